@@ -1,0 +1,1 @@
+"""From spec and inventory to verified forwarding tables. See docs/architecture.md."""

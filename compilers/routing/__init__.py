@@ -1,0 +1,1 @@
+"""Routing: which egress class each switch uses for each destination."""

@@ -1,0 +1,113 @@
+"""The intermediate form: what every switch does, as arrays over the whole fabric.
+
+One insight shapes it (docs/architecture.md): in ER_q the alternates and the repair depend only on
+the switch and its minimal port, so a switch's program is *routes* (destination prefix to egress
+class) and *classes* (what a class does). N + O(q) entries a switch, never N·q.
+
+This module imports nothing of ours. Its values are frozen and their arrays read-only; a pass that
+wants a change makes a new value with `dataclasses.replace`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Egress = NDArray[np.uint8] | NDArray[np.uint16]
+
+
+def egress_dtype(classes: int) -> type[np.uint8] | type[np.uint16]:
+    """The narrowest type that holds `classes` class numbers beside `LOCAL` and `NO_ROUTE`."""
+    return np.uint8 if classes <= 254 else np.uint16
+
+
+def local(egress: Egress) -> int:
+    """The egress value of a switch's own prefix: deliver here."""
+    return int(np.iinfo(egress.dtype).max)
+
+
+def no_route(egress: Egress) -> int:
+    """The egress value of a row that is not there."""
+    return int(np.iinfo(egress.dtype).max) - 1
+
+
+def _freeze(value: Any) -> None:
+    for field in fields(value):
+        array = getattr(value, field.name)
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Destination prefix to egress class: LPM rows, no priorities.
+
+    prefix: int32[S, R], the prefix number of each row, ascending. Numbers below S are a switch's own
+        prefix (prefix d leads to switch d); from S on they are aggregates. One row shared by all
+        switches is stored once (leading stride 0).
+    egress: uint8 or uint16[S, R], the class, or `local` or `no_route`.
+    aggregate: int32[S], the aggregate prefix that covers each switch's own, -1 where none does.
+    """
+
+    prefix: NDArray[np.int32]
+    egress: Egress
+    aggregate: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @property
+    def exact(self) -> bool:
+        """Whether column d is destination d in every row: one exact row a destination."""
+        shared = self.prefix.strides[0] == 0 and self.prefix.shape[1] == self.prefix.shape[0]
+        return shared and bool((self.prefix[0] == np.arange(len(self.prefix))).all())
+
+    def rows(self) -> NDArray[np.int64]:
+        """int64[S]: how many rows each switch has, its own prefix included."""
+        return np.count_nonzero(self.egress != no_route(self.egress), axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """What an egress class does. Class k of a switch has k as its number in `Routes.egress`.
+
+    port: int32[S, C], the minimal port, 0 where the switch has no such class.
+    alternate: int32[S, C, A], ports that share the class's entering traffic, 0 beyond the last.
+    weight: uint16[S, C, 1 + A], shares of the minimal port and of each alternate.
+    protection: int32[S, C, P], ports to try in order when the minimal port is down.
+    bounce: int32[S, C, B], the same for a packet that arrived on the port the class would use.
+
+    A = P = B = 0 is minimal routing without protection.
+    """
+
+    port: NDArray[np.int32]
+    alternate: NDArray[np.int32]
+    weight: NDArray[np.uint16]
+    protection: NDArray[np.int32]
+    bounce: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @classmethod
+    def minimal(cls, port: NDArray[np.int32]) -> Classes:
+        """Classes that use their minimal port only."""
+        none = np.zeros((*port.shape, 0), np.int32)
+        weight = np.ones((*port.shape, 1), np.uint16)
+        return cls(port=port, alternate=none, weight=weight, protection=none, bounce=none)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The programs of all S switches of a fabric; `switches` in canonical vertex order."""
+
+    routes: Routes
+    classes: Classes
+
+    @property
+    def switches(self) -> int:
+        """S, the number of switches."""
+        return len(self.routes.egress)

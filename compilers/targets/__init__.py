@@ -1,0 +1,1 @@
+"""Targets: one module each, from the intermediate form to what a system reads."""

@@ -1,0 +1,209 @@
+"""Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
+
+The k-th neighbour of a vertex (ascending) is cabled to its node's k-th fabric port, so egress class
+k of a switch leaves by that port. Deterministic: the same topology and inventory give the same
+wiring on every machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topologies.topology import Topology
+from inventory.model import Inventory, Node, NodeType, PortBlock
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Who is cabled to whom, S switches with at most K links and P hosts each.
+
+    names, management: a text a vertex ("" without a management address). datapath_id: uint64[S].
+    port: int32[S, K], the port of the k-th link, 0 beyond the last; far: int32[S, K], the vertex at
+    its other end, -1 beyond the last; far_port: int32[S, K], the port there.
+    host_port: int32[S, P], 0 where there is no host. host_names: a text a host, vertex by vertex.
+    node_type: uint16[S] into type_names and port_names; port_names[t][n - 1] names port n.
+    """
+
+    names: tuple[str, ...]
+    management: tuple[str, ...]
+    datapath_id: NDArray[np.uint64]
+    port: NDArray[np.int32]
+    far: NDArray[np.int32]
+    far_port: NDArray[np.int32]
+    host_port: NDArray[np.int32]
+    node_type: NDArray[np.uint16]
+    type_names: tuple[str, ...]
+    port_names: tuple[tuple[str, ...], ...]
+
+    def port_name(self, vertex: int, port: int) -> str:
+        """The name that the operating system of the vertex's node gives the port."""
+        return self.port_names[self.node_type[vertex]][port - 1]
+
+    def cables(self) -> NDArray[np.int32]:
+        """int32[S, ports + 1]: the vertex that a port is cabled to, by port number; -1 where none."""
+        widest = max(len(names) for names in self.port_names)
+        table = np.full((len(self.names), widest + 1), -1, np.int32)
+        switch, link = np.nonzero(self.far >= 0)
+        table[switch, self.port[switch, link]] = self.far[switch, link]
+        return table
+
+
+def generated_inventory(topology: Topology, hosts_per_node: int) -> Inventory:
+    """An inventory that just fits: one node type, a node a vertex, named by its vertex.
+
+    Fabric ports come first and are as many as the largest degree, so the host ports have the same
+    numbers on every switch; a quadric leaves one fabric port free.
+    """
+    widest = int(topology.graph.degrees.max())
+    blocks = [PortBlock(name="eth{}", count=widest, role="fabric")]
+    if hosts_per_node:
+        blocks.append(PortBlock(name="eth{}", first=widest + 1, count=hosts_per_node, role="host"))
+    return Inventory.model_construct(
+        node_types={"generated": NodeType(ports=tuple(blocks))},
+        nodes=tuple(
+            Node.model_construct(name=str(v), type="generated", vertex=v)
+            for v in range(topology.graph.order)
+        ),
+    )
+
+
+def wire(topology: Topology, inventory: Inventory, hosts_per_node: int, file: str = "") -> Wiring:
+    """Place the topology on the inventory's nodes and ports.
+
+    Args:
+        topology: the fabric graph.
+        inventory: nodes and their types; `file` is named in messages about it.
+        hosts_per_node: P; vertices that are not endpoints get none.
+        file: where the inventory was read from.
+
+    Raises:
+        InputError: too few nodes, or nodes short of ports; all of them at once.
+    """
+    nodes = _place(topology.graph.order, inventory, file)
+    type_names = tuple(inventory.node_types)
+    type_index = {name: t for t, name in enumerate(type_names)}
+    node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
+    types = [_ports(inventory.node_types[name]) for name in type_names]
+
+    degrees = topology.graph.degrees
+    hosts = np.where(topology.endpoints, hosts_per_node, 0)
+    if problems := _short_of_ports(nodes, node_type, types, degrees, hosts, file):
+        raise InputError(problems)
+
+    widest = int(degrees.max())
+    port = np.zeros((len(nodes), widest), np.int32)
+    host_port = np.zeros((len(nodes), hosts_per_node), np.int32)
+    shape = np.stack((node_type.astype(np.int64), degrees, hosts), axis=1)
+    for t, degree, count in np.unique(shape, axis=0).tolist():
+        alike = (shape == (t, degree, count)).all(axis=1)
+        links, ends = types[t].split(degree, count)
+        port[alike, :degree] = links
+        host_port[alike, :count] = ends
+
+    far = topology.graph.padded()
+    far_port = np.zeros_like(port)
+    present = far >= 0
+    far_port[present] = port[present][topology.graph.reverse()]
+    return Wiring(
+        names=tuple(node.name for node in nodes),
+        management=tuple(str(node.management or "") for node in nodes),
+        datapath_id=np.array(
+            [node.datapath_id or v + 1 for v, node in enumerate(nodes)], np.uint64
+        ),
+        port=port,
+        far=far,
+        far_port=far_port,
+        host_port=host_port,
+        node_type=node_type,
+        type_names=type_names,
+        port_names=tuple(t.names for t in types),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _TypePorts:
+    """The ports of a node type: names by number, and the numbers each use may take, in order."""
+
+    names: tuple[str, ...]
+    fabric: tuple[int, ...]
+    host: tuple[int, ...]
+
+    def split(self, degree: int, hosts: int) -> tuple[list[int], list[int]]:
+        """The first `degree` fabric ports, and `hosts` of the host ports that are left."""
+        links = list(self.fabric[:degree])
+        taken = set(links)
+        return links, [n for n in self.host if n not in taken][:hosts]
+
+
+def _ports(node_type: NodeType) -> _TypePorts:
+    names, fabric, host = [], [], []
+    for block in node_type.ports:
+        for i in range(block.first, block.first + block.count):
+            names.append(block.name.format(i))
+            if block.role != "host":
+                fabric.append(len(names))
+            if block.role != "fabric":
+                host.append(len(names))
+    # Host-only ports first, so that ports of either use stay free for links as long as they can.
+    host.sort(key=lambda n: n in set(fabric))
+    return _TypePorts(tuple(names), tuple(fabric), tuple(host))
+
+
+def _place(order: int, inventory: Inventory, file: str) -> list[Node]:
+    """The node of each vertex: nodes that name one first, the others fill up in their order."""
+    if len(inventory.nodes) < order:
+        raise InputError(
+            Problem(
+                file=file,
+                key="nodes",
+                required=f"{order} nodes, one a vertex",
+                given=f"{len(inventory.nodes)}",
+                todo=f"add {order - len(inventory.nodes)} nodes or choose a smaller fabric",
+            )
+        )
+    fixed = {node.vertex: node for node in inventory.nodes if node.vertex is not None}
+    free = (node for node in inventory.nodes if node.vertex is None)
+    placed = [fixed.get(v) or next(free, None) for v in range(order)]
+    if beyond := [v for v in fixed if v >= order]:
+        raise InputError(
+            Problem(
+                file=file,
+                key="nodes[].vertex",
+                required=f"vertices 0..{order - 1}",
+                given=", ".join(map(str, sorted(beyond)[:8])),
+                todo="give these nodes a vertex of the fabric",
+            )
+        )
+    return [node for node in placed if node is not None]
+
+
+def _short_of_ports(
+    nodes: list[Node],
+    node_type: NDArray[np.uint16],
+    types: list[_TypePorts],
+    degrees: NDArray[np.int64],
+    hosts: NDArray[np.int64],
+    file: str,
+) -> list[Problem]:
+    problems = []
+    for v, node in enumerate(nodes):
+        ports = types[node_type[v]]
+        links, ends = ports.split(int(degrees[v]), int(hosts[v]))
+        missing_links, missing_hosts = int(degrees[v]) - len(links), int(hosts[v]) - len(ends)
+        if missing_links or missing_hosts:
+            problems.append(
+                Problem(
+                    file=file,
+                    key=f"nodes.{node.name}",
+                    required=f"{degrees[v]} fabric ports and {hosts[v]} host ports (vertex {v})",
+                    given=f"type {node.type} with {len(ports.fabric)} ports for links "
+                    f"and {len(ports.names)} in all",
+                    todo=f"{missing_links} link ports and {missing_hosts} host ports are missing: "
+                    "give it a larger type, or lower hosts_per_node or q",
+                )
+            )
+    return problems

@@ -1,0 +1,1 @@
+"""The controller: sessions with the switches, on Ryu or on os-ken."""

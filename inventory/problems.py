@@ -1,0 +1,45 @@
+"""What is wrong with an input: one value a mistake, all the mistakes of a stage in one error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in an input.
+
+    file and line are where it stands ("" and 0 for the command line), key is the path of the value
+    ("topology.q", "nodes[3].type"), required and given are what should and what does stand there,
+    and todo is what the reader can do about it.
+    """
+
+    required: str
+    given: str
+    todo: str = ""
+    file: str = ""
+    line: int = 0
+    key: str = ""
+
+    def __str__(self) -> str:
+        """`file:line: key: required …, given …; todo`."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        where = ": ".join(part for part in (place, self.key) if part)
+        text = f"required {self.required}, given {self.given}"
+        head = f"{where}: {text}" if where else text
+        return f"{head}; {self.todo}" if self.todo else head
+
+
+class InputError(Exception):
+    """The input is wrong: the user can mend it. Carries every problem of the stage."""
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The member of `words` most like `word`, or "" where none is like it."""
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)), "")

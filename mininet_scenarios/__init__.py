@@ -1,0 +1,1 @@
+"""Scenarios as data, and the runners that bring them up and check them."""

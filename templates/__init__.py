@@ -1,0 +1,1 @@
+"""Jinja2 templates, a folder a target. They print and compute nothing."""
