@@ -109,6 +109,10 @@ class PolarFly:
         """q must be a prime power."""
         return check_q(parameters["q"])
 
+    def order(self, parameters: Parameters) -> int:
+        """N = q² + q + 1."""
+        return order(int(parameters["q"]))
+
     def build(self, parameters: Parameters) -> Topology:
         """ER_q with its quadrics W, their neighbours V1 and the rest V2."""
         q = int(parameters["q"])

@@ -80,6 +80,9 @@ class Family(Protocol):
     def check(self, parameters: Parameters) -> list[Problem]:
         """What is wrong with the parameters; each problem's key is the parameter's name."""
 
+    def order(self, parameters: Parameters) -> int:
+        """The number of vertices, by formula, for parameters that `check` finds no fault with."""
+
     def build(self, parameters: Parameters) -> Topology:
         """The topology. Parameters that `check` finds no fault with always build."""
 
