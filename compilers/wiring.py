@@ -24,12 +24,13 @@ class Wiring:
     names, management: a text a vertex ("" without a management address). datapath_id: uint64[S].
     port: int32[S, K], the port of the k-th link, 0 beyond the last; far: int32[S, K], the vertex at
     its other end, -1 beyond the last; far_port: int32[S, K], the port there.
-    host_port: int32[S, P], 0 where there is no host. host_names: a text a host, vertex by vertex.
+    host_port: int32[S, P], 0 where there is no host; host_names: S·P texts, vertex by vertex.
     node_type: uint16[S] into type_names and port_names; port_names[t][n - 1] names port n.
     """
 
     names: tuple[str, ...]
     management: tuple[str, ...]
+    host_names: tuple[str, ...]
     datapath_id: NDArray[np.uint64]
     port: NDArray[np.int32]
     far: NDArray[np.int32]
@@ -111,6 +112,9 @@ def wire(topology: Topology, inventory: Inventory, hosts_per_node: int, file: st
     return Wiring(
         names=tuple(node.name for node in nodes),
         management=tuple(str(node.management or "") for node in nodes),
+        host_names=tuple(
+            name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
+        ),
         datapath_id=np.array(
             [node.datapath_id or v + 1 for v, node in enumerate(nodes)], np.uint64
         ),
@@ -179,6 +183,13 @@ def _place(order: int, inventory: Inventory, file: str) -> list[Node]:
             )
         )
     return [node for node in placed if node is not None]
+
+
+def _host_names(vertex: int, node: Node, hosts: int) -> list[str]:
+    """The inventory's names, else h<vertex>, with the host's number where there are several."""
+    given = [host.name for host in node.hosts] + [None] * hosts
+    usual = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
+    return [name or default for name, default in zip(given, usual, strict=False)]
 
 
 def _short_of_ports(
