@@ -1,0 +1,52 @@
+"""A topology from words: a family's name and parameters, as a spec or the command line gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compilers.topologies import FAMILIES
+from compilers.topologies.topology import Parameters, Topology
+from inventory.problems import InputError, Problem, nearest
+
+
+def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
+    """What is wrong with a family's name and parameters; keys are `family` or the parameter."""
+    if family not in FAMILIES:
+        near = nearest(family, FAMILIES)
+        return [
+            Problem(
+                key="family",
+                required=f"one of {', '.join(FAMILIES)}",
+                given=family,
+                todo=f"did you mean {near}?" if near else "",
+            )
+        ]
+    wanted = FAMILIES[family].parameters
+    missing = [
+        Problem(key=name, required=f"a value, {family} needs it", given="none")
+        for name in wanted
+        if given.get(name) is None
+    ]
+    surplus = [
+        Problem(key=name, required=f"only {', '.join(wanted)} with {family}", given=str(value))
+        for name, value in given.items()
+        if value is not None and name not in wanted
+    ]
+    return missing + surplus or FAMILIES[family].check(parameters(family, given))
+
+
+def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters:
+    """Those of the given values that the family takes."""
+    values = {name: given.get(name) for name in FAMILIES[family].parameters}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:
+    """The topology that the words name.
+
+    Raises:
+        InputError: they name none; every problem at once.
+    """
+    if problems := check_topology(family, given):
+        raise InputError(problems)
+    return FAMILIES[family].build(parameters(family, given))

@@ -1,0 +1,49 @@
+"""What `import polarfab` offers: the stages of the compiler, one function each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers import build as builds
+from compilers.build import Build, load
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+from compilers.topologies import FAMILIES
+from compilers.topologies.topology import Topology
+from compilers.verify import Report
+from compilers.verify import verify as walk_all
+from inventory.problems import InputError
+
+__all__ = ["Build", "InputError", "Report", "compile", "load", "topology", "verify"]
+
+Progress = Callable[[int, int], None]
+
+
+def topology(family: str, **parameters: int | str) -> Topology:
+    """The topology of a family: `topology("polarfly", q=7)`.
+
+    Raises:
+        InputError: the parameters have no construction.
+    """
+    if problems := FAMILIES[family].check(parameters):
+        raise InputError(problems)
+    return FAMILIES[family].build(parameters)
+
+
+def compile(fabric: str | Path, folder: str | Path) -> Build:
+    """Compile fabric.yaml (and the inventory it names) into a build folder.
+
+    Raises:
+        InputError: the inputs are wrong or the folder cannot be written.
+    """
+    return builds.save(compile_fabric(load_fabric(str(fabric))), Path(folder))
+
+
+def verify(build: Build | str | Path, progress: Progress | None = None) -> Report:
+    """Walk every ordered pair of a build through its tables.
+
+    Raises:
+        InputError: not a build folder.
+    """
+    return walk_all(build if isinstance(build, Build) else load(Path(build)), progress)

@@ -1,0 +1,111 @@
+"""The command line: which verbs there are, and what becomes of errors.
+
+A verb is the `command` of `polarfab/commands/<verb>.py`, imported only when it is called.
+Exit codes: 0 good, 1 a check found something, 2 bad input, 3 our bug, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import traceback
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from inventory.problems import InputError, nearest
+from polarfab import __version__
+
+VERBS = {
+    "design": "Which fabrics fit a radix: sizes, links, efficiency.",
+    "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
+    "compile": "Spec and inventory to verified tables in a build folder.",
+    "verify": "Walk every ordered pair through a build's tables.",
+    "explain": "The paths between two nodes, hop by hop, with ports.",
+    "render": "Write every switch's configuration for a target.",
+    "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
+    "emulate": "Bring a scenario up on real parts, check it, tear it down.",
+    "bench": "Our speed beside that of peers, in one run.",
+    "completion": "Print the completion script of a shell.",
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """The verbs in the order of the work, not of the alphabet."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the verb's module."""
+        if cmd_name not in VERBS:
+            near = nearest(cmd_name, VERBS)
+            hint = f" Did you mean {near!r}?" if near else ""
+            ctx.fail(f"there is no verb {cmd_name!r}.{hint}")
+        command: click.Command = import_module(f"polarfab.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The verbs with their one-line help, without importing them."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(
+    cls=Verbs,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with:  polarfab compile fabric.yaml -o build && polarfab explain build 0 12",
+)
+@click.version_option(__version__, prog_name="polarfab")
+def cli() -> None:
+    """Compile a low-diameter fabric: PolarFly spec and hardware inventory to forwarding tables
+    that are proved to forward, and emit them.
+
+    A fabric.yaml needs only a name and a topology:
+
+    \b
+        name: lab
+        topology: {family: polarfly, q: 7}
+    """  # noqa: D301
+
+
+def main() -> None:
+    """Run the command line; never ends in a traceback."""
+    try:
+        cli.main(standalone_mode=False, prog_name="polarfab")
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except InputError as error:
+        for problem in error.problems:
+            click.echo(f"error: {problem}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception:
+        sys.exit(_our_bug())
+
+
+def _our_bug() -> int:
+    """Keep the traceback in a file, and say so in one message."""
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="polarfab-bug-", suffix=".txt", delete=False
+    ) as file:
+        file.write(f"polarfab {__version__}, Python {sys.version}\n{' '.join(sys.argv)}\n\n")
+        file.write(traceback.format_exc())
+    last = traceback.format_exc().strip().splitlines()[-1]
+    click.echo(
+        f"this is a bug in polarfab, not in your input: {last}\n"
+        f"please report it with {Path(file.name)}",
+        err=True,
+    )
+    return 3

@@ -1,0 +1,46 @@
+"""`polarfab render`: every switch's configuration for a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from polarfab.output import progress, say
+
+TARGETS = ("ovs",)
+
+
+@click.command("render")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.option("--target", type=click.Choice(TARGETS), required=True, help="The system.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write."
+)
+@click.option(
+    "--templates",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Templates of your own that stand in for those of the target.",
+)
+@click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+def command(
+    folder: Path, target: str, output: Path, templates: Path | None, unverified: bool
+) -> None:
+    """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
+
+    \b
+    ovs: groups.txt and flows.txt, for
+         ovs-ofctl -O OpenFlow13 add-groups BRIDGE groups.txt
+         ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
+    """  # noqa: D301
+    from compilers.build import load, require_verified
+    from compilers.targets import ovs
+
+    build = load(folder)
+    if unverified:
+        say("warning: --unverified: nobody has checked that these tables forward")
+    else:
+        require_verified(folder, build)
+    with progress(f"rendering {target}") as report_progress:
+        ovs.render(build, output, templates=templates, progress=report_progress)
+    say(f"{build.tables.switches} nodes of build {build.identity} rendered in {output}")

@@ -1,0 +1,27 @@
+"""`polarfab topology`: print a fabric graph."""
+
+from __future__ import annotations
+
+import click
+
+FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
+
+
+@click.command("topology")
+@click.argument("family")
+@click.option("--q", type=int, required=True, help="Order of the field, a prime power.")
+@click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
+@click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="edges", show_default=True)
+def command(family: str, q: int, supernode: str | None, degree: int | None, form: str) -> None:
+    """Print the graph of FAMILY (polarfly, …) in canonical numbering.
+
+    \b
+        polarfab topology polarfly --q 7 | wc -l
+        polarfab topology polarfly --q 7 --format json
+    """  # noqa: D301
+    from compilers.topologies.formats import write
+    from compilers.topologies.select import build_topology
+
+    topology = build_topology(family, {"q": q, "supernode": supernode, "degree": degree})
+    write(topology, form, click.get_text_stream("stdout"))

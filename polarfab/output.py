@@ -1,0 +1,82 @@
+"""What every verb prints with: tables and progress for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table on stdout; numbers to the right."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold")
+    body = [list(row) for row in rows]
+    for i, column in enumerate(columns):
+        numeric = bool(body) and all(isinstance(row[i], int | float) for row in body)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in body:
+        table.add_row(*map(_cell, row))
+    _console().print(table)
+
+
+def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
+    """Two columns, a name and a value a line, on stdout."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None)
+    for name, value in facts:
+        table.add_row(name, _cell(value))
+    _console().print(table)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    wide = None if sys.stdout.isatty() else 120
+    return Console(width=wide, highlight=False, emoji=False, markup=False)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return "–" if value is None else str(value)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on stderr, shown where stderr is a terminal; yields report(done, all)."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report
+
+
+def say(message: str) -> None:
+    """A line for people, on stderr."""
+    click.echo(message, err=True)
