@@ -1,0 +1,112 @@
+# Two commands set everything up by themselves: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+EXTRAS := ryu,os-ken,mininet,bench,dev
+
+# The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare.
+DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iproute2 util-linux
+
+# The stamp names the checkout: a virtual environment survives neither a move nor a new Python.
+STAMP := $(VENV)/.made
+UNFINISHED := $(VENV)/.unfinished
+ifneq ($(shell $(BIN)/python -c 'import pip' 2>/dev/null && cat $(STAMP) 2>/dev/null),$(CURDIR))
+STALE := stale
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint clean python debian stale
+.NOTPARALLEL:
+.ONESHELL:
+SHELL := /bin/sh
+.SHELLFLAGS := -eu -c
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name says
+	do printf '  make %-9s %s\n' "$$name" "$$says"
+	done
+
+demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
+	$(BIN)/polarfab emulate first-light-q3 --engine auto
+
+test: lint | debian ## set up, then lint, types, import arrows and the tests
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+test-all: lint | debian ## the same with the tests marked long
+	$(BIN)/pytest -n 2 --dist loadgroup -m ""
+
+lint: $(STAMP) ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
+
+clean: ## remove the virtual environment, caches and dist/
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+python:
+	@command -v '$(PYTHON)' >/dev/null || {
+	  echo "polarfab needs Python 3.11 or newer, and there is no '$(PYTHON)'. Install python3, or name" \
+	    "another one: make test PYTHON=/path/to/python3.11" >&2
+	  exit 1
+	}
+	'$(PYTHON)' -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+	  echo "polarfab needs Python 3.11 or newer; '$(PYTHON)' is" \
+	    "$$('$(PYTHON)' --version 2>&1). Name another one: make test PYTHON=python3.11" >&2
+	  exit 1
+	}
+
+debian: python
+	@command -v apt-get >/dev/null || {
+	  echo "Set-up: no apt-get here. For real switches install Open vSwitch, Mininet's mnexec, ping, ip" \
+	    "and unshare; without them the packet walker stands in."
+	  exit 0
+	}
+	missing=
+	for package in $(DEBIAN_PACKAGES); do
+	  dpkg-query -W -f '$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' \
+	    || missing="$$missing $$package"
+	done
+	'$(PYTHON)' -c 'import ensurepip' 2>/dev/null || missing="$$missing $$(
+	  '$(PYTHON)' -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+	[ -n "$$missing" ] || exit 0
+	install="apt-get install -y --no-install-recommends$$missing"
+	if [ "$$(id -u)" != 0 ]; then
+	  echo "Set-up: going on without these Debian packages. To have them: sudo $$install"
+	  exit 0
+	fi
+	echo "Set-up: installing Debian packages:$$missing"
+	export DEBIAN_FRONTEND=noninteractive
+	log=$$(mktemp)
+	{ apt-get update && $$install -o DPkg::Lock::Timeout=120; } > "$$log" 2>&1 || {
+	  tail -n 15 "$$log"
+	  echo "Set-up: that did not work; going on without. To try again: $$install"
+	}
+	rm -f "$$log"
+
+$(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
+	@usable() {
+	  [ ! -e $(UNFINISHED) ] && $(BIN)/python -c 'import pip' 2>/dev/null \
+	    && { [ ! -e $(STAMP) ] || [ "$$(cat $(STAMP))" = '$(CURDIR)' ]; }
+	}
+	if ! usable; then
+	  '$(PYTHON)' -c 'import ensurepip' 2>/dev/null || {
+	    echo "'$(PYTHON)' cannot make virtual environments; install Debian's" \
+	      "$$('$(PYTHON)' -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])') first." >&2
+	    exit 1
+	  }
+	  echo "Set-up: making $(VENV)"
+	  rm -rf $(VENV)
+	  mkdir $(VENV)
+	  touch $(UNFINISHED)
+	  '$(PYTHON)' -m venv $(VENV)
+	fi
+	touch $(UNFINISHED)
+	echo "Set-up: installing polarfab and what it needs into $(VENV) (a minute or two)"
+	pip="$(BIN)/python -m pip --quiet --disable-pip-version-check"
+	$$pip install --constraint constraints.txt --upgrade pip
+	$$pip install --constraint constraints.txt --build-constraint build-constraints.txt \
+	  --editable '.[$(EXTRAS)]'
+	rm $(UNFINISHED)
+	printf '%s\n' '$(CURDIR)' > $(STAMP)

@@ -1,0 +1,101 @@
+"""What every room's tests share: the gate for live tests, golden files, no silent skips in CI."""
+
+import difflib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+IN_CI = os.environ.get("CI") == "true"
+LIVE_COMMANDS = {
+    "ovs-vswitchd": "openvswitch-switch",
+    "ovs-vsctl": "openvswitch-switch",
+    "mnexec": "mininet",
+    "ip": "iproute2",
+    "ping": "iputils-ping",
+    "unshare": "util-linux",
+}
+
+
+@cache
+def missing_for_live() -> tuple[str, ...]:
+    """Say what this machine lacks for live tests, a phrase a part."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    lacking = [
+        f"{command} (Debian package {package})"
+        for command, package in LIVE_COMMANDS.items()
+        if shutil.which(command, path=path) is None
+    ]
+    if os.geteuid() != 0:
+        lacking.append("root, or root in a user namespace (unshare --user --map-root-user)")
+    elif shutil.which("unshare"):
+        made = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True)
+        if made.returncode:
+            lacking.append(f"network namespaces ({made.stderr.strip()})")
+    return tuple(lacking)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the golden files from what the code prints now, instead of comparing",
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep live tests on one worker: switches and interfaces share the machine's namespace."""
+    for item in items:
+        if item.get_closest_marker("live"):
+            item.add_marker(pytest.mark.xdist_group("live"))
+
+
+@pytest.fixture(autouse=True)
+def _live_gate(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("live") and (lacking := missing_for_live()):
+        reason = f"live tests need {', '.join(lacking)}"
+        pytest.fail(reason) if IN_CI else pytest.skip(reason)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where CI=true nothing may be skipped, by whatever means."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if IN_CI and reporter and reporter.stats.get("skipped") and session.exitstatus == 0:
+        reporter.write_line("\nCI=true and tests were skipped: that is a failure.", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with `golden/NAME` beside the test module; --update-golden writes it."""
+    folder = request.path.parent / "golden"
+    update = bool(request.config.getoption("--update-golden"))
+
+    def compare(text: str, name: str) -> None:
+        path = folder / name
+        if update:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            return
+        where = path.relative_to(request.config.rootpath)
+        if not path.exists():
+            pytest.fail(f"{where} does not exist; pytest --update-golden writes it", pytrace=False)
+        expected = path.read_bytes().decode()
+        if text != expected:
+            lines = difflib.unified_diff(
+                expected.splitlines(), text.splitlines(), str(where), "now", lineterm="", n=1
+            )
+            pytest.fail(
+                "\n".join([*list(lines)[:60], "Wanted? pytest --update-golden"]), pytrace=False
+            )
+
+    return compare
+
+
+def pytest_report_header() -> str:
+    """Name what live tests lack, so that a skip is no surprise."""
+    lacking = missing_for_live()
+    return "live tests: " + (f"lack {', '.join(lacking)}" if lacking else "all parts are here")

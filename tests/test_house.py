@@ -1,0 +1,122 @@
+"""The house itself: rooms and their arrows, file sizes, nothing of one machine in tracked files."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ARROWS = ["polarfab", "mininet_scenarios", "controller", "compilers", "inventory | templates"]
+MOST_LINES = 500
+REGISTRIES = re.compile(
+    r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|deb\.debian\.org"
+    r"|archive\.ubuntu\.com|proxy\.golang\.org|crates\.io)\b|--?(extra-)?index-url|--find-links"
+)
+MACHINE_PATHS = re.compile(r"(?<![\w./>$}-])/(home|root|work|workspace|Users)/[\w.]")
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """Every file that is, or is about to be, in version control."""
+    listing = subprocess.run(
+        # The checkout may belong to another user than the one who runs the tests (CI as root).
+        "git -c safe.directory=* ls-files -z --cached --others --exclude-standard".split(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return tuple(path for name in listing.split("\0") if name and (path := ROOT / name).is_file())
+
+
+def lines_matching(pattern: re.Pattern[str], paths: list[Path]) -> list[str]:
+    """Every line that the pattern finds, as file:line: text."""
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in paths
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+@pytest.fixture(scope="module")
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_rooms_are_known_to_every_tool(project: dict) -> None:
+    rooms = {path.parent.name for path in tracked() if path.parent.parent == ROOT} & {
+        path.parent.name for path in ROOT.glob("*/__init__.py")
+    }
+    tool = project["tool"]
+    layers = [name for layer in ARROWS for name in layer.split(" | ")]
+    assert rooms == set(layers)
+    assert rooms == set(tool["hatch"]["build"]["targets"]["wheel"]["packages"])
+    assert rooms == set(tool["mypy"]["packages"])
+    assert rooms == set(tool["importlinter"]["root_packages"])
+
+
+def test_contract_is_the_design(project: dict) -> None:
+    contracts = {
+        contract["type"]: contract for contract in project["tool"]["importlinter"]["contracts"]
+    }
+    assert contracts["layers"]["layers"] == ARROWS
+    assert contracts["forbidden"]["source_modules"] == ["compilers.tables"]
+    assert not any("ignore_imports" in each for each in contracts.values())
+
+
+def test_imports_run_one_way() -> None:
+    lint_imports = Path(sys.executable).with_name("lint-imports")
+    run = subprocess.run([lint_imports], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_no_file_holds_two_ideas() -> None:
+    sizes = {path: len(path.read_text().splitlines()) for path in tracked() if path.suffix == ".py"}
+    assert len(sizes) > 20
+    assert {str(p.relative_to(ROOT)): n for p, n in sizes.items() if n > MOST_LINES} == {}
+
+
+def test_no_registry_is_named() -> None:
+    paths = [path for path in tracked() if path != Path(__file__)]
+    assert lines_matching(REGISTRIES, paths) == []
+
+
+def test_no_path_of_a_machine() -> None:
+    assert lines_matching(MACHINE_PATHS, list(tracked())) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (REGISTRIES, "https://files.pythonhosted.org/packages/a.whl"),
+        (REGISTRIES, "pip install --extra-index-url http://here"),
+        (MACHINE_PATHS, 'open("/' + 'home/me/fabric.yaml")'),
+        (MACHINE_PATHS, "/" + "root/.cache"),
+    ],
+)
+def test_patterns_find(pattern: re.Pattern[str], line: str) -> None:
+    assert pattern.search(line)
+
+
+def test_constraints_are_names_and_versions() -> None:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = [line for line in lines if not line.startswith("#")]
+    assert len(pins) > 50
+    assert [pin for pin in pins if not re.fullmatch(r"[\w.-]+==[\w.]+( ; .+)?", pin)] == []
+
+
+@pytest.mark.parametrize("command", ["make demo", "make test"])
+def test_readme_names_the_command(command: str) -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert re.search(rf"^\W*{command}\b", readme, re.MULTILINE)
+
+
+def test_ci_runs_what_the_readme_says() -> None:
+    script = (ROOT / ".ci/run").read_text().splitlines()
+    assert [line for line in script if line.startswith("make ")] == ["make test"]
+    assert (ROOT / ".ci/run").stat().st_mode & 0o100
