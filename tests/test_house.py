@@ -22,14 +22,10 @@ MACHINE_PATHS = re.compile(r"(?<![\w./>$}-])/(home|root|work|workspace|Users)/[\
 @cache
 def tracked() -> tuple[Path, ...]:
     """Every file that is, or is about to be, in version control."""
-    listing = subprocess.run(
-        # The checkout may belong to another user than the one who runs the tests (CI as root).
-        "git -c safe.directory=* ls-files -z --cached --others --exclude-standard".split(),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    # The checkout may belong to another user than the one who runs the tests (CI as root).
+    git = ["git", "-c", "safe.directory=*", "-C", ROOT]
+    command = [*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return tuple(path for name in listing.split("\0") if name and (path := ROOT / name).is_file())
 
 
