@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables import Routes, Tables, local, no_route
+from compilers.tables import Egress, Routes, Tables, local, no_route
 
 TTL = 64
 LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
@@ -25,90 +25,99 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Walker:
-    """Tables joined with the cables: one step of a packet is two look-ups.
+    """Tables joined with the cables.
 
-    step: int32[S, V], the switch behind each egress value; the switch itself where the packet is
-    delivered, LOST or UNCABLED where it is not forwarded. keys: int64[S·R], (switch, prefix) of
-    every row, ascending, for look-ups where rows are not one a destination.
+    step: int32[S, V], the switch behind each egress value; the switch itself where it delivers,
+    LOST or UNCABLED where nothing is forwarded. by_prefix and first: the rows of all switches in
+    the order of their prefixes, and where each prefix starts; empty where rows are one a
+    destination.
     """
 
     routes: Routes
     step: NDArray[np.int32]
-    keys: NDArray[np.int64] | None
+    by_prefix: NDArray[np.int64]
+    first: NDArray[np.int64]
 
     @classmethod
     def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Walker:
         """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
         egress, port = tables.routes.egress, tables.classes.port
-        step = np.full((len(port), np.iinfo(egress.dtype).max + 1), UNCABLED, np.int32)
         known = (port > 0) & (port < cables.shape[1])
         far = np.take_along_axis(cables, np.where(known, port, 0), axis=1)
+        step = np.full((len(port), np.iinfo(egress.dtype).max + 1), UNCABLED, np.int32)
         step[:, : port.shape[1]] = np.where(known & (far >= 0), far, UNCABLED)
         step[:, no_route(egress)] = LOST
         step[:, local(egress)] = np.arange(len(port))
-        keys = None
+        by_prefix = first = np.zeros(0, np.int64)
         if not tables.routes.exact:
-            width = len(port) * 2 + 1
-            keys = (np.arange(len(port))[:, None] * width + tables.routes.prefix).ravel()
-        return cls(routes=tables.routes, step=step, keys=keys)
+            prefix = tables.routes.prefix.ravel()
+            by_prefix = np.argsort(prefix, kind="stable")
+            first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
+        return cls(routes=tables.routes, step=step, by_prefix=by_prefix, first=first)
 
-    def egress(self, at: NDArray[np.int64], destination: NDArray[np.int64]) -> NDArray[np.integer]:
-        """The egress value that each switch `at` has for each destination: longest prefix first."""
+    def egress(self, destinations: NDArray[np.int64]) -> Egress:
+        """[S, D]: the egress value of every switch for each destination, longest prefix first."""
         table = self.routes.egress
-        if self.keys is None:
-            return table.ravel().take(at * table.shape[1] + destination)
-        exact = self._row(at, destination)
-        missed = exact == no_route(table)
-        cover = self.routes.aggregate[destination[missed]].astype(np.int64)
-        exact[missed] = np.where(cover < 0, no_route(table), self._row(at[missed], cover))
-        return exact
+        if not len(self.by_prefix):
+            return table[:, destinations]
+        found = np.full((len(destinations), len(table)), no_route(table), table.dtype)
+        for row, destination in zip(found, destinations, strict=True):
+            for prefix in (self.routes.aggregate[destination], destination):
+                if 0 <= prefix < len(self.first) - 1:
+                    rows = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
+                    values = table.ravel()[rows]
+                    there = values != no_route(table)
+                    row[rows[there] // table.shape[1]] = values[there]
+        return found.T
 
-    def _row(self, at: NDArray[np.int64], prefix: NDArray[np.int64]) -> NDArray[np.integer]:
-        assert self.keys is not None  # noqa: S101
-        wanted = at * (len(self.step) * 2 + 1) + prefix
-        row = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        found: NDArray[np.integer] = self.routes.egress.ravel()[row]
-        return np.where(self.keys[row] == wanted, found, no_route(self.routes.egress))
+    def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
+        """int32[S, D]: where every switch sends a packet for each destination.
 
-    def hops(
-        self, sources: NDArray[np.int64], destinations: NDArray[np.int64]
-    ) -> NDArray[np.int8]:
-        """int8[B, D]: links that a packet from each source to each destination takes.
-
-        LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
+        The switch itself where it delivers; LOST or UNCABLED where it does not forward.
         """
         width = self.step.shape[1]
-        at = np.repeat(sources, len(destinations))
-        to = np.tile(destinations, len(sources))
-        result = np.full(len(at), LOOPED, np.int8)
-        moving = np.arange(len(at))
-        for hop in range(TTL):
-            here = at[moving]
-            after = self.step.ravel().take(here * width + self.egress(here, to[moving]))
-            stopped = after == here
-            result[moving[stopped]] = np.where(
-                here[stopped] == to[moving[stopped]], hop, MISDELIVERED
-            )
-            failed = after < 0
-            result[moving[failed]] = after[failed]
-            forward = ~(stopped | failed)
-            moving = moving[forward]
-            if not len(moving):
+        here = (np.arange(len(self.step)) * width)[:, None]
+        return self.step.ravel().take(here + self.egress(destinations))
+
+    def hops(self, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
+        """int8[S, D]: links that a packet from every switch to each destination takes.
+
+        LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
+        All packets step together, so one look-up a hop moves every one of them.
+        """
+        order, count = len(self.step), len(destinations)
+        # Faults are switches beyond the last, row -code from the end, which keep what they get.
+        after = np.empty((order - MISDELIVERED, count), np.int32)
+        after[:order] = self.next_switch(destinations)
+        after[order:] = np.arange(order, order - MISDELIVERED)[:, None]
+        after[after < 0] += len(after)
+        column = np.arange(count)
+        at = after[:order]
+        hops = (at != np.arange(order)[:, None]).astype(np.int8)
+        for _ in range(TTL):
+            moved = after.ravel().take(at.astype(np.int64) * count + column)
+            moving = moved != at
+            if not moving.any():
                 break
-            at[moving] = after[forward]
-        return result.reshape(len(sources), len(destinations))
+            hops += moving
+            at = moved
+        else:
+            hops[moving] = LOOPED
+        strayed = (at != destinations) & (hops != LOOPED)
+        hops[strayed] = MISDELIVERED
+        fault = strayed & (at >= order)
+        hops[fault] = (at[fault] - len(after)).astype(np.int8)
+        return hops
 
     def path(self, source: int, destination: int) -> tuple[list[int], int]:
         """The switches from source on, and the hops taken or what went wrong."""
-        at, path, width = source, [source], self.step.shape[1]
-        to = np.array([destination])
-        for hop in range(TTL):
-            value = int(self.egress(np.array([at]), to)[0])
-            after = int(self.step.ravel()[at * width + value])
-            if after == at:
-                return path, hop if at == destination else MISDELIVERED
-            if after < 0:
-                return path, after
-            path.append(after)
-            at = after
+        after = self.next_switch(np.array([destination]))[:, 0].tolist()
+        path = [source]
+        while len(path) <= TTL:
+            there = after[path[-1]]
+            if there < 0:
+                return path, there
+            if there == path[-1]:
+                return path, len(path) - 1 if there == destination else MISDELIVERED
+            path.append(there)
         return path, LOOPED

@@ -7,38 +7,45 @@ from numpy.typing import NDArray
 
 from compilers.topologies.graph import Graph
 
-UNREACHED = np.uint8(255)
+BEYOND = 255
 
 
-def distances(graph: Graph, padded: NDArray[np.int32], sources: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """uint8[B, N]: links on a shortest path from each source to every vertex; 255 where none.
+def neighbour_table(graph: Graph) -> NDArray[np.int64]:
+    """int64[N + 1, K]: neighbour lists filled up with N, and a row N of nothing else."""
+    padded = graph.padded()
+    table = np.full((graph.order + 1, padded.shape[1]), graph.order)
+    table[:-1] = np.where(padded < 0, graph.order, padded)
+    return table
+
+
+def distances(
+    table: NDArray[np.int64], sources: NDArray[np.int64], depth: int = BEYOND - 1
+) -> NDArray[np.uint8]:
+    """uint8[B, N]: links on a shortest path from each source to every vertex.
 
     Args:
-        graph: the graph.
-        padded: `graph.padded()`, made once for all blocks.
+        table: `neighbour_table(graph)`, made once for all blocks.
         sources: int64[B].
+        depth: how far to look; BEYOND stands where a vertex is farther, or not to be reached.
 
-    The first two levels are written from the neighbour lists; further ones are found from below,
-    by asking the neighbours of the vertices not reached yet.
+    Two levels are written from the neighbour lists; further ones are found from the other side, by
+    asking the neighbours of the vertices not reached yet.
     """
-    order = graph.order
-    result = np.full((len(sources), order + 1), UNREACHED, np.uint8)
-    row = np.arange(len(sources))[:, None]
-    near = np.where(padded[sources] < 0, order, padded[sources])
-    beyond = padded[np.minimum(near, order - 1)]
-    beyond = np.where((near == order)[..., None] | (beyond < 0), order, beyond)
-    result[row, beyond.reshape(len(sources), -1)] = 2
-    result[row, near] = 1
-    result[row[:, 0], sources] = 0
-    result[:, order] = UNREACHED
+    order = len(table) - 1
+    found = np.full((len(sources), order + 1), BEYOND, np.uint8)
+    rows = np.arange(len(sources))[:, None]
+    near = table[sources]
+    if depth >= 2:
+        found[rows, table[near].reshape(len(sources), -1)] = 2
+    if depth >= 1:
+        found[rows, near] = 1
+    found[rows[:, 0], sources] = 0
+    found[:, order] = BEYOND
 
-    level = 2
-    block, vertex = np.nonzero(result[:, :order] == UNREACHED)
-    while len(vertex):
-        reached = (result[block[:, None], padded[vertex]] == level).any(axis=1)
-        if not reached.any():
+    for level in range(2, depth):
+        row, vertex = np.nonzero(found[:, :order] == BEYOND)
+        next_to = (found[row[:, None], table[vertex]] == level).any(axis=1)
+        if not next_to.any():
             break
-        level += 1
-        result[block[reached], vertex[reached]] = level
-        block, vertex = block[~reached], vertex[~reached]
-    return result[:, :order]
+        found[row[next_to], vertex[next_to]] = level + 1
+    return found[:, :order]
