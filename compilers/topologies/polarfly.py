@@ -18,6 +18,7 @@ from compilers.topologies.topology import Design, Parameters, Topology
 from inventory.problems import Problem
 
 KINDS = ("W", "V1", "V2")
+LARGEST_Q = 1024
 
 
 def order(q: int) -> int:
@@ -103,7 +104,7 @@ class PolarFly:
     """The family of ER_q for every prime power q."""
 
     name = "polarfly"
-    parameters = ("q",)
+    parameters: tuple[str, ...] = ("q",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """q must be a prime power."""
@@ -146,12 +147,15 @@ class PolarFly:
 
 
 def check_q(q: int | str) -> list[Problem]:
-    """A problem with key `q` unless q is a prime power."""
-    if isinstance(q, int) and prime_power(q):
+    """A problem with key `q` unless q is a prime power that we have a field for."""
+    number = q if type(q) is int else 0
+    if 2 <= number <= LARGEST_Q and prime_power(number):
         return []
-    below, above = prime_powers_near(q if isinstance(q, int) else 2)
-    if isinstance(q, int) and q > 2:
-        todo = f"the nearest are {below} and {above}"
+    if number > LARGEST_Q:
+        todo = f"the largest is {LARGEST_Q}"
+    elif number > 2:
+        todo = "the nearest are {} and {}".format(*prime_powers_near(number))
     else:
         todo = "the smallest are 2, 3 and 4"
-    return [Problem(key="q", required="a prime power", given=str(q), todo=todo)]
+    required = f"a prime power from 2 to {LARGEST_Q}"
+    return [Problem(key="q", required=required, given=str(q), todo=todo)]
