@@ -1,0 +1,149 @@
+"""Ryu or os-ken: the same framework under two names. All that differs between them is here."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import warnings
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from types import ModuleType
+from typing import Any
+
+from inventory.problems import InputError, Problem
+
+FRAMEWORKS = ("ryu", "os-ken")
+"""In order of preference."""
+_PACKAGES = {"ryu": "ryu", "os-ken": "os_ken"}
+_BASES = {"ryu": "RyuApp", "os-ken": "OSKenApp"}
+_OLDEST = {"ryu": (4, 34), "os-ken": (4, 2, 1)}
+_INSTALL = {
+    "ryu": "install it with: pip install 'polarfab[ryu]', with PIP_CONSTRAINT=FILE in the "
+    "environment and the one line setuptools<67 in FILE (Ryu builds with no newer one)",
+    "os-ken": "install it with: pip install 'polarfab[os-ken]'",
+}
+SOCKET_TIMEOUT = 30.0
+"""Seconds that one chunk may take to leave; a loaded switch reads late."""
+UNANSWERED_ECHOES = 3
+"""Echo requests (one every 15 s) that a switch may leave unanswered before it counts as lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """The modules of the framework that the app uses, and the class that apps derive from."""
+
+    name: str
+    app: Any
+    app_manager: ModuleType
+    event: ModuleType
+    handler: ModuleType
+    ofp_event: ModuleType
+    ofproto: ModuleType
+    hub: ModuleType
+    conf: Any
+
+    def error_names(self, type_: int, code: int) -> tuple[str, str]:
+        """The constants of an OpenFlow error's type and code."""
+        names = self.ofproto.ofp_error_type_to_str, self.ofproto.ofp_error_code_to_str
+        return str(names[0](type_)), str(names[1](type_, code))
+
+    def configure(self, host: str, port: int) -> None:
+        """Set where to listen, and what a loaded switch needs."""
+        self.conf(args=[], project=_PACKAGES[self.name], default_config_files=[])
+        self.conf.set_override("ofp_listen_host", host)
+        self.conf.set_override("ofp_tcp_listen_port", port)
+        self.conf.set_override("socket_timeout", SOCKET_TIMEOUT)
+        self.conf.set_override("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
+
+    def quieten(self) -> None:
+        """Keep the framework's own log to what only a bug of ours would bring about.
+
+        It would log a traceback for each malformed peer, and formats every OpenFlow error, slowly,
+        even when nobody reads it: the session tells of both.
+        """
+        package = _PACKAGES[self.name]
+        logging.getLogger(package).setLevel(logging.CRITICAL)
+        logging.getLogger(f"{package}.base.app_manager").setLevel(logging.ERROR)
+        logging.getLogger("ofp_event").setLevel(logging.CRITICAL)
+
+    def drop_error_log(self) -> None:
+        """Take the framework's own handler of OpenFlow errors away (once the apps are there)."""
+        brick = self.app_manager.lookup_service_brick("ofp_event")
+        brick.unregister_handler(self.ofp_event.EventOFPErrorMsg, brick.error_msg_handler)
+
+
+def load(name: str | None = None) -> Framework:
+    """The framework called name; without a name Ryu, or os-ken where there is no Ryu.
+
+    Raises:
+        InputError: it is not installed, or too old; says what to install.
+
+    """
+    for candidate in [name] if name else FRAMEWORKS:
+        if _installed(candidate):
+            return _load(candidate)
+    wanted = name or " or ".join(FRAMEWORKS)
+    raise InputError(
+        Problem(
+            key="--framework",
+            required=f"{wanted}, installed",
+            given="no such package here",
+            todo="; or ".join(_INSTALL[n] for n in ([name] if name else FRAMEWORKS)),
+        )
+    )
+
+
+def _installed(name: str) -> bool:
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST[name]:
+        raise InputError(
+            Problem(
+                key="--framework",
+                required=f"{name} {'.'.join(map(str, _OLDEST[name]))} or later",
+                given=version,
+                todo=_INSTALL[name],
+            )
+        )
+    return True
+
+
+def _load(name: str) -> Framework:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        shim_eventlet()
+        package = _PACKAGES[name]
+        # app_manager must come first: it and controller.controller import each other.
+        app_manager = import_module(f"{package}.base.app_manager")
+        parts = {
+            part: import_module(f"{package}.{where}")
+            for part, where in {
+                "event": "controller.event",
+                "handler": "controller.handler",
+                "ofp_event": "controller.ofp_event",
+                "ofproto": "ofproto.ofproto_v1_3",
+                "hub": "lib.hub",
+            }.items()
+        }
+        return Framework(
+            name=name,
+            app=getattr(app_manager, _BASES[name]),
+            app_manager=app_manager,
+            conf=import_module(f"{package}.cfg").CONF,
+            **parts,
+        )
+
+
+def shim_eventlet() -> None:
+    """Make today's eventlet do for Ryu 4.34, and os-ken run on it, as Ryu does.
+
+    Ryu imports a name that eventlet has dropped. os-ken's other hub, native threads, cannot end a
+    connection's sender, so that it never tells that a switch has left.
+    """
+    os.environ.setdefault("OSKEN_HUB_TYPE", "eventlet")
+    wsgi = import_module("eventlet.wsgi")
+    if not hasattr(wsgi, "ALREADY_HANDLED"):
+        wsgi.ALREADY_HANDLED = object()  # type: ignore[attr-defined]

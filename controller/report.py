@@ -1,0 +1,132 @@
+"""What the controller tells: lines for people or JSON for machines, and the status file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from controller.session import Event, Fabric, Kind
+from inventory.problems import InputError, Problem
+
+AT_ONCE = 5
+"""Events of one kind that get a line each; more than that in one go share one."""
+REMIND = 10.0
+"""Seconds of silence after which an incomplete fabric says what it waits for."""
+LINES: dict[Kind, str] = {
+    "refused": "switch {node} refused its program and keeps what it had: {text}",
+    "error": "switch {node} reports an error after it was programmed: {text}",
+    "left": "switch {node} left",
+    "unknown": "datapath id {node} is not in this build; it gets nothing",
+    "status": "cannot write {node}: {text}",
+    "stranger": "a peer on {node} left without naming itself as an OpenFlow 1.3 switch",
+}
+SUMMARIES: dict[Kind, str] = {
+    "refused": "{count} more switches refused their program, the first of them {node}: {text}",
+    "error": "{count} more switches report errors after they were programmed",
+    "left": "{count} switches more left",
+    "unknown": "{count} more datapath ids are not in this build",
+    "status": "cannot write {node}: {text}",
+    "stranger": "peers on {count} more hosts left without naming themselves",
+}
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Turns a fabric's events into output. `write` gets one line at a time."""
+
+    fabric: Fabric
+    write: Callable[[str], None]
+    as_json: bool = False
+    status_file: Path | None = None
+    clock: Callable[[], float] = _now
+    _written: str = ""
+    _since: float | None = None
+    _spoke: float = field(default=0.0)
+
+    def start(self, where: str) -> None:
+        """Say that the controller listens, and leave a first status.
+
+        Raises:
+            InputError: the status file cannot be written.
+
+        """
+        self._spoke = self.clock()
+        try:
+            self._status()
+        except OSError as error:
+            raise InputError(
+                Problem(
+                    file=str(self.status_file),
+                    key="--status-file",
+                    required="a file that can be written",
+                    given=error.strerror or str(error),
+                )
+            ) from error
+        if not self.as_json:
+            self.write(
+                f"{where}; build {self.fabric.identity}, {self.fabric.expected} switches expected"
+            )
+
+    def tick(self) -> None:
+        """Report what has happened since the last tick; called a few times a second."""
+        events = self.fabric.drain()
+        try:
+            self._status()
+        except OSError as error:
+            events.append(Event("status", str(self.status_file), error.strerror or str(error)))
+        if self.as_json:
+            for event in events:
+                self.write(json.dumps({"event": event.kind, **_details(event)}))
+        else:
+            for line in self._lines(events):
+                self.write(line)
+                self._spoke = self.clock()
+
+    def _lines(self, events: list[Event]) -> Iterable[str]:
+        fabric, kinds = self.fabric, {event.kind for event in events}
+        if self._since is None and "connected" in kinds:
+            self._since = self.clock()
+        for kind in LINES:
+            yield from _of_kind(kind, [event for event in events if event.kind == kind])
+        done = fabric.expected - len(fabric.missing())
+        if "complete" in kinds and fabric.complete:
+            seconds = self.clock() - (self._since or 0.0)
+            self._since = None
+            yield f"{done}/{fabric.expected} programmed in {seconds:.1f} s: the fabric is complete"
+        elif kinds & {"programmed", "left", "refused"}:
+            yield f"{done}/{fabric.expected} programmed"
+        elif not fabric.complete and self.clock() - self._spoke > REMIND:
+            yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
+
+    def _status(self) -> None:
+        """Write the status file beside itself and rename it, if it has changed."""
+        text = json.dumps(self.fabric.status())
+        if self.status_file is None or text == self._written:
+            return
+        beside = self.status_file.with_name(f".{self.status_file.name}.part")
+        beside.write_text(text)
+        beside.rename(self.status_file)
+        self._written = text
+
+
+def _details(event: Event) -> dict[str, str]:
+    return {key: value for key, value in asdict(event).items() if key != "kind" and value}
+
+
+def _of_kind(kind: Kind, events: list[Event]) -> Iterable[str]:
+    for event in events[:AT_ONCE]:
+        yield LINES[kind].format(node=event.node, text=event.text)
+    if rest := events[AT_ONCE:]:
+        yield SUMMARIES[kind].format(count=len(rest), node=rest[0].node, text=rest[0].text)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - AT_ONCE
+    return ", ".join(names[:AT_ONCE]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,48 @@
+"""The app as ryu-manager loads it: `POLARFAB_BUILD=build ryu-manager controller.ryu_app`.
+
+With an eventlet from 0.30.3 on, ryu-manager itself no longer starts; `python -m controller.ryu_app`
+is ryu-manager with that mended, and takes its options.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from compilers.build import load as load_build
+from compilers.build import require_verified
+from controller import framework
+from controller.app import app_class
+from controller.report import Reporter
+from controller.server import fabric_of
+
+BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
+RYU = framework.load("ryu")
+
+
+class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
+    """Takes the build from POLARFAB_BUILD, and the status file from POLARFAB_STATUS_FILE."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        folder = Path(os.environ.get(BUILD, "build"))
+        build = load_build(folder)
+        if not os.environ.get(UNVERIFIED):
+            require_verified(folder, build)
+        fabric = fabric_of(build, RYU)
+        status = os.environ.get(STATUS)
+        reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
+        reporter.start("polarfab under ryu-manager")
+        super().__init__(*args, fabric=fabric, reporter=reporter, **kwargs)
+
+
+def main() -> None:
+    """ryu-manager with this app."""
+    from ryu.cmd.manager import main as ryu_manager
+
+    ryu_manager(args=[*sys.argv[1:], "controller.ryu_app"], prog="ryu-manager")
+
+
+if __name__ == "__main__":
+    main()

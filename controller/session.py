@@ -1,0 +1,217 @@
+"""The sessions of a fabric: what happens to switches in, bytes to send out. No framework, no I/O.
+
+A push has two steps. First the bundle is opened and filled and a barrier asked for; only if the
+switch has found no fault by then is the bundle committed. The pause is needed: Open vSwitch leaves
+a message that it cannot read out of the bundle and would commit the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from controller import wire
+
+FILLED_XID = 0xFFFFFF01
+"""The xid of the barrier between filling and committing; a program's own xids are below."""
+
+Kind = Literal[
+    "connected",
+    "programmed",
+    "refused",
+    "error",
+    "left",
+    "complete",
+    "unknown",
+    "stranger",
+    "status",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something worth telling: its kind, the node's name (or datapath id, or address), details."""
+
+    kind: Kind
+    node: str
+    text: str = ""
+
+
+class Programs(Protocol):
+    """Where programs come from: `compilers.targets.openflow.Encoder`."""
+
+    @property
+    def by_datapath_id(self) -> Mapping[int, int]:
+        """The vertex of each datapath id."""
+
+    def program(self, vertex: int) -> bytes:
+        """The vertex's whole program: bundle, commit and closing barrier."""
+
+
+@dataclass(slots=True)
+class _Push:
+    """A connection of a switch and how far its program got."""
+
+    vertex: int
+    commit: bytes
+    state: Literal["filling", "committing", "programmed", "refused"] = "filling"
+    committed: bool = False
+    error: wire.Error | None = None
+    errors: int = 0
+
+    @property
+    def last_xid(self) -> int:
+        """The xid of the program's closing barrier."""
+        return wire.header(self.commit[-8:])[2]
+
+
+@dataclass(slots=True)
+class Fabric:
+    """All switches of a build and their connections.
+
+    identity and names (a text a vertex) are the build's; error_names puts error numbers in words.
+    A connection is known by any hashable key. Not thread-safe.
+    """
+
+    identity: str
+    names: Sequence[str]
+    programs: Programs
+    error_names: wire.Names
+    errors: dict[str, str] = field(default_factory=dict)
+    unknown: set[int] = field(default_factory=set)
+    _pushes: dict[Hashable, _Push] = field(default_factory=dict)
+    _current: dict[int, Hashable] = field(default_factory=dict)
+    _programmed: set[int] = field(default_factory=set)
+    _events: list[Event] = field(default_factory=list)
+    _strangers: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def expected(self) -> int:
+        """How many switches the build has."""
+        return len(self.names)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every switch has its program."""
+        return len(self._programmed) == self.expected
+
+    def connected(self, key: Hashable, datapath_id: int) -> bytes:
+        """A switch has named itself; returns what to send it, b"" to one that is not ours."""
+        vertex = self.programs.by_datapath_id.get(datapath_id)
+        if vertex is None:
+            if datapath_id not in self.unknown:
+                self.unknown.add(datapath_id)
+                self._tell("unknown", f"{datapath_id:016x}")
+            return b""
+        filling, commit = wire.split_commit(self.programs.program(vertex))
+        self._pushes[key] = _Push(vertex, commit)
+        self._current[vertex] = key
+        self._programmed.discard(vertex)
+        self._tell("connected", self.names[vertex])
+        return filling + wire.barrier(FILLED_XID)
+
+    def received(self, key: Hashable, message: bytes) -> bytes:
+        """A switch has sent an error, a bundle reply or a barrier reply; returns what to send."""
+        push = self._pushes.get(key)
+        if push is None:
+            return b""
+        kind, _, xid = wire.header(message)
+        if kind == wire.ERROR:
+            self._error(push, wire.Error.read(message))
+        elif wire.commits(message) == wire.bundle_of(push.commit):
+            push.committed = True
+        elif (kind, push.state, xid) == (wire.BARRIER_REPLY, "filling", FILLED_XID):
+            return self._filled(push)
+        elif (kind, push.state, xid) == (wire.BARRIER_REPLY, "committing", push.last_xid):
+            self._finished(key, push)
+        return b""
+
+    def closed(self, key: Hashable) -> None:
+        """A connection has ended."""
+        push = self._pushes.pop(key, None)
+        if push is None:
+            return
+        if self._current.get(push.vertex) == key:
+            del self._current[push.vertex]
+            self._programmed.discard(push.vertex)
+            self._tell("left", self.names[push.vertex])
+
+    def stranger(self, host: str) -> None:
+        """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""
+        self._strangers[host] += 1
+        if self._strangers[host] == 1:
+            self._tell("stranger", host)
+
+    def drain(self) -> list[Event]:
+        """The events since the last call, in order."""
+        events, self._events = self._events, []
+        return events
+
+    def missing(self) -> list[str]:
+        """The names of the switches that do not have their program, in vertex order."""
+        return [name for v, name in enumerate(self.names) if v not in self._programmed]
+
+    def status(self) -> dict[str, Any]:
+        """The state as the status file has it."""
+        return {
+            "build": self.identity,
+            "expected": self.expected,
+            "programmed": [self.names[v] for v in sorted(self._programmed)],
+            "complete": self.complete,
+            "errors": dict(self.errors),
+            "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
+        }
+
+    def _tell(self, kind: Kind, node: str, text: str = "") -> None:
+        self._events.append(Event(kind, node, text))
+
+    def _error(self, push: _Push, error: wire.Error) -> None:
+        push.error = push.error or error
+        push.errors += 1
+        if push.state == "programmed" and push.errors == 1:
+            self._note("error", push)
+
+    def _filled(self, push: _Push) -> bytes:
+        if not push.errors:
+            push.state = "committing"
+            return push.commit
+        self._refuse(push)
+        bundle = wire.bundle_of(push.commit)
+        return wire.bundle_control(wire.DISCARD_REQUEST, bundle, FILLED_XID + 1)
+
+    def _finished(self, key: Hashable, push: _Push) -> None:
+        if push.errors or not push.committed:
+            self._refuse(push)
+            return
+        push.state = "programmed"
+        if self._current.get(push.vertex) != key:
+            return
+        name = self.names[push.vertex]
+        self._programmed.add(push.vertex)
+        self.errors.pop(name, None)
+        self._tell("programmed", name)
+        if self.complete:
+            self._tell("complete", self.identity)
+
+    def _refuse(self, push: _Push) -> None:
+        push.state = "refused"
+        self._note("refused", push)
+
+    def _note(self, kind: Kind, push: _Push) -> None:
+        name = self.names[push.vertex]
+        self.errors[name] = self._explain(push)
+        self._tell(kind, name, self.errors[name])
+
+    def _explain(self, push: _Push) -> str:
+        """The first error in words, where in the program it is, and how many there are."""
+        if push.error is None:
+            return "did not confirm the commit of its bundle"
+        where = wire.locate(self.programs.program(push.vertex), push.error.xid)
+        more = push.errors - 1
+        return (
+            push.error.words(self.error_names)
+            + (f" ({where})" if where else "")
+            + (f" and {more} more error{'s' * (more > 1)}" if more else "")
+        )

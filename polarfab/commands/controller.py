@@ -1,0 +1,68 @@
+"""`polarfab controller`: run the OpenFlow controller for a build."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from polarfab.output import say
+
+
+@click.command("controller")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.option(
+    "--framework",
+    type=click.Choice(["ryu", "os-ken"]),
+    help="What to run on; Ryu when both are installed.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:6653",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where switches connect to.",
+)
+@click.option(
+    "--status-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Keep the state of the fabric in this file, as JSON.",
+)
+@click.option(
+    "--unverified",
+    is_flag=True,
+    help="Push a build that verify has not passed on: its tables may lose packets or loop.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON an event.")
+def command(
+    folder: Path,
+    framework: str | None,
+    listen: str,
+    status_file: Path | None,
+    unverified: bool,
+    as_json: bool,
+) -> None:
+    """Give every switch of BUILD its program when it connects, until SIGINT or SIGTERM.
+
+    Switches speak OpenFlow 1.3 to us (ovs-vsctl set-controller BRIDGE tcp:127.0.0.1:6653, with
+    fail_mode=secure). A push is atomic: a switch that refuses keeps what it had and is reported.
+    A datapath id that is not in the build gets nothing.
+    """
+    from compilers.build import load, require_verified
+    from controller import framework as frameworks
+    from controller.server import fabric_of, parse_listen, serve
+
+    where = parse_listen(listen)
+    build = load(folder)
+    if unverified:
+        say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
+    else:
+        require_verified(folder, build)
+    chosen = frameworks.load(framework)
+
+    def write(line: str) -> None:
+        with suppress(BrokenPipeError):
+            click.echo(line)
+
+    serve(chosen, fabric_of(build, chosen), where, write, as_json=as_json, status_file=status_file)
