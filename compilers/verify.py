@@ -87,10 +87,10 @@ def verify(build: Build, progress: Callable[[int, int], None] | None = None) -> 
         shortest = distances(table, destinations, depth=longest - 1).T[ends]
         best = (hops >= 0) & (hops <= shortest)
 
-        hop_counts += np.bincount(hops[hops >= 0], minlength=TTL + 1)
+        hop_counts[: longest + 1] += [np.count_nonzero(hops == h) for h in range(longest + 1)]
         minimal += int(np.count_nonzero(best))
         loops += int(np.count_nonzero(hops == LOOPED))
-        if len(faults) < EXAMPLES:
+        if len(faults) < EXAMPLES and not best.all():
             wrong = np.argwhere(~best & (hops != ITSELF))[: EXAMPLES - len(faults)]
             faults += [
                 Fault(int(ends[i]), int(destinations[j]), _what(hops[i, j], shortest[i, j]))

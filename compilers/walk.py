@@ -59,7 +59,9 @@ class Walker:
         """[S, D]: the egress value of every switch for each destination, longest prefix first."""
         table = self.routes.egress
         if not len(self.by_prefix):
-            return table[:, destinations]
+            first, last = int(destinations[0]), int(destinations[-1]) + 1
+            block = table[:, first:last]
+            return block if last - first == len(destinations) else block[:, destinations - first]
         found = np.full((len(destinations), len(table)), no_route(table), table.dtype)
         for row, destination in zip(found, destinations, strict=True):
             for prefix in (self.routes.aggregate[destination], destination):
@@ -83,19 +85,27 @@ class Walker:
         """int8[S, D]: links that a packet from every switch to each destination takes.
 
         LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
-        All packets step together, so one look-up a hop moves every one of them.
+        All packets step together: `after` holds, as a flat index into itself, where the packet of
+        each cell goes next, so one look-up a hop moves every one of them. Cells that keep what
+        they get stand below the last switch, one row a fault.
         """
         order, count = len(self.step), len(destinations)
-        # Faults are switches beyond the last, row -code from the end, which keep what they get.
-        after = np.empty((order - MISDELIVERED, count), np.int32)
-        after[:order] = self.next_switch(destinations)
-        after[order:] = np.arange(order, order - MISDELIVERED)[:, None]
-        after[after < 0] += len(after)
         column = np.arange(count)
+        after = np.empty((order - MISDELIVERED, count), np.int64)
+        after[:order] = self.next_switch(destinations)
+        after[order:] = np.arange(order, len(after))[:, None]
+        after[after < 0] += len(after)
+        after *= count
+        after += column
+        home = destinations * count + column
+
         at = after[:order]
-        hops = (at != np.arange(order)[:, None]).astype(np.int8)
+        hops = (at != np.arange(order)[:, None] * count + column).astype(np.int8)
+        delivers = bool((after[destinations, column] == home).all())
         for _ in range(TTL):
-            moved = after.ravel().take(at.astype(np.int64) * count + column)
+            if delivers and (at == home).all():
+                return hops
+            moved = after.take(at)
             moving = moved != at
             if not moving.any():
                 break
@@ -103,11 +113,7 @@ class Walker:
             at = moved
         else:
             hops[moving] = LOOPED
-        strayed = (at != destinations) & (hops != LOOPED)
-        hops[strayed] = MISDELIVERED
-        fault = strayed & (at >= order)
-        hops[fault] = (at[fault] - len(after)).astype(np.int8)
-        return hops
+        return _classify(hops, at // count, destinations, order)
 
     def path(self, source: int, destination: int) -> tuple[list[int], int]:
         """The switches from source on, and the hops taken or what went wrong."""
@@ -121,3 +127,12 @@ class Walker:
                 return path, len(path) - 1 if there == destination else MISDELIVERED
             path.append(there)
         return path, LOOPED
+
+
+def _classify(
+    hops: NDArray[np.int8], at: NDArray[np.int64], destinations: NDArray[np.int64], order: int
+) -> NDArray[np.int8]:
+    """Put the fault in the place of the hops for packets that stopped anywhere but at home."""
+    strayed = (at != destinations) & (hops != LOOPED)
+    hops[strayed] = np.where(at < order, MISDELIVERED, at - order + MISDELIVERED)[strayed]
+    return hops
