@@ -9,9 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from compilers.topologies.topology import Topology
+from compilers.wiring import place
+from compilers.wiring_checks import Locate, Site, nowhere
+from inventory.problems import InputError, Problem, few
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from compilers.spec import FabricSpec
+    from inventory.model import Inventory
 
 FIRST_HOST = 2
 
@@ -68,6 +78,75 @@ class Addressing:
         return format_mac(int(self.host_mac[vertex, host]))
 
 
+def plan(
+    spec: FabricSpec, inventory: Inventory, topology: Topology, locate: Locate = nowhere
+) -> Addressing:
+    """The addresses of a fabric: the spec's pools, the inventory's MAC addresses where it has any.
+
+    Args:
+        spec: pools that are large enough (`compilers.load` has checked it).
+        inventory: host h of the node at vertex v takes the MAC address of the node's h-th entry.
+        topology: the fabric graph.
+        locate: finds the inventory's values in their file, for messages.
+
+    Raises:
+        InputError: a MAC address is also the gateway's, or the usual one of a host without any.
+    """
+    placed = place(topology.graph.order, inventory, locate)
+    nodes = [inventory.nodes[i] for i in placed]
+    host_mac = default_host_macs(len(nodes), spec.hosts_per_node)
+    gateway_mac = parse_mac(spec.addressing.gateway_mac)
+    given = {
+        (v, h): parse_mac(host.mac)
+        for v, node in enumerate(nodes)
+        for h, host in enumerate(node.hosts[: spec.hosts_per_node])
+        if host.mac
+    }
+    for where, mac in given.items():
+        host_mac[where] = mac
+    _own_macs(host_mac, given, gateway_mac, Site(nodes, placed, locate))
+    return Addressing(
+        ipv4=spec.addressing.ipv4,
+        ipv4_length=ipv4_block_length(spec.hosts_per_node),
+        ipv6=spec.addressing.ipv6,
+        gateway_mac=gateway_mac,
+        host_mac=host_mac,
+    )
+
+
+def _own_macs(
+    host_mac: NDArray[np.uint64], given: dict[tuple[int, int], int], gateway_mac: int, site: Site
+) -> None:
+    """Every host's MAC address is its own, and none is the gateway's."""
+    macs, uses = np.unique(host_mac, return_counts=True)
+    shared = set(macs[uses > 1].tolist())
+    problems = [
+        site.problem(
+            v,
+            ("hosts", h, "mac"),
+            "a MAC address that no other host has, nor the gateway",
+            format_mac(mac),
+            "choose another: addresses 02:VV:VV:VV:HH:HH of vertex V belong to hosts without one",
+        )
+        for (v, h), mac in given.items()
+        if mac in shared or mac == gateway_mac
+    ]
+    if gateway_mac in macs and gateway_mac not in given.values():
+        file, line = site.locate(("addressing", "gateway_mac"))
+        problems.append(
+            Problem(
+                file=file,
+                line=line,
+                key="addressing.gateway_mac",
+                required="a MAC address that no host has",
+                given=format_mac(gateway_mac),
+                todo="hosts have 02:VV:VV:VV:HH:HH, V their vertex; choose one outside these",
+            )
+        )
+    if problems:
+        raise InputError(few(problems))
+
+
 def ipv4_block_length(hosts: int) -> int:
     """The prefix length whose block holds `hosts` hosts, a gateway, network and broadcast."""
     return 32 - (hosts + FIRST_HOST).bit_length()
@@ -76,7 +155,8 @@ def ipv4_block_length(hosts: int) -> int:
 def default_host_macs(switches: int, hosts: int) -> NDArray[np.uint64]:
     """uint64[S, P]: locally administered, vertex in the middle 24 bits, host in the low 16."""
     vertex = np.arange(switches, dtype=np.uint64)[:, None] << np.uint64(16)
-    return np.uint64(0x02 << 40) + vertex + np.arange(1, hosts + 1, dtype=np.uint64)
+    host = np.arange(1, hosts + 1, dtype=np.uint64)
+    return (np.uint64(0x02 << 40) + vertex + host).astype(np.uint64, copy=False)
 
 
 def format_mac(mac: int) -> str:

@@ -21,7 +21,7 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node)
     wiring = wire(topology, inventory, spec.hosts_per_node, loaded.locate)
-    addressing = plan(spec, inventory, topology)
+    addressing = plan(spec, inventory, topology, loaded.locate)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     tables = minimal(topology, wiring)
     return Build(

@@ -2,29 +2,72 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from inventory.model import Mac, Model, Name
+from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
+
+NOT_FOR_HOSTS = tuple(
+    ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"),
+        *("::/127", "fe80::/10", "ff00::/8"),
+    )
+)
+
+
+def _pool(value: Any) -> Any:
+    if isinstance(value, IPv4Network | IPv6Network):
+        return value
+    if not isinstance(value, str) or "/" not in value or "%" in value:
+        raise refusal("a pool: an address and a prefix length", "write it like 10.0.0.0/8")
+    try:
+        pool = ip_network(value, strict=False)
+    except ValueError:
+        raise refusal(
+            "a pool: an address and a prefix length", "write it like 10.0.0.0/8"
+        ) from None
+    if ip_interface(value).ip != pool.network_address:
+        raise refusal("a pool whose host bits are 0", f"did you mean {pool}?")
+    for special in NOT_FOR_HOSTS:
+        if special.version == pool.version and special.overlaps(pool):
+            raise refusal(f"a pool of unicast addresses, outside {special}")
+    return pool
+
+
+def _ipv4(value: Any) -> Any:
+    if not isinstance(pool := _pool(value), IPv4Network):
+        raise refusal("an IPv4 pool", "put this one under ipv6")
+    return pool
+
+
+def _ipv6(value: Any) -> Any:
+    if not isinstance(pool := _pool(value), IPv6Network):
+        raise refusal("an IPv6 pool", "put this one under ipv4")
+    return pool
 
 
 class TopologySpec(Model):
     """A family and its parameters; the family checks them (`compilers.topologies`)."""
 
-    family: str
-    q: int
+    family: TypeName
+    q: Whole
     supernode: Literal["inductive-quad", "paley", "complete"] | None = None
-    degree: Annotated[int, Field(ge=0)] | None = None
+    degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
+
+    def parameters(self) -> dict[str, int | str]:
+        """The family's parameters that are given, by name."""
+        return self.model_dump(exclude={"family"}, exclude_none=True)
 
 
 class AddressingSpec(Model):
     """Pools that hosts are numbered from, and the MAC address that every switch answers to."""
 
-    ipv4: IPv4Network = IPv4Network("10.0.0.0/8")
-    ipv6: IPv6Network | None = None
+    ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4)] = IPv4Network("10.0.0.0/8")
+    ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6)] | None = None
     gateway_mac: Mac = "02:50:46:00:00:01"
 
 
@@ -40,7 +83,7 @@ class FabricSpec(Model):
 
     name: Name
     topology: TopologySpec
-    hosts_per_node: Annotated[int, Field(ge=0, le=1024)] = 1
+    hosts_per_node: Annotated[Whole, Field(ge=0, le=1024)] = 1
     addressing: AddressingSpec = AddressingSpec()
     routing: RoutingSpec = RoutingSpec()
     inventory: Path | None = None

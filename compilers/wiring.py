@@ -8,13 +8,17 @@ wiring on every machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topologies.topology import Topology
-from inventory.model import Inventory, Node, NodeType, PortBlock
-from inventory.problems import InputError, Problem
+from compilers.wiring_checks import Locate, Shortage, Site, nowhere
+from inventory.problems import InputError, Problem, few
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, Node, NodeType
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +46,10 @@ class Wiring:
 
     def port_name(self, vertex: int, port: int) -> str:
         """The name that the operating system of the vertex's node gives the port."""
-        return self.port_names[self.node_type[vertex]][port - 1]
+        return self.port_names[int(self.node_type[vertex])][port - 1]
 
     def cables(self) -> NDArray[np.int32]:
-        """int32[S, ports + 1]: the vertex that a port is cabled to, by port number; -1 where none."""
+        """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""
         widest = max(len(names) for names in self.port_names)
         table = np.full((len(self.names), widest + 1), -1, np.int32)
         switch, link = np.nonzero(self.far >= 0)
@@ -59,6 +63,8 @@ def generated_inventory(topology: Topology, hosts_per_node: int) -> Inventory:
     Fabric ports come first and are as many as the largest degree, so the host ports have the same
     numbers on every switch; a quadric leaves one fabric port free.
     """
+    from inventory.model import Inventory, Node, NodeType, PortBlock
+
     widest = int(topology.graph.degrees.max())
     blocks = [PortBlock(name="eth{}", count=widest, role="fabric")]
     if hosts_per_node:
@@ -72,19 +78,23 @@ def generated_inventory(topology: Topology, hosts_per_node: int) -> Inventory:
     )
 
 
-def wire(topology: Topology, inventory: Inventory, hosts_per_node: int, file: str = "") -> Wiring:
+def wire(
+    topology: Topology, inventory: Inventory, hosts_per_node: int, locate: Locate = nowhere
+) -> Wiring:
     """Place the topology on the inventory's nodes and ports.
 
     Args:
         topology: the fabric graph.
-        inventory: nodes and their types; `file` is named in messages about it.
+        inventory: nodes and their types.
         hosts_per_node: P; vertices that are not endpoints get none.
-        file: where the inventory was read from.
+        locate: finds the inventory's values in their file, for messages.
 
     Raises:
-        InputError: too few nodes, or nodes short of ports; all of them at once.
+        InputError: too few nodes, nodes short of ports, or names and datapath ids that clash with
+            those that nodes and hosts get where the inventory gives none.
     """
-    nodes = _place(topology.graph.order, inventory, file)
+    placed = place(topology.graph.order, inventory, locate)
+    nodes = [inventory.nodes[i] for i in placed]
     type_names = tuple(inventory.node_types)
     type_index = {name: t for t, name in enumerate(type_names)}
     node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
@@ -92,18 +102,32 @@ def wire(topology: Topology, inventory: Inventory, hosts_per_node: int, file: st
 
     degrees = topology.graph.degrees
     hosts = np.where(topology.endpoints, hosts_per_node, 0)
-    if problems := _short_of_ports(nodes, node_type, types, degrees, hosts, file):
-        raise InputError(problems)
-
-    widest = int(degrees.max())
-    port = np.zeros((len(nodes), widest), np.int32)
+    port = np.zeros((len(nodes), int(degrees.max())), np.int32)
     host_port = np.zeros((len(nodes), hosts_per_node), np.int32)
     shape = np.stack((node_type.astype(np.int64), degrees, hosts), axis=1)
+    short: dict[int, Shortage] = {}
     for t, degree, count in np.unique(shape, axis=0).tolist():
         alike = (shape == (t, degree, count)).all(axis=1)
         links, ends = types[t].split(degree, count)
-        port[alike, :degree] = links
-        host_port[alike, :count] = ends
+        if len(links) < degree or len(ends) < count:
+            lack = Shortage(len(types[t].names), len(links), degree, len(ends), count)
+            short |= dict.fromkeys(np.flatnonzero(alike).tolist(), lack)
+        else:
+            port[alike, :degree] = links
+            host_port[alike, :count] = ends
+
+    host_names = tuple(
+        name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
+    )
+    site = Site(nodes, placed, locate)
+    problems = [
+        *site.short_of_ports(short),
+        *site.hosts_beyond(hosts),
+        *site.clashing_names(host_names, hosts_per_node),
+        *site.clashing_ids(),
+    ]
+    if problems:
+        raise InputError(few(problems))
 
     far = topology.graph.padded()
     far_port = np.zeros_like(port)
@@ -112,9 +136,7 @@ def wire(topology: Topology, inventory: Inventory, hosts_per_node: int, file: st
     return Wiring(
         names=tuple(node.name for node in nodes),
         management=tuple(str(node.management or "") for node in nodes),
-        host_names=tuple(
-            name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
-        ),
+        host_names=host_names,
         datapath_id=np.array(
             [node.datapath_id or v + 1 for v, node in enumerate(nodes)], np.uint64
         ),
@@ -144,45 +166,60 @@ class _TypePorts:
 
 
 def _ports(node_type: NodeType) -> _TypePorts:
-    names, fabric, host = [], [], []
+    names: list[str] = []
+    fabric: list[int] = []
+    either: list[int] = []
+    host: list[int] = []
     for block in node_type.ports:
-        for i in range(block.first, block.first + block.count):
-            names.append(block.name.format(i))
-            if block.role != "host":
-                fabric.append(len(names))
-            if block.role != "fabric":
-                host.append(len(names))
+        numbers = range(len(names) + 1, len(names) + block.count + 1)
+        names += block.names()
+        if block.role != "host":
+            fabric += numbers
+        if block.role != "fabric":
+            (host if block.role == "host" else either).extend(numbers)
     # Host-only ports first, so that ports of either use stay free for links as long as they can.
-    host.sort(key=lambda n: n in set(fabric))
-    return _TypePorts(tuple(names), tuple(fabric), tuple(host))
+    return _TypePorts(tuple(names), tuple(fabric), (*host, *either))
 
 
-def _place(order: int, inventory: Inventory, file: str) -> list[Node]:
-    """The node of each vertex: nodes that name one first, the others fill up in their order."""
-    if len(inventory.nodes) < order:
-        raise InputError(
+def place(order: int, inventory: Inventory, locate: Locate = nowhere) -> list[int]:
+    """Which of the inventory's nodes each vertex is: those that name one first, others in order.
+
+    Raises:
+        InputError: too few nodes, or a node at a vertex that is not there.
+    """
+    nodes = inventory.nodes
+    problems = []
+    if len(nodes) < order:
+        file, line = locate(("nodes",))
+        missing = order - len(nodes)
+        problems.append(
             Problem(
                 file=file,
+                line=line,
                 key="nodes",
-                required=f"{order} nodes, one a vertex",
-                given=f"{len(inventory.nodes)}",
-                todo=f"add {order - len(inventory.nodes)} nodes or choose a smaller fabric",
+                required=f"{order:,} nodes, one a vertex",
+                given=f"{len(nodes):,}",
+                todo=f"add {missing:,} node{'s' * (missing > 1)} or choose a smaller fabric",
             )
         )
-    fixed = {node.vertex: node for node in inventory.nodes if node.vertex is not None}
-    free = (node for node in inventory.nodes if node.vertex is None)
-    placed = [fixed.get(v) or next(free, None) for v in range(order)]
-    if beyond := [v for v in fixed if v >= order]:
-        raise InputError(
-            Problem(
-                file=file,
-                key="nodes[].vertex",
-                required=f"vertices 0..{order - 1}",
-                given=", ".join(map(str, sorted(beyond)[:8])),
-                todo="give these nodes a vertex of the fabric",
+    fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
+    for vertex, i in fixed.items():
+        if vertex >= order:
+            file, line = locate(("nodes", i, "vertex"))
+            problems.append(
+                Problem(
+                    file=file,
+                    line=line,
+                    key=f"nodes[{i}].vertex",
+                    required=f"a vertex from 0 to {order - 1}",
+                    given=str(vertex),
+                    todo="correct it, or leave it out for a spare node",
+                )
             )
-        )
-    return [node for node in placed if node is not None]
+    if problems:
+        raise InputError(few(problems))
+    free = (i for i, node in enumerate(nodes) if node.vertex is None)
+    return [fixed[v] if v in fixed else next(free) for v in range(order)]
 
 
 def _host_names(vertex: int, node: Node, hosts: int) -> list[str]:
@@ -190,31 +227,3 @@ def _host_names(vertex: int, node: Node, hosts: int) -> list[str]:
     given = [host.name for host in node.hosts] + [None] * hosts
     usual = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
     return [name or default for name, default in zip(given, usual, strict=False)]
-
-
-def _short_of_ports(
-    nodes: list[Node],
-    node_type: NDArray[np.uint16],
-    types: list[_TypePorts],
-    degrees: NDArray[np.int64],
-    hosts: NDArray[np.int64],
-    file: str,
-) -> list[Problem]:
-    problems = []
-    for v, node in enumerate(nodes):
-        ports = types[node_type[v]]
-        links, ends = ports.split(int(degrees[v]), int(hosts[v]))
-        missing_links, missing_hosts = int(degrees[v]) - len(links), int(hosts[v]) - len(ends)
-        if missing_links or missing_hosts:
-            problems.append(
-                Problem(
-                    file=file,
-                    key=f"nodes.{node.name}",
-                    required=f"{degrees[v]} fabric ports and {hosts[v]} host ports (vertex {v})",
-                    given=f"type {node.type} with {len(ports.fabric)} ports for links "
-                    f"and {len(ports.names)} in all",
-                    todo=f"{missing_links} link ports and {missing_hosts} host ports are missing: "
-                    "give it a larger type, or lower hosts_per_node or q",
-                )
-            )
-    return problems

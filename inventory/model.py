@@ -2,19 +2,99 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Literal
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
-Mac = Annotated[str, StringConstraints(pattern=r"^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}$")]
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
+PORT_NAME = re.compile(r"[A-Za-z0-9._/:-]{0,32}(\{\})?[A-Za-z0-9._/:-]{0,32}")
+DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
+LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
+
+
+def refusal(required: str, todo: str = "") -> PydanticCustomError:
+    """What a validator raises: `required` and `todo` reach the user as they are."""
+    return PydanticCustomError("refused", "{required}", {"required": required, "todo": todo})
+
+
+def _text(value: Any) -> Any:
+    """A whole number where a text is wanted is the text of its digits (`name: 7`)."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _name(value: Any) -> Any:
+    text = _text(value)
+    if not isinstance(text, str) or not NAME.fullmatch(text):
+        raise refusal(
+            "a name of at most 63 letters, digits and . _ -, a letter or digit first",
+            "it becomes a host name and a file name",
+        )
+    return text
+
+
+def _mac(value: Any) -> Any:
+    if not isinstance(value, str) or not MAC.fullmatch(value):
+        raise refusal("a MAC address such as 02:00:00:00:00:01")
+    if int(value[:2], 16) & 1:
+        raise refusal("a unicast MAC address", "the lowest bit of its first byte must be 0")
+    if not int(value.replace(":", ""), 16):
+        raise refusal("a MAC address other than 00:00:00:00:00:00")
+    return value.lower()
+
+
+def _whole(value: Any) -> Any:
+    """Numbers of over 15 digits come from YAML as text."""
+    return int(value) if isinstance(value, str) and LONG_NUMBER.fullmatch(value) else value
+
+
+def _datapath_id(value: Any) -> Any:
+    if isinstance(value, str):
+        match = DATAPATH_ID.fullmatch(value)
+        if match is None:
+            raise refusal("a datapath id: hexadecimal 0x… or a decimal number of up to 15 digits")
+        value = int(match[1] or match[2], 16)
+    if type(value) is int and not 1 <= value < 2**64:
+        raise refusal("a datapath id from 1 to 0xffffffffffffffff")
+    return value
+
+
+def _management(value: Any) -> Any:
+    try:
+        address = ip_address(value) if isinstance(value, str) and "%" not in value else value
+    except ValueError:
+        address = None
+    if not isinstance(address, IPv4Address | IPv6Address):
+        raise refusal("an IPv4 or IPv6 address", "without prefix length, zone or host name")
+    if address.is_multicast or address.is_unspecified:
+        raise refusal("a unicast IPv4 or IPv6 address")
+    return address
+
+
+def _port_name(value: Any) -> Any:
+    text = _text(value)
+    if not isinstance(text, str) or not text or not PORT_NAME.fullmatch(text):
+        raise refusal(
+            "a port name of letters, digits and . _ / : -, with one bare {} for the number",
+            "write it like eth{} or ethernet-1/{}",
+        )
+    return text
+
+
+_WORD = WithJsonSchema({"type": ["string", "integer"]})
+Whole = Annotated[int, BeforeValidator(_whole), Strict()]
+Name = Annotated[str, BeforeValidator(_name), _WORD]
+Mac = Annotated[str, BeforeValidator(_mac)]
+TypeName = Annotated[str, BeforeValidator(_text), _WORD]
 
 
 class Model(BaseModel):
     """A frozen value read from YAML: unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class PortBlock(Model):
@@ -23,10 +103,14 @@ class PortBlock(Model):
     Port numbers (OpenFlow, 1 first) run on over the blocks of a type in their order.
     """
 
-    name: str = "eth{}"
-    count: Annotated[int, Field(ge=1, le=65_000)]
-    first: Annotated[int, Field(ge=0)] = 1
+    name: Annotated[str, BeforeValidator(_port_name)] = "eth{}"
+    count: Annotated[Whole, Field(ge=1, le=65_000)]
+    first: Annotated[Whole, Field(ge=0, le=1_000_000)] = 1
     role: Literal["any", "fabric", "host"] = "any"
+
+    def names(self) -> list[str]:
+        """The name of each port of the block."""
+        return [self.name.replace("{}", str(self.first + i)) for i in range(self.count)]
 
 
 class NodeType(Model):
@@ -46,15 +130,15 @@ class Node(Model):
     """One switch. Without `vertex`, nodes take the free vertices in the order they are listed."""
 
     name: Name
-    type: str
-    vertex: Annotated[int, Field(ge=0)] | None = None
-    datapath_id: Annotated[int, Field(ge=1, lt=2**64)] | None = None
-    management: IPv4Address | IPv6Address | None = None
+    type: TypeName
+    vertex: Annotated[Whole, Field(ge=0)] | None = None
+    datapath_id: Annotated[int, BeforeValidator(_datapath_id), Strict()] | None = None
+    management: Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)] | None = None
     hosts: tuple[Host, ...] = ()
 
 
 class Inventory(Model):
     """The hardware that a fabric is built from."""
 
-    node_types: dict[Name, NodeType]
-    nodes: tuple[Node, ...]
+    node_types: Annotated[dict[Name, NodeType], Field(min_length=1)]
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]

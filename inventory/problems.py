@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -43,3 +45,22 @@ class InputError(Exception):
 def nearest(word: str, words: Iterable[str]) -> str:
     """The member of `words` most like `word`, or "" where none is like it."""
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)), "")
+
+
+def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
+    """The problems, of each kind at most `most` and one that tells how many more there are.
+
+    Of a kind are problems of a file that require the same of the same key, in whatever item.
+    """
+    kinds: dict[tuple[str, str, str], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        key = re.sub(r"\[[0-9]+\]", "[…]", problem.key)
+        kinds[problem.file, key, problem.required].append(problem)
+    kept = []
+    for (file, key, required), alike in kinds.items():
+        kept += alike[:most]
+        if more := len(alike[most:]):
+            kept.append(
+                Problem(file=file, key=key, required=required, given=f"{more} more like these")
+            )
+    return kept

@@ -1,0 +1,177 @@
+"""Load fabric.yaml and the inventory it names, and check them against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from compilers.addressing import ipv4_block_length
+from compilers.spec import AddressingSpec, FabricSpec, RoutingSpec, TopologySpec
+from compilers.topologies import FAMILIES
+from compilers.topologies.select import check_topology
+from inventory.load import load_inventory, schema_of
+from inventory.model import Inventory
+from inventory.problems import InputError, Problem, few
+from inventory.validate import part, validate
+from inventory.yamlfile import STDIN, Document, KeyPath, key, read
+
+# What the model knows and this version cannot compile yet; a stage that can takes its words out.
+UNAVAILABLE = {
+    "balance": ("compact-valiant", "valiant", "ugal-pf"),
+    "protect": ("link", "node"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedFabric:
+    """A spec and inventory that fit each other, and the documents that they were read from.
+
+    inventory is None where the spec names none.
+    """
+
+    spec: FabricSpec
+    inventory: Inventory | None
+    fabric_document: Document
+    inventory_document: Document | None
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The SHA-256 digest of each file that was read, by its role."""
+        documents = {"fabric": self.fabric_document, "inventory": self.inventory_document}
+        return {role: document.sha256 for role, document in documents.items() if document}
+
+    def locate(self, path: KeyPath) -> tuple[str, int]:
+        """The file and line of a value of either document: ("nodes", 3, "type")."""
+        hardware = self.inventory_document
+        here = hardware if hardware and path[0] in Inventory.model_fields else self.fabric_document
+        return here.file, here.line(path)
+
+
+def load_fabric(path: str | Path) -> LoadedFabric:
+    """The fabric in a YAML file (`-`: standard input) and the inventory that it names.
+
+    The inventory's file name is relative to the fabric's.
+
+    Raises:
+        InputError: every mistake in either file, and where they do not fit.
+    """
+    document = read(path)
+    problems: list[Problem] = []
+    spec = inventory = hardware = None
+    try:
+        spec = validate(FabricSpec, document)
+    except InputError as error:
+        problems += error.problems
+    problems += _check(document)
+    named = document.data.get("inventory")
+    if isinstance(named, str):
+        try:
+            inventory, hardware = load_inventory(_beside(path, named, document))
+        except InputError as error:
+            problems += error.problems
+    if spec is not None and inventory is not None and hardware is not None:
+        problems += _too_many_hosts(spec.hosts_per_node, inventory, hardware)
+    if spec is None or problems:
+        raise InputError(sorted(problems, key=lambda p: (p.file != document.file, p.line)))
+    return LoadedFabric(spec, inventory, document, hardware)
+
+
+def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
+    """The JSON schema of fabric.yaml or inventory.yaml, for an editor's completion."""
+    return schema_of(FabricSpec if kind == "fabric" else Inventory)
+
+
+def _beside(path: str | Path, named: str, document: Document) -> str:
+    """The inventory's file name, seen from here."""
+    if named != STDIN:
+        return named if str(path) == STDIN else str(Path(path).parent / named)
+    if str(path) == STDIN:
+        problem = document.problem(
+            ("inventory",), "a file name", "-", "the fabric itself is read from standard input"
+        )
+        raise InputError(problem)
+    return STDIN
+
+
+def _check(document: Document) -> list[Problem]:
+    """What the sections say beyond their form; those with a mistake of form are left out."""
+    data = document.data
+    topology = part(TopologySpec, data.get("topology"))
+    addressing = part(AddressingSpec, data.get("addressing", {}))
+    routing = part(RoutingSpec, data.get("routing", {}))
+    problems = _unavailable(routing, document) if routing else []
+    if topology is None:
+        return problems
+    wrong = check_topology(topology.family, topology.parameters())
+    if wrong:
+        return problems + [_anchored(problem, document) for problem in wrong]
+    hosts = data.get("hosts_per_node", 1)
+    if addressing is not None and type(hosts) is int and 0 <= hosts <= 1024:
+        order = FAMILIES[topology.family].order(topology.parameters())
+        problems += _small_pools(addressing, order, hosts, document)
+    return problems
+
+
+def _anchored(problem: Problem, document: Document) -> Problem:
+    """A family's problem, whose key is a parameter, at its place in the file."""
+    path = ("topology", problem.key)
+    return replace(problem, file=document.file, line=document.line(path), key=key(path))
+
+
+def _unavailable(routing: RoutingSpec, document: Document) -> list[Problem]:
+    problems = []
+    for word, unavailable in UNAVAILABLE.items():
+        value = getattr(routing, word)
+        if value in unavailable:
+            usual = RoutingSpec.model_fields[word].default
+            problems.append(
+                document.problem(
+                    ("routing", word),
+                    f"{usual}, all that this version of polarfab compiles",
+                    value,
+                    f"write {usual} or leave it out",
+                )
+            )
+    return problems
+
+
+def _small_pools(
+    addressing: AddressingSpec, order: int, hosts: int, document: Document
+) -> list[Problem]:
+    """Pools that cannot give every vertex its block."""
+    block = ipv4_block_length(hosts)
+    longest = block - (order - 1).bit_length()
+    problems = []
+    if longest < 0:
+        todo = "lower hosts_per_node or the topology's size: no pool is large enough"
+        given = f"{order:,} blocks of /{block}, more than IPv4 has"
+        path: KeyPath = ("hosts_per_node",)
+        problems.append(document.problem(path, "hosts that IPv4 can number", given, todo))
+    for word, pool, length, most in (
+        ("ipv4", addressing.ipv4, block, longest),
+        ("ipv6", addressing.ipv6, 64, 64 - (order - 1).bit_length()),
+    ):
+        if pool is not None and most >= 0 and pool.prefixlen > most:
+            problems.append(
+                document.problem(
+                    ("addressing", word),
+                    f"a pool of /{most} or larger: {order:,} vertices with a /{length} each",
+                    str(pool),
+                    f"write an address with /{most}",
+                )
+            )
+    return problems
+
+
+def _too_many_hosts(most: int, inventory: Inventory, document: Document) -> list[Problem]:
+    return few(
+        document.problem(
+            ("nodes", i, "hosts"),
+            f"at most {most} hosts a node (hosts_per_node)",
+            f"{len(node.hosts)}",
+            "raise hosts_per_node or remove hosts",
+        )
+        for i, node in enumerate(inventory.nodes)
+        if len(node.hosts) > most
+    )

@@ -1,0 +1,156 @@
+"""Load inventory.yaml and check what no single value can tell: names, addresses and types agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from inventory.model import Inventory, Node, NodeType
+from inventory.problems import InputError, Problem, few, nearest
+from inventory.validate import part, validate
+from inventory.yamlfile import Document, KeyPath, read, shown
+
+MOST_PORTS = 65_000
+Nodes = Sequence[tuple[int, Node]]
+
+
+def load_inventory(path: str | Path) -> tuple[Inventory, Document]:
+    """The inventory in a YAML file (`-`: standard input), and the document it stands in.
+
+    Raises:
+        InputError: every mistake in the file.
+    """
+    document = read(path)
+    problems: list[Problem] = []
+    inventory = None
+    try:
+        inventory = validate(Inventory, document)
+    except InputError as error:
+        problems += error.problems
+    problems += _check(inventory, document)
+    if inventory is None or problems:
+        raise InputError(sorted(problems, key=lambda problem: problem.line))
+    return inventory, document
+
+
+def _nodes(inventory: Inventory | None, document: Document) -> Nodes:
+    """The well-formed nodes and their places in the list."""
+    if inventory is not None:
+        return list(enumerate(inventory.nodes))
+    listed = document.data.get("nodes")
+    values = enumerate(listed if isinstance(listed, list) else [])
+    return [(i, node) for i, value in values if (node := part(Node, value))]
+
+
+def _check(inventory: Inventory | None, document: Document) -> list[Problem]:
+    """Everything that can be said of the well-formed parts, also when others are not."""
+    nodes = _nodes(inventory, document)
+    listed = document.data.get("node_types")
+    names = {str(name) for name in listed} if isinstance(listed, dict) else set()
+    types = listed if isinstance(listed, dict) else {}
+    found = [
+        *(
+            p
+            for name, value in types.items()
+            for p in _ports(name, part(NodeType, value), document)
+        ),
+        *_unknown_types(nodes, names, document),
+        *_repeated(_names(nodes), "a name that no other node or host has", document),
+        *_repeated(_numbers(nodes, "vertex"), "a vertex that no other node has", document),
+        *_repeated(_numbers(nodes, "datapath_id"), "a datapath id of its own", document),
+        *_repeated(_numbers(nodes, "management"), "a management address of its own", document),
+        *_repeated(_macs(nodes), "a MAC address of its own", document),
+    ]
+    return few(found)
+
+
+def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Problem]:
+    """Port names must differ within a type, or two ports could not be told apart."""
+    if node_type is None:
+        return []
+    path: KeyPath = ("node_types", name, "ports")
+    total = sum(block.count for block in node_type.ports)
+    if total > MOST_PORTS:
+        return [document.problem(path, f"at most {MOST_PORTS:,} ports a type", f"{total:,}")]
+    problems = []
+    block_of: dict[str, int] = {}
+    for b, block in enumerate(node_type.ports):
+        if block.count > 1 and "{}" not in block.name:
+            problems.append(
+                document.problem(
+                    (*path, b, "name"),
+                    "a name with {} for the number, as the block has several ports",
+                    shown(block.name),
+                    f"write {block.name}{{}}, or count: 1",
+                )
+            )
+            continue
+        names = block.names()
+        if taken := [port for port in names if port in block_of]:
+            problems.append(
+                document.problem(
+                    (*path, b),
+                    "port names that no other block of the type has",
+                    f"{shown(taken[0])}, also in ports[{block_of[taken[0]]}]",
+                    "change name or first",
+                )
+            )
+        block_of |= dict.fromkeys(names, b)
+    return problems
+
+
+def _unknown_types(nodes: Nodes, names: set[str], document: Document) -> list[Problem]:
+    problems = []
+    for i, node in nodes:
+        if node.type not in names:
+            meant = nearest(node.type, names)
+            todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(sorted(names))}"
+            problems.append(
+                document.problem(
+                    ("nodes", i, "type"), "a type of node_types", shown(node.type), todo
+                )
+            )
+    return problems
+
+
+Uses = Iterable[tuple[KeyPath, object]]
+
+
+def _names(nodes: Nodes) -> Uses:
+    for i, node in nodes:
+        yield ("nodes", i, "name"), node.name
+        for h, host in enumerate(node.hosts):
+            if host.name is not None:
+                yield ("nodes", i, "hosts", h, "name"), host.name
+
+
+def _macs(nodes: Nodes) -> Uses:
+    for i, node in nodes:
+        for h, host in enumerate(node.hosts):
+            if host.mac is not None:
+                yield ("nodes", i, "hosts", h, "mac"), host.mac
+
+
+def _numbers(nodes: Nodes, field: str) -> Uses:
+    for i, node in nodes:
+        if (value := getattr(node, field)) is not None:
+            yield ("nodes", i, field), value
+
+
+def _repeated(uses: Uses, required: str, document: Document) -> list[Problem]:
+    """A problem for each value that was used before; case makes no difference."""
+    first: dict[str, KeyPath] = {}
+    problems = []
+    for path, value in uses:
+        before = first.setdefault(str(value).lower(), path)
+        if before is not path:
+            holder = f"{shown(value)}, also in line {document.line(before)}"
+            problems.append(document.problem(path, required, holder, "change one of them"))
+    return problems
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, object]:
+    """The JSON schema of a model, for an editor's completion."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}

@@ -1,0 +1,128 @@
+"""A document as a model value, or what is wrong with it in words that name no machinery of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from inventory.problems import InputError, Problem, few, nearest
+from inventory.yamlfile import Document, KeyPath, shown
+
+M = TypeVar("M", bound=BaseModel)
+DIGITS = re.compile(r"-?[0-9]+")
+
+
+def validate(model: type[M], document: Document) -> M:
+    """The document as a value of `model`.
+
+    Raises:
+        InputError: every mistake in it.
+    """
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        raise InputError(few(_problems(model, document, error))) from None
+
+
+def part(model: type[M], value: object) -> M | None:
+    """A part of a document as a value of `model`; None where it is wrong (`validate` says why)."""
+    try:
+        return model.model_validate(value)
+    except ValidationError:
+        return None
+
+
+def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> list[Problem]:
+    details = [(_path(e["loc"]), e) for e in error.errors(include_url=False)]
+    meant = {}
+    for path, e in details:
+        if e["type"] == "extra_forbidden":
+            present = _at(document.data, path[:-1])
+            known = [word for word in _keys(model, path[:-1]) if word not in present]
+            meant[path] = nearest(str(path[-1]), known)
+    mistyped = {(*path[:-1], word) for path, word in meant.items()}
+    problems = []
+    for path, e in details:
+        if e["type"] == "extra_forbidden":
+            required, given, todo = _unknown(model, path, meant[path])
+        elif e["type"] == "missing":
+            if path in mistyped:
+                continue
+            required, given, todo = f"the key {path[-1]}", "nothing", f"add `{path[-1]}: …`"
+        else:
+            required, given, todo = _wrong(model, path, e)
+        problems.append(document.problem(path, required, given, todo))
+    return sorted(problems, key=lambda problem: problem.line)
+
+
+def _path(loc: Iterable[str | int]) -> KeyPath:
+    return tuple(part for part in loc if part != "[key]")
+
+
+def _at(data: Any, path: KeyPath) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _unknown(model: type[BaseModel], path: KeyPath, meant: str) -> tuple[str, str, str]:
+    known = ", ".join(_keys(model, path[:-1]))
+    todo = f"did you mean {meant}?" if meant else "remove it"
+    return f"only the keys {known}", shown(path[-1]), todo
+
+
+def _wrong(model: type[BaseModel], path: KeyPath, e: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Required, given and todo of a value that is there and wrong."""
+    context, value = e.get("ctx", {}), e["input"]
+    if e["type"] == "refused":
+        return context["required"], shown(value), context["todo"]
+    if e["type"] == "literal_error":
+        words = re.findall(r"'([^']*)'", context["expected"])
+        meant = nearest(value, words) if isinstance(value, str) else ""
+        return f"one of {', '.join(words)}", shown(value), f"did you mean {meant}?" if meant else ""
+    if e["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
+        return "a whole number", f"the text {value!r}", "write it without quotes and leading zeros"
+    if e["type"] in ("model_type", "model_attributes_type"):
+        keys = ", ".join(_keys(model, path))
+        return (
+            f"a mapping with the keys {keys}",
+            shown(value),
+            "" if value is not None else "fill it in or remove it",
+        )
+    known = REQUIRED.get(e["type"])
+    return known(context) if known else e["msg"], shown(value), ""
+
+
+REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "int_type": lambda _: "a whole number",
+    "string_type": lambda _: "a text",
+    "path_type": lambda _: "a file name",
+    "tuple_type": lambda _: "a list",
+    "dict_type": lambda _: "a mapping (key: value)",
+    "too_short": lambda context: f"at least {context['min_length']}",
+    "greater_than_equal": lambda context: f"at least {context['ge']:,}",
+    "less_than_equal": lambda context: f"at most {context['le']:,}",
+}
+
+
+def _keys(model: type[BaseModel], path: KeyPath) -> list[str]:
+    """The keys of the model that stands at `path` within `model`."""
+    annotation: Any = model
+    for step in path:
+        annotation = _bare(annotation)
+        if get_origin(annotation) is None:
+            annotation = annotation.model_fields[step].annotation
+        else:  # dict[name, model] or tuple[model, ...]
+            annotation = get_args(annotation)[1 if get_origin(annotation) is dict else 0]
+    return list(_bare(annotation).model_fields)
+
+
+def _bare(annotation: Any) -> Any:
+    """X for `X | None` and for `Annotated[X, …]`."""
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        annotation = get_args(annotation)[0]
+    return annotation

@@ -1,0 +1,323 @@
+"""A YAML file as plain data that knows its lines.
+
+Values come out as they were written: text, whole numbers, None, lists and mappings with text keys.
+YAML's other guesses (`no` a truth value, `52:54:00:12:34:56` a number in base 60, `1e3`, `007`) are
+left as text, so that a name or a MAC address is what the reader sees, and a model that wants a
+number says that it was given text. Merge keys (`<<`) and aliases work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from inventory.problems import InputError, Problem
+
+STDIN = "-"
+DEEPEST = 50
+MOST_BY_ALIASES = 1_000_000
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
+NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
+
+KeyPath = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """The one mapping of a YAML file.
+
+    file: its name in messages; sha256: of the bytes read, in hex; lines: the line of each key or
+    item (1 first) by the id of the mapping or list that it is in.
+    """
+
+    file: str
+    sha256: str
+    data: dict[str, Any]
+    lines: dict[int, Any]
+
+    def line(self, path: KeyPath) -> int:
+        """The line of the value at `path`, or of the last part of the path that is there."""
+        value: Any = self.data
+        line: int = next(iter(self.lines[id(value)].values()), 1)
+        for part in path:
+            try:
+                line, value = self.lines[id(value)][part], value[part]
+            except (KeyError, IndexError, TypeError):
+                break
+        return line
+
+    def problem(self, path: KeyPath, required: str, given: str, todo: str = "") -> Problem:
+        """A problem with the value at `path`."""
+        return Problem(
+            file=self.file,
+            line=self.line(path),
+            key=key(path),
+            required=required,
+            given=given,
+            todo=todo,
+        )
+
+
+def key(path: KeyPath) -> str:
+    """`nodes[3].type` for ("nodes", 3, "type")."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+def shown(value: object, width: int = 48) -> str:
+    """A value short in print: simple words as they are, other text in quotes, the rest by size."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        keys = ", ".join(shown(word, 16) for word in list(value)[:4])
+        return f"a mapping with {keys}{', …' if len(value) > 4 else ''}" if value else "a mapping"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    text = str(value)
+    short = text if len(text) <= width else f"{text[: width - 1]}…"
+    return short if re.fullmatch(r"[\w./:+{}…-]+", short) else repr(short)
+
+
+def read(path: str | Path) -> Document:
+    """Read the YAML file at `path`, `-` for standard input.
+
+    Raises:
+        InputError: the file cannot be read, is not UTF-8 or YAML, or does not hold one mapping.
+    """
+    name = "<stdin>" if str(path) == STDIN else str(path)
+    file = name if name.isprintable() else repr(name)
+    content = _content(path, file)
+    builder = _Builder(file)
+    data = builder.build(_events(_text(content, file), file))
+    return Document(file, hashlib.sha256(content).hexdigest(), data, builder.lines)
+
+
+def _content(path: str | Path, file: str) -> bytes:
+    if str(path) == STDIN:
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        given, todo = "no such file", "check the name and the folder"
+    except IsADirectoryError:
+        given, todo = "a directory", "name the file in it"
+    except PermissionError:
+        given, todo = "a file without permission to read it", "change its mode or owner"
+    except (OSError, ValueError) as error:
+        given, todo = str(getattr(error, "strerror", None) or error), "check the name"
+    raise InputError(Problem(file=file, required="a file", given=given, todo=todo))
+
+
+def _text(content: bytes, file: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            Problem(
+                file=file,
+                line=content.count(b"\n", 0, error.start) + 1,
+                required="UTF-8 text",
+                given=f"byte 0x{content[error.start]:02x} at offset {error.start}",
+                todo="save the file as UTF-8",
+            )
+        ) from None
+
+
+def _events(text: str, file: str) -> Iterator[yaml.Event]:
+    """The parser's events (no tree: a deep one would overflow the parser's stack)."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        yield from yaml.parse(text, Loader=loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = error.problem or error.context or "a mistake"
+        line, column = (mark.line + 1, f" in column {mark.column + 1}") if mark else (0, "")
+        todo = "check the indentation, colons, brackets and quotes at this line and the one before"
+        if mark and "\t" in text.split("\n")[mark.line][: mark.column + 1]:
+            todo = "indent with spaces: YAML allows no tabs there"
+        problem = Problem(file=file, line=line, required="YAML", given=f"{what}{column}", todo=todo)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        problem = Problem(
+            file=file,
+            line=line,
+            required="text without control characters",
+            given=f"character {_code(error.character)}",
+            todo="delete it",
+        )
+    else:
+        return
+    raise InputError(problem)
+
+
+def _code(character: str | int | bytes) -> str:
+    number = character if isinstance(character, int) else ord(character[:1])
+    return f"U+{number:04X}"
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A mapping or list that is being read."""
+
+    value: Any
+    lines: Any
+    line: int
+    anchor: str | None
+    keyed: bool = False
+    key: str | None = None
+    key_line: int = 0
+    size: int = 1
+    merged: list[Any] = field(default_factory=list)
+
+
+class _Builder:
+    """Events to data; collects duplicate keys and the like, and stops where it cannot go on."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines: dict[int, Any] = {}
+        self.problems: list[Problem] = []
+        self.stack: list[_Frame] = []
+        self.anchors: dict[str, tuple[Any, int] | None] = {}
+        self.by_aliases = 0
+        self.root: Any = None
+        self.documents = 0
+
+    def build(self, events: Iterable[yaml.Event]) -> dict[str, Any]:
+        try:
+            for event in events:
+                self._take(event)
+        except InputError as error:
+            raise InputError((*self.problems, *error.problems)) from None
+        if not isinstance(self.root, dict):
+            given = "an empty file" if self.root is None else shown(self.root)
+            self._note(1 if self.root is not None else 0, "a mapping (key: value)", given)
+        if self.problems:
+            raise InputError(self.problems)
+        data: dict[str, Any] = self.root
+        return data
+
+    def _take(self, event: yaml.Event) -> None:
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.ScalarEvent):
+            self._tag(event, line)
+            frame = self.stack[-1] if self.stack else None
+            if frame is not None and isinstance(frame.value, dict) and not frame.keyed:
+                self._key(frame, event.value, line)
+                return
+            value = event.value if event.style else _plain(event.value)
+            if event.anchor:
+                self.anchors[event.anchor] = (value, 1)
+            self._add(value, line, 1)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event.anchor, line)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._open(event, _Frame({}, {}, line, event.anchor))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._open(event, _Frame([], [], line, event.anchor))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close(self.stack.pop())
+        elif isinstance(event, yaml.DocumentStartEvent):
+            self.documents += 1
+            if self.documents > 1:
+                raise self._end(
+                    line, "one YAML document", "a second one", "split the file at this ---"
+                )
+
+    def _open(self, event: yaml.Event, frame: _Frame) -> None:
+        self._tag(event, frame.line)
+        if len(self.stack) == DEEPEST:
+            raise self._end(
+                frame.line, f"at most {DEEPEST} levels of nesting", "more", "close brackets"
+            )
+        if frame.anchor:
+            self.anchors[frame.anchor] = None
+        self.stack.append(frame)
+
+    def _close(self, frame: _Frame) -> None:
+        self.lines[id(frame.value)] = frame.lines
+        for mapping in frame.merged:
+            lines = self.lines[id(mapping)]
+            for word, value in mapping.items():
+                if word not in frame.value:
+                    frame.value[word] = value
+                    frame.lines[word] = lines[word]
+        if frame.anchor:
+            self.anchors[frame.anchor] = (frame.value, frame.size)
+        self._add(frame.value, frame.line, frame.size)
+
+    def _alias(self, anchor: str | None, line: int) -> None:
+        target = self.anchors.get(anchor or "")
+        if target is None:
+            name = shown(anchor, 32)
+            raise self._end(
+                line, "an alias of a value above it", f"*{name}", f"define &{name} first"
+            )
+        value, size = target
+        self.by_aliases += size
+        if self.by_aliases > MOST_BY_ALIASES:
+            most = f"aliases that repeat at most {MOST_BY_ALIASES:,} values"
+            raise self._end(line, most, "more", "write out fewer copies")
+        self._add(value, line, size)
+
+    def _key(self, frame: _Frame, word: str, line: int) -> None:
+        frame.keyed, frame.key, frame.key_line = True, word, line
+        if word in frame.value:
+            given = f"{shown(word)} again, first in line {frame.lines[word]}"
+            self._note(line, "each key once", given, "remove one of them")
+
+    def _add(self, value: Any, line: int, size: int) -> None:
+        if not self.stack:
+            self.root = value
+            return
+        frame = self.stack[-1]
+        frame.size += size
+        if isinstance(frame.value, list):
+            frame.value.append(value)
+            frame.lines.append(line)
+        elif not frame.keyed:
+            self._note(line, "a word as key", shown(value), "write `key: value`")
+            frame.keyed, frame.key = True, None
+        else:
+            frame.keyed = False
+            if frame.key == "<<":
+                self._merge(frame, value, line)
+            elif frame.key is not None:
+                frame.value[frame.key] = value
+                frame.lines[frame.key] = frame.key_line
+
+    def _merge(self, frame: _Frame, value: Any, line: int) -> None:
+        mappings = value if isinstance(value, list) else [value]
+        if all(isinstance(mapping, dict) for mapping in mappings):
+            frame.merged.extend(mappings)
+        else:
+            self._note(line, "an alias of a mapping after <<", shown(value), "write `<<: *name`")
+
+    def _tag(self, event: yaml.Event, line: int) -> None:
+        if (tag := getattr(event, "tag", None)) not in (None, "!"):
+            tag = str(tag).replace("tag:yaml.org,2002:", "!!")
+            self._note(line, "a value without a tag", shown(tag), "remove the tag")
+
+    def _note(self, line: int, required: str, given: str, todo: str = "") -> None:
+        self.problems.append(
+            Problem(file=self.file, line=line, required=required, given=given, todo=todo)
+        )
+
+    def _end(self, line: int, required: str, given: str, todo: str) -> InputError:
+        """The error to raise where reading on makes no sense."""
+        return InputError(
+            Problem(file=self.file, line=line, required=required, given=given, todo=todo)
+        )
+
+
+def _plain(text: str) -> str | int | None:
+    if WHOLE.fullmatch(text):
+        return int(text)
+    return None if text in NOTHING else text
