@@ -52,7 +52,7 @@ def _others(
     if peers:
         import networkx
 
-        graph = networkx.Graph(topology.graph.edges().tolist())
+        graph: networkx.Graph[int] = networkx.Graph(topology.graph.edges().tolist())
         yield (
             "networkx: all-pairs shortest paths",
             _best(lambda: dict(networkx.all_pairs_shortest_path_length(graph)), 1),

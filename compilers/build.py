@@ -104,6 +104,7 @@ def save(build: Build, folder: Path) -> Build:
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
+
     """
     if folder.exists() and not (folder / MANIFEST).is_file() and _occupied(folder):
         raise InputError(
@@ -183,6 +184,7 @@ def load(folder: Path, expect: str = "") -> Build:
 
     Raises:
         InputError: not a build, of another format, or damaged.
+
     """
     try:
         text = (folder / MANIFEST).read_text()
@@ -303,6 +305,7 @@ def require_verified(folder: Path, build: Build) -> None:
 
     Raises:
         InputError: in both cases; what is damaged is named.
+
     """
     try:
         mark = json.loads((folder / VERIFIED).read_text())["build"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,7 +46,7 @@ def explain(build: Build, source: int, destination: int) -> Explanation:
         source=source,
         destination=destination,
         minimal=tuple(path),
-        hops=tuple(_hop(build, u, v) for u, v in zip(path, path[1:], strict=False)),
+        hops=tuple(_hop(build, u, v) for u, v in pairwise(path)),
         fault=FAULTS.get(outcome, ""),
         alternates=(),
     )
@@ -67,6 +68,7 @@ def find_switch(build: Build, word: str) -> int:
 
     Raises:
         InputError: nothing of the fabric is called that.
+
     """
     wiring = build.wiring
     if word in wiring.names:
@@ -74,7 +76,7 @@ def find_switch(build: Build, word: str) -> int:
     if word.isdecimal() and int(word) < len(wiring.names):
         return int(word)
     if word in wiring.host_names:
-        return wiring.host_names.index(word) // wiring.host_port.shape[1]
+        return wiring.host_names.index(word) // int(wiring.host_port.shape[1])
     if (vertex := _by_address(build, word)) is not None:
         return vertex
     near = nearest(word, wiring.names + wiring.host_names)

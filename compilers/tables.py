@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 Egress = NDArray[np.uint8] | NDArray[np.uint16]
 
 
-def egress_dtype(classes: int) -> type[np.uint8] | type[np.uint16]:
-    """The narrowest type that holds `classes` class numbers beside `LOCAL` and `NO_ROUTE`."""
-    return np.uint8 if classes <= 254 else np.uint16
+def empty_egress(switches: int, rows: int, classes: int) -> Egress:
+    """[S, R] of the narrowest type that holds the class numbers beside `local` and `no_route`."""
+    if classes <= 254:
+        return np.empty((switches, rows), np.uint8)
+    return np.empty((switches, rows), np.uint16)
 
 
 def local(egress: Egress) -> int:
@@ -45,9 +47,9 @@ def _freeze(value: Any) -> None:
 class Routes:
     """Destination prefix to egress class: LPM rows, no priorities.
 
-    prefix: int32[S, R], the prefix number of each row, ascending. Numbers below S are a switch's own
-        prefix (prefix d leads to switch d); from S on they are aggregates. One row shared by all
-        switches is stored once (leading stride 0).
+    prefix: int32[S, R], the prefix number of each row, ascending. Numbers below S are a switch's
+        own prefix (prefix d leads to switch d); from S on they are aggregates. One row shared by
+        all switches is stored once (leading stride 0).
     egress: uint8 or uint16[S, R], the class, or `local` or `no_route`.
     aggregate: int32[S], the aggregate prefix that covers each switch's own, -1 where none does.
     """
@@ -67,7 +69,8 @@ class Routes:
 
     def rows(self) -> NDArray[np.int64]:
         """int64[S]: how many rows each switch has, its own prefix included."""
-        return np.count_nonzero(self.egress != no_route(self.egress), axis=1)
+        rows: NDArray[np.int64] = np.count_nonzero(self.egress != no_route(self.egress), axis=1)
+        return rows
 
 
 @dataclass(frozen=True, slots=True)

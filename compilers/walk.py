@@ -79,7 +79,8 @@ class Walker:
         """
         width = self.step.shape[1]
         here = (np.arange(len(self.step)) * width)[:, None]
-        return self.step.ravel().take(here + self.egress(destinations))
+        after: NDArray[np.int32] = self.step.ravel().take(here + self.egress(destinations))
+        return after
 
     def hops(self, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
         """int8[S, D]: links that a packet from every switch to each destination takes.
@@ -100,7 +101,8 @@ class Walker:
         home = destinations * count + column
 
         at = after[:order]
-        hops = (at != np.arange(order)[:, None] * count + column).astype(np.int8)
+        away = at != np.arange(order)[:, None] * count + column
+        hops: NDArray[np.int8] = away.astype(np.int8)
         delivers = bool((after[destinations, column] == home).all())
         for _ in range(TTL):
             if delivers and (at == home).all():

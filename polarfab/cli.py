@@ -69,7 +69,7 @@ def cli() -> None:
     \b
         name: lab
         topology: {family: polarfly, q: 7}
-    """  # noqa: D301
+    """
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables import Egress, Routes, egress_dtype, local, no_route
+from compilers.tables import Egress, Routes, empty_egress, local, no_route
 from compilers.topologies.field import Field, field
 from compilers.topologies.polarfly import points
 from compilers.topologies.topology import Topology
@@ -25,7 +25,7 @@ def routes(topology: Topology) -> Routes:
     f = field(int(topology.parameters["q"]))
     order = topology.graph.order
     neighbours = topology.graph.padded()
-    egress: Egress = np.empty((order, order), egress_dtype(f.q + 1))
+    egress = empty_egress(order, order, f.q + 1)
 
     affine = points(f.q)[:, 2] != 0
     quadric = topology.graph.degrees == f.q
@@ -46,10 +46,10 @@ def _fill_by_algebra(
     q = f.q
     minus = f.add[:, f.neg]
 
-    def ratio(over: NDArray[np.int32], under: NDArray[np.int32]) -> Egress:
+    def ratio(over: NDArray[np.integer], under: NDArray[np.integer]) -> Egress:
         """The class of the next hop (under, over, ·)."""
-        line = np.where(under == 0, 0, 1 + f.mul[over, f.inv[under]])
-        return line.astype(egress.dtype)
+        line: Egress = np.where(under == 0, 0, 1 + f.mul[over, f.inv[under]]).astype(egress.dtype)
+        return line
 
     elements = np.arange(q)
     run = ratio(elements[:, None, None], minus[None]).reshape(q * q, q)

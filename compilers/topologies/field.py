@@ -65,6 +65,7 @@ def field(q: int) -> Field:
 
     Raises:
         ValueError: q is not a prime power.
+
     """
     factors = prime_power(q)
     if factors is None:

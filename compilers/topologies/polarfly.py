@@ -107,7 +107,7 @@ class PolarFly:
     parameters: tuple[str, ...] = ("q",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """q must be a prime power."""
+        """Q must be a prime power."""
         return check_q(parameters["q"])
 
     def order(self, parameters: Parameters) -> int:

@@ -1,4 +1,4 @@
-"""A topology from words: a family's name and parameters, as a spec or the command line gives them."""
+"""A topology from words: a family's name and parameters, from a spec or the command line."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topolo
 
     Raises:
         InputError: they name none; every problem at once.
+
     """
     if problems := check_topology(family, given):
         raise InputError(problems)

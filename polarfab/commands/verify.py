@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from compilers.verify import Report
 
 
-def check(
-    build: Build, folder: Path, report_progress: Callable[[int, int], None] | None
-) -> Report:
+def check(build: Build, folder: Path, report_progress: Callable[[int, int], None] | None) -> Report:
     """Verify the build in `folder`, and leave or take away its mark."""
     from compilers.build import mark_verified
     from compilers.verify import verify
