@@ -78,7 +78,6 @@ def load(name: str | None = None) -> Framework:
 
     Raises:
         InputError: it is not installed, or too old; says what to install.
-
     """
     for candidate in [name] if name else FRAMEWORKS:
         if _installed(candidate):

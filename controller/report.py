@@ -55,7 +55,6 @@ class Reporter:
 
         Raises:
             InputError: the status file cannot be written.
-
         """
         self._spoke = self.clock()
         try:

@@ -35,7 +35,6 @@ def parse_listen(text: str) -> tuple[str, int]:
 
     Raises:
         InputError: it is neither.
-
     """
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -56,7 +55,6 @@ def check_free(host: str, port: int) -> None:
 
     Raises:
         InputError: the port is in use, or the address is not this machine's.
-
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -89,7 +87,6 @@ def serve(
 
     Raises:
         InputError: we cannot listen there, or the status file cannot be written.
-
     """
     host, port = listen
     check_free(host, port)

@@ -1,21 +1,20 @@
 """The sessions of a fabric: what happens to switches in, bytes to send out. No framework, no I/O.
 
-A push has two steps. First the bundle is opened and filled and a barrier asked for; only if the
-switch has found no fault by then is the bundle committed. The pause is needed: Open vSwitch leaves
-a message that it cannot read out of the bundle and would commit the rest.
+A push has two steps. First the bundle is opened and filled, up to a barrier; only if the switch has
+found no fault by then is the bundle committed. The pause is needed: Open vSwitch leaves a message
+that it cannot read out of the bundle and would commit the rest.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from controller import wire
 
-FILLED_XID = 0xFFFFFF01
-"""The xid of the barrier between filling and committing; a program's own xids are below."""
+DISCARD_XID = 0xFFFFFF01
+"""The xid of the request to drop a refused bundle; a program's own xids are below."""
 
 Kind = Literal[
     "connected",
@@ -46,25 +45,27 @@ class Programs(Protocol):
     def by_datapath_id(self) -> Mapping[int, int]:
         """The vertex of each datapath id."""
 
-    def program(self, vertex: int) -> bytes:
-        """The vertex's whole program: bundle, commit and closing barrier."""
+    @property
+    def commit(self) -> bytes:
+        """The commit of the bundle, and a barrier."""
+
+    def prepare(self, vertex: int) -> bytes:
+        """The vertex's bundle, opened and filled, and a barrier."""
+
+    def describe(self, number: int) -> str:
+        """What the message with this xid is about, in words."""
 
 
 @dataclass(slots=True)
 class _Push:
-    """A connection of a switch and how far its program got."""
+    """A connection of a switch and how far its program got; barrier is the xid it waits for."""
 
     vertex: int
-    commit: bytes
+    barrier: int
     state: Literal["filling", "committing", "programmed", "refused"] = "filling"
     committed: bool = False
     error: wire.Error | None = None
     errors: int = 0
-
-    @property
-    def last_xid(self) -> int:
-        """The xid of the program's closing barrier."""
-        return wire.header(self.commit[-8:])[2]
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ class Fabric:
     _current: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
     _events: list[Event] = field(default_factory=list)
-    _strangers: Counter[str] = field(default_factory=Counter)
+    _strangers: set[str] = field(default_factory=set)
 
     @property
     def expected(self) -> int:
@@ -105,12 +106,12 @@ class Fabric:
                 self.unknown.add(datapath_id)
                 self._tell("unknown", f"{datapath_id:016x}")
             return b""
-        filling, commit = wire.split_commit(self.programs.program(vertex))
-        self._pushes[key] = _Push(vertex, commit)
+        program = self.programs.prepare(vertex)
+        self._pushes[key] = _Push(vertex, wire.last_xid(program))
         self._current[vertex] = key
         self._programmed.discard(vertex)
         self._tell("connected", self.names[vertex])
-        return filling + wire.barrier(FILLED_XID)
+        return program
 
     def received(self, key: Hashable, message: bytes) -> bytes:
         """A switch has sent an error, a bundle reply or a barrier reply; returns what to send."""
@@ -120,12 +121,13 @@ class Fabric:
         kind, _, xid = wire.header(message)
         if kind == wire.ERROR:
             self._error(push, wire.Error.read(message))
-        elif wire.commits(message) == wire.bundle_of(push.commit):
+        elif wire.commits(message) == wire.bundle_of(self.programs.commit):
             push.committed = True
-        elif (kind, push.state, xid) == (wire.BARRIER_REPLY, "filling", FILLED_XID):
-            return self._filled(push)
-        elif (kind, push.state, xid) == (wire.BARRIER_REPLY, "committing", push.last_xid):
-            self._finished(key, push)
+        elif (kind, xid) == (wire.BARRIER_REPLY, push.barrier):
+            if push.state == "filling":
+                return self._filled(push)
+            if push.state == "committing":
+                self._finished(key, push)
         return b""
 
     def closed(self, key: Hashable) -> None:
@@ -140,8 +142,8 @@ class Fabric:
 
     def stranger(self, host: str) -> None:
         """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""
-        self._strangers[host] += 1
-        if self._strangers[host] == 1:
+        if host not in self._strangers:
+            self._strangers.add(host)
             self._tell("stranger", host)
 
     def drain(self) -> list[Event]:
@@ -174,12 +176,12 @@ class Fabric:
             self._note("error", push)
 
     def _filled(self, push: _Push) -> bytes:
-        if not push.errors:
-            push.state = "committing"
-            return push.commit
-        self._refuse(push)
-        bundle = wire.bundle_of(push.commit)
-        return wire.bundle_control(wire.DISCARD_REQUEST, bundle, FILLED_XID + 1)
+        commit = self.programs.commit
+        if push.error:
+            self._refuse(push)
+            return wire.discard(wire.bundle_of(commit), DISCARD_XID)
+        push.state, push.barrier = "committing", wire.last_xid(commit)
+        return commit
 
     def _finished(self, key: Hashable, push: _Push) -> None:
         if push.errors or not push.committed:
@@ -208,10 +210,6 @@ class Fabric:
         """The first error in words, where in the program it is, and how many there are."""
         if push.error is None:
             return "did not confirm the commit of its bundle"
-        where = wire.locate(self.programs.program(push.vertex), push.error.xid)
-        more = push.errors - 1
-        return (
-            push.error.words(self.error_names)
-            + (f" ({where})" if where else "")
-            + (f" and {more} more error{'s' * (more > 1)}" if more else "")
-        )
+        what, more = self.programs.describe(push.error.xid), push.errors - 1
+        rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+        return f"{push.error.words(self.error_names)} ({what}){rest}"
