@@ -1,0 +1,75 @@
+import socket
+from importlib import metadata
+
+import pytest
+
+from controller import framework
+from controller.server import check_free, parse_listen
+from inventory.problems import InputError
+
+
+def installed(monkeypatch, **versions):
+    def version(name):
+        try:
+            return versions[name.replace("-", "_")]
+        except KeyError:
+            raise metadata.PackageNotFoundError(name) from None
+
+    monkeypatch.setattr(framework.metadata, "version", version)
+    monkeypatch.setattr(framework, "_load", lambda name: name)
+
+
+def test_ryu_is_preferred(monkeypatch):
+    installed(monkeypatch, ryu="4.34", os_ken="4.2.2")
+    assert framework.load() == "ryu"
+    assert framework.load("os-ken") == "os-ken"
+
+
+def test_os_ken_where_there_is_no_ryu(monkeypatch):
+    installed(monkeypatch, os_ken="4.2.2")
+    assert framework.load() == "os-ken"
+
+
+def test_what_is_missing_is_named_with_how_to_install_it(monkeypatch):
+    installed(monkeypatch, os_ken="4.2.2")
+    with pytest.raises(InputError, match="setuptools<67") as caught:
+        framework.load("ryu")
+    assert "pip install 'polarfab[ryu]'" in str(caught.value)
+
+
+def test_neither_names_both(monkeypatch):
+    installed(monkeypatch)
+    with pytest.raises(InputError, match=r"polarfab\[ryu\].*polarfab\[os-ken\]"):
+        framework.load()
+
+
+@pytest.mark.parametrize("version", ["3.1.0", "4.2.0"])
+def test_an_os_ken_that_deadlocks_is_refused(monkeypatch, version):
+    installed(monkeypatch, os_ken=version)
+    with pytest.raises(InputError, match=rf"4\.2\.1 or later, given {version}"):
+        framework.load("os-ken")
+
+
+def test_listen_addresses():
+    assert parse_listen("127.0.0.1:6653") == ("127.0.0.1", 6653)
+    assert parse_listen("[::1]:6653") == ("::1", 6653)
+
+
+@pytest.mark.parametrize("text", ["", "6653", ":6653", "host:", "host:x", "h:0", "h:65536", "h:٣"])
+def test_bad_listen_addresses(text):
+    with pytest.raises(InputError, match="--listen"):
+        parse_listen(text)
+
+
+def test_a_port_in_use_is_found_even_when_its_owner_would_share_it():
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(InputError, match="in use"):
+            check_free(*taken.getsockname())
+
+
+def test_an_address_of_another_machine_is_refused():
+    with pytest.raises(InputError, match="an address of this machine"):
+        check_free("192.0.2.1", 6653)

@@ -1,0 +1,111 @@
+import json
+
+import pytest
+
+from controller.report import AT_ONCE, REMIND, Reporter
+from controller.session import Event
+from inventory.problems import InputError
+
+
+class Fabric:
+    """A fabric as the reporter sees it."""
+
+    identity, expected = "0123456789abcdef", 13
+
+    def __init__(self):
+        self.events, self.programmed = [], 0
+
+    @property
+    def complete(self):
+        return self.programmed == self.expected
+
+    def drain(self):
+        events, self.events = self.events, []
+        return events
+
+    def missing(self):
+        return [str(v) for v in range(self.programmed, self.expected)]
+
+    def status(self):
+        return {"programmed": self.programmed}
+
+
+@pytest.fixture
+def fabric():
+    return Fabric()
+
+
+@pytest.fixture
+def lines():
+    return []
+
+
+def reporter(fabric, lines, times=(), **options):
+    clock = iter([0.0, *times])
+    return Reporter(fabric, lines.append, clock=lambda: next(clock, 99.0), **options)
+
+
+def test_many_events_share_a_line(fabric, lines):
+    fabric.events = [Event("left", str(v)) for v in range(13)]
+    reporter(fabric, lines).tick()
+    assert len(lines) == AT_ONCE + 2
+    assert lines[AT_ONCE:] == ["8 switches more left", "0/13 programmed"]
+
+
+def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines):
+    r = reporter(fabric, lines)
+    r._since = 1.0
+    fabric.programmed = 13
+    fabric.events = [Event("programmed", str(v)) for v in range(13)] + [Event("complete", "x")]
+    r.clock = lambda: 3.5
+    r.tick()
+    assert lines == ["13/13 programmed in 2.5 s: the fabric is complete"]
+
+
+def test_silence_is_broken_by_what_is_waited_for(fabric, lines):
+    r = reporter(fabric, lines)
+    now = [0.0]
+    r.clock = lambda: now[0]
+    r.start("here")
+    r.tick()
+    now[0] = REMIND + 1
+    r.tick()
+    r.tick()
+    assert lines[1:] == ["0/13 programmed; waiting for 0, 1, 2, 3, 4 and 8 more"]
+
+
+def test_json_is_a_line_an_event(fabric, lines):
+    fabric.events = [Event("programmed", "3"), Event("refused", "4", "why")]
+    reporter(fabric, lines, as_json=True).tick()
+    assert [json.loads(line) for line in lines] == [
+        {"event": "programmed", "node": "3"},
+        {"event": "refused", "node": "4", "text": "why"},
+    ]
+
+
+def test_the_status_file_is_there_at_once_and_follows(fabric, lines, tmp_path):
+    path = tmp_path / "status.json"
+    r = reporter(fabric, lines, status_file=path)
+    r.start("here")
+    assert json.loads(path.read_text()) == {"programmed": 0}
+    fabric.programmed = 2
+    r.tick()
+    assert json.loads(path.read_text()) == {"programmed": 2}
+    assert [p.name for p in tmp_path.iterdir()] == ["status.json"]
+
+
+def test_a_status_file_that_cannot_be_written_is_an_input_error(fabric, lines, tmp_path):
+    with pytest.raises(InputError, match="--status-file"):
+        reporter(fabric, lines, status_file=tmp_path / "no" / "status.json").start("here")
+
+
+def test_a_status_file_that_becomes_unwritable_is_told_and_survived(fabric, lines, tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    r = reporter(fabric, lines, status_file=folder / "status.json")
+    r.start("here")
+    (folder / "status.json").unlink()
+    folder.rmdir()
+    fabric.programmed = 1
+    r.tick()
+    assert any(line.startswith("cannot write") for line in lines)
