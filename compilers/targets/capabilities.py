@@ -1,0 +1,95 @@
+"""What a target can hold and do, and the refusal of a build that needs more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compilers.build import Build
+from compilers.tables import no_route
+from inventory.problems import InputError, Problem
+
+WEIGHTS = "weighted classes"
+INGRESS = "packets that enter the fabric told from transit"
+REPAIR = "repair in the switch"
+AGGREGATES = "aggregated routes"
+
+BALANCE_NEEDS = {
+    "minimal": frozenset[str](),
+    "compact-valiant": frozenset({WEIGHTS, INGRESS}),
+    "valiant": frozenset({WEIGHTS, INGRESS}),
+    "ugal-pf": frozenset({WEIGHTS, INGRESS}),
+}
+PROTECT_NEEDS = {
+    "none": frozenset[str](),
+    "link": frozenset({REPAIR}),
+    "node": frozenset({REPAIR}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """A target's limits a switch; None is no limit of its own.
+
+    features are what it can do, in the words above. rows counts route rows of one address family.
+    """
+
+    target: str
+    features: frozenset[str] = frozenset()
+    rows: int | None = None
+    groups: int | None = None
+
+    def require(self, build: Build) -> None:
+        """Pass when the target can do all that the build asks for.
+
+        Raises:
+            InputError: it cannot; every reason at once, with what remains.
+        """
+        if problems := [*self._policies(build), *self._limits(build)]:
+            raise InputError(problems)
+
+    def _policies(self, build: Build) -> list[Problem]:
+        problems = []
+        for key, given, needs in (
+            ("routing.balance", build.balance, BALANCE_NEEDS),
+            ("routing.protect", build.protect, PROTECT_NEEDS),
+        ):
+            if missing := needs[given] - self.features:
+                able = [name for name, need in needs.items() if need <= self.features]
+                problems.append(
+                    Problem(
+                        key=key,
+                        required=f"{' or '.join(able)}: target {self.target} cannot do "
+                        f"{' and '.join(sorted(missing))}",
+                        given=given,
+                        todo="change the fabric's policy or choose another target",
+                    )
+                )
+        return problems
+
+    def _limits(self, build: Build) -> list[Problem]:
+        routes, switches = build.tables.routes, build.tables.switches
+        problems = []
+        used = routes.egress != no_route(routes.egress)
+        if AGGREGATES not in self.features and bool((used & (routes.prefix >= switches)).any()):
+            problems.append(
+                Problem(
+                    key="topology.family",
+                    required=f"a fabric without {AGGREGATES}: target {self.target} has none",
+                    given=build.topology.title(),
+                    todo="choose another target",
+                )
+            )
+        for what, most, limit in (
+            ("routes", int(routes.rows().max()), self.rows),
+            ("groups", int((build.tables.classes.port > 0).sum(axis=1).max()), self.groups),
+        ):
+            if limit is not None and most > limit:
+                problems.append(
+                    Problem(
+                        key="topology",
+                        required=f"at most {limit} {what} a switch for target {self.target}",
+                        given=f"{most}",
+                        todo="choose a smaller fabric or another target",
+                    )
+                )
+        return problems

@@ -1,0 +1,148 @@
+"""The OpenFlow target: every switch's program as OpenFlow 1.3 messages in one buffer.
+
+A row is the same bytes on every switch but for a column or two (a route but for its class), so each
+kind of message is laid out once a fabric, and a switch's program is copies with columns filled.
+
+A program is one bundle: delete what is ours, add groups, then rows, the marker last. The xid of a
+message tells what it is about (`Encoder.describe`), and an error quotes it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.addressing import FIRST_HOST
+from compilers.build import Build
+from compilers.targets import openflow_rows as rows
+from compilers.targets.openflow_pipeline import CAPABILITIES, Kind, Pipeline, marker_cookie
+from compilers.targets.openflow_rows import Records
+from compilers.targets.wire import filled, mac_bytes
+
+
+class Encoder:
+    """The programs of all switches of a build.
+
+    Raises:
+        InputError: the build asks for something that this target cannot do.
+        ValueError: the build was never saved, so it has no identity.
+    """
+
+    def __init__(self, build: Build) -> None:
+        CAPABILITIES.require(build)
+        self.build = build
+        self.by_datapath_id: dict[int, int] = {
+            datapath: vertex for vertex, datapath in enumerate(build.wiring.datapath_id.tolist())
+        }
+        self.commit = rows.commit()
+        self._pipeline = Pipeline(build)
+        self._layout()
+
+    def rows(self, vertex: int) -> int:
+        """How many flows the switch has once programmed."""
+        return self._pipeline.rows(vertex)
+
+    def program(self, vertex: int) -> bytes:
+        """The whole program: `prepare`, then `commit`."""
+        return self.prepare(vertex) + self.commit
+
+    def prepare(self, vertex: int) -> bytes:
+        """Open the bundle, fill it, and a barrier: nothing changes before `commit`.
+
+        Open vSwitch leaves a message that it refuses out of the bundle and would commit the rest:
+        so send `commit` only when the barrier (xid `BARRIER << 24`) was answered without an error.
+        """
+        parts = [
+            self._opening,
+            self._groups_of(vertex),
+            self._forward,
+            filled(self._arp, [0], block=self._blocks[vertex]),
+            *self._ipv4_of(vertex),
+        ]
+        if self._pipeline.ipv6:
+            parts += [
+                filled(self._nd, [0], block=(self._blocks6[vertex], 0)),
+                self._nd_finish,
+                *self._ipv6_of(vertex),
+            ]
+        return b"".join((*parts, self._classes_of(vertex), self._closing))
+
+    def describe(self, xid: int) -> str:
+        """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
+        kind, number = xid >> 24, xid & 0xFFFFFF
+        a = self.build.addressing
+        if kind == Kind.ROUTE:
+            v6, prefix = divmod(number, 1 << 23)
+            return f"route {prefix} ({a.network6(prefix) if v6 else a.network(prefix)})"
+        if kind not in _WORDS:
+            return f"message {xid:#x}"
+        return _WORDS[Kind(kind)].format(number & 0xFFFF)
+
+    def _layout(self) -> None:
+        a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
+        classes = self.build.tables.classes.port.shape[1]
+        gateway = a.gateway_mac
+        self._opening, self._closing = rows.opening(), rows.closing(marker_cookie(self.build))
+        self._groups, self._classes = rows.groups(classes), rows.classes(classes)
+        self._forward = rows.forward(gateway, self._pipeline.ipv6)
+        self._blocks = a.ipv4_blocks()
+        self._arp = rows.arp_answer(gateway, a.ipv4_length)
+        self._own, self._hosts = rows.own_arp(hosts), rows.ipv4_hosts(gateway, hosts)
+        self._routes = rows.ipv4_routes(self._blocks, a.ipv4_length)
+        if self._pipeline.ipv6:
+            self._blocks6 = a.ipv6_blocks()
+            self._nd, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
+            self._own6, self._hosts6 = rows.own_nd(hosts), rows.ipv6_hosts(gateway, hosts)
+            self._routes6 = rows.ipv6_routes(self._blocks6)
+
+    def _groups_of(self, vertex: int) -> bytes:
+        classes = self._pipeline.classes(vertex)
+        port = self.build.tables.classes.port[vertex, classes]
+        return filled(self._groups, classes, port=port)
+
+    def _classes_of(self, vertex: int) -> bytes:
+        return filled(self._classes, self._pipeline.classes(vertex))
+
+    def _ipv4_of(self, vertex: int) -> tuple[bytes, ...]:
+        hosts = self._pipeline.hosts(vertex)
+        address = self._blocks[vertex] + FIRST_HOST + hosts
+        return self._addressed(vertex, (self._routes, self._own, self._hosts), address)
+
+    def _ipv6_of(self, vertex: int) -> tuple[bytes, ...]:
+        hosts = self._pipeline.hosts(vertex)
+        address = np.empty((len(hosts), 2), np.uint64)
+        address[:, 0], address[:, 1] = self._blocks6[vertex], FIRST_HOST + hosts
+        return self._addressed(vertex, (self._routes6, self._own6, self._hosts6), address)
+
+    def _addressed(
+        self,
+        vertex: int,
+        templates: tuple[Records, Records, Records],
+        address: NDArray[np.integer],
+    ) -> tuple[bytes, ...]:
+        """Routes, silences and hosts of one address family."""
+        routes, own, local = templates
+        prefix, egress = self._pipeline.routes(vertex)
+        hosts = self._pipeline.hosts(vertex)
+        port = self.build.wiring.host_port[vertex, hosts]
+        mac = mac_bytes(self.build.addressing.host_mac[vertex, hosts])
+        return (
+            filled(own, hosts, port=port, address=address),
+            filled(routes, prefix, metadata=egress),
+            filled(local, hosts, port=port, address=address, mac=mac),
+        )
+
+
+_WORDS = {
+    Kind.OWN: "silence about the own address of host {}",
+    Kind.ANSWER: "answer to ARP or neighbour discovery",
+    Kind.FORWARD: "dispatch of IP packets",
+    Kind.HOST: "host {}",
+    Kind.CLASS: "egress class {}",
+    Kind.MARKER: "build marker",
+    Kind.GROUP: "group of egress class {}",
+    Kind.CLEAR: "removal of the old program",
+    Kind.OPEN: "start of the bundle",
+    Kind.BARRIER: "barrier",
+    Kind.COMMIT: "commit of the bundle",
+}

@@ -1,0 +1,260 @@
+"""Each kind of OpenFlow message of a program, laid out once for the whole fabric.
+
+Every function gives one structured array, a message an element, wrapped for the bundle. Columns
+that differ from switch to switch hold 0 until `wire.filled` fills them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.targets import wire
+from compilers.targets.openflow_pipeline import (
+    CLASS_MASK,
+    COOKIE,
+    COOKIE_MASK,
+    GROUP_SPACE,
+    IPV6_LENGTH,
+    ND_ANSWER_FLAGS,
+    Kind,
+    Priority,
+    Table,
+    cookie,
+)
+
+ARP, IPV4, IPV6, ICMPV6 = 0x0806, 0x0800, 0x86DD, 58
+REQUEST, REPLY = 1, 2
+SOLICITATION, ADVERTISEMENT = 135, 136
+TARGET_LINK_LAYER = 2
+IPV6_MASK = (1 << 64) - 1 << 64
+BUNDLE = 0x5046
+
+Records = NDArray[np.void]
+
+
+def xid(kind: Kind, number: int = 0) -> int:
+    """The xid of a message: its kind in the upper 8 bits, which of them in the lower 24."""
+    return kind << 24 | number
+
+
+def opening() -> bytes:
+    """The bundle's start, and the deletion of every row and group of ours."""
+    numbers = np.arange(1, GROUP_SPACE + 1)
+    flows = wire.flow_delete(COOKIE, COOKIE_MASK)
+    groups = wire.group_delete(wire.column("group", numbers, 4))
+    return b"".join(
+        (
+            wire.bundle(wire.Bundle.OPEN, BUNDLE, xid(Kind.OPEN)),
+            wire.bundled(flows, BUNDLE, xid(Kind.CLEAR)).tobytes(),
+            wire.bundled(groups, BUNDLE, _xids(Kind.CLEAR, numbers)).tobytes(),
+        )
+    )
+
+
+def closing(marker: int) -> bytes:
+    """The marker, which matches what nothing else matched, with this cookie; and a barrier."""
+    row = wire.flow_add(Table.DISPATCH, Priority.MARKER, marker, wire.match())
+    return wire.bundled(row, BUNDLE, xid(Kind.MARKER)).tobytes() + wire.barrier(xid(Kind.BARRIER))
+
+
+def commit() -> bytes:
+    """The bundle's commit, and a barrier."""
+    return wire.bundle(wire.Bundle.COMMIT, BUNDLE, xid(Kind.COMMIT)) + wire.barrier(
+        xid(Kind.BARRIER, 1)
+    )
+
+
+def forward(gateway: int, ipv6: bool) -> bytes:
+    """Dispatch: what is sent to the gateway's MAC address loses one of its TTL and is routed."""
+    instructions = wire.apply_actions(wire.DEC_TTL), wire.goto_table(Table.ROUTES)
+    return b"".join(
+        _row(
+            (Table.DISPATCH, Priority.FORWARD, Kind.FORWARD),
+            number,
+            (wire.oxm("eth_dst", gateway), wire.oxm("eth_type", ethertype)),
+            *instructions,
+        ).tobytes()
+        for number, ethertype in enumerate((IPV4, IPV6) if ipv6 else (IPV4,))
+    )
+
+
+def arp_answer(gateway: int, length: int) -> Records:
+    """The answer to every ARP request for an address of the switch's `block` (column): the gateway.
+
+    Hosts of one switch share a subnet and ask for each other; they too are reached by routing.
+    """
+    block = wire.column("block", _zeros(1), 4)
+    mask = (1 << 32) - (1 << 32 - length)
+    actions = wire.apply_actions(
+        wire.move("arp_tpa", "reg0"),
+        wire.move("arp_spa", "arp_tpa"),
+        wire.move("reg0", "arp_spa"),
+        wire.move("arp_sha", "arp_tha"),
+        wire.set_field("arp_sha", gateway),
+        wire.set_field("arp_op", REPLY),
+        *_send_back(gateway),
+    )
+    return _row(
+        (Table.DISPATCH, Priority.ANSWER, Kind.ANSWER),
+        0,
+        (*_arp_request(), wire.oxm("arp_tpa", block, mask)),
+        actions,
+    )
+
+
+def nd_answer() -> Records:
+    """The same for neighbour solicitations (RFC 4861, §4.3): they become advertisements.
+
+    `block` (column) is [1, 2], the address in two halves. The link-layer address can only be set in
+    what is an advertisement already, so that happens in the next table (`nd_finish`).
+    """
+    block = wire.column("block", _zeros(1, 2), 8)
+    actions = wire.apply_actions(
+        wire.move("ipv6_src", "ipv6_dst"),
+        wire.move("nd_target", "ipv6_src"),
+        wire.set_field("icmpv6_type", ADVERTISEMENT),
+        wire.set_field("nd_options_type", TARGET_LINK_LAYER),
+        wire.set_field("nd_reserved", ND_ANSWER_FLAGS),
+    )
+    return _row(
+        (Table.DISPATCH, Priority.ANSWER, Kind.ANSWER),
+        1,
+        (*_icmpv6(SOLICITATION), wire.oxm("nd_target", block, IPV6_MASK)),
+        actions,
+        wire.goto_table(Table.ND),
+    )
+
+
+def nd_finish(gateway: int) -> bytes:
+    """The advertisement's link-layer address, and its way back."""
+    actions = wire.apply_actions(wire.set_field("nd_tll", gateway), *_send_back(gateway))
+    place = Table.ND, Priority.ANSWER, Kind.ANSWER
+    return _row(place, 2, _icmpv6(ADVERTISEMENT), actions).tobytes()
+
+
+def own_arp(hosts: int) -> Records:
+    """Silence when a host asks for its own `address` (RFC 5227); a row a host number."""
+    columns = _port_column(hosts), wire.column("address", _zeros(hosts), 4)
+    return _own(columns, _arp_request(), "arp_tpa", 0)
+
+
+def own_nd(hosts: int) -> Records:
+    """Silence when a host checks that its own `address` is free (RFC 4862, §5.4)."""
+    columns = _port_column(hosts), wire.column("address", _zeros(hosts, 2), 8)
+    return _own(columns, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
+
+
+def ipv4_routes(blocks: NDArray[np.uint32], length: int) -> Records:
+    """A row a prefix: its egress class into `metadata` (column)."""
+    mask = (1 << 32) - (1 << 32 - length)
+    network = wire.oxm("ipv4_dst", wire.column("network", blocks, 4), mask)
+    return _routes((wire.oxm("eth_type", IPV4), network), len(blocks), length, 0)
+
+
+def ipv6_routes(blocks: NDArray[np.uint64]) -> Records:
+    """The same for IPv6; `blocks` holds the upper halves."""
+    halves = np.stack((blocks, np.zeros_like(blocks)), axis=1)
+    network = wire.oxm("ipv6_dst", wire.column("network", halves, 8), IPV6_MASK)
+    return _routes((wire.oxm("eth_type", IPV6), network), len(blocks), IPV6_LENGTH, 1 << 23)
+
+
+def ipv4_hosts(gateway: int, hosts: int) -> Records:
+    """A row a host number: `address`, `mac` and `port` are its columns."""
+    address = wire.oxm("ipv4_dst", wire.column("address", _zeros(hosts), 4))
+    return _hosts((wire.oxm("eth_type", IPV4), address), gateway, hosts, 32, 0)
+
+
+def ipv6_hosts(gateway: int, hosts: int) -> Records:
+    """The same for IPv6; `address` is [n, 2]."""
+    address = wire.oxm("ipv6_dst", wire.column("address", _zeros(hosts, 2), 8))
+    return _hosts((wire.oxm("eth_type", IPV6), address), gateway, hosts, 128, 1 << 16)
+
+
+def classes(count: int) -> Records:
+    """A row an egress class: class k goes through group k + 1."""
+    numbers = np.arange(count)
+    through = wire.apply_actions(wire.group(wire.column("group", numbers + 1, 4)))
+    metadata = wire.oxm("metadata", wire.column("metadata", numbers, 8), CLASS_MASK)
+    return _row((Table.CLASSES, 1, Kind.CLASS), numbers, (metadata,), through)
+
+
+def groups(count: int) -> Records:
+    """A group an egress class, with one bucket: out of `port` (column)."""
+    numbers = np.arange(count)
+    group = wire.group_add(wire.column("group", numbers + 1, 4), wire.output(_port_column(count)))
+    return wire.bundled(group, BUNDLE, _xids(Kind.GROUP, numbers))
+
+
+def _row(
+    place: tuple[Table, int, Kind],
+    number: int | NDArray[np.int64],
+    fields: tuple[wire.Parts, ...],
+    *instructions: wire.Parts,
+) -> Records:
+    """Rows in the place (table, priority, kind); `number` tells rows of a kind apart."""
+    table, priority, kind = place
+    message = wire.flow_add(table, priority, cookie(kind), wire.match(*fields), *instructions)
+    apart = xid(kind, number) if isinstance(number, int) else _xids(kind, number)
+    return wire.bundled(message, BUNDLE, apart)
+
+
+def _routes(fields: tuple[wire.Parts, ...], rows: int, priority: int, first: int) -> Records:
+    metadata = wire.column("metadata", _zeros(rows), 8)
+    instructions = wire.write_metadata(metadata, CLASS_MASK), wire.goto_table(Table.CLASSES)
+    place = Table.ROUTES, priority, Kind.ROUTE
+    return _row(place, first + np.arange(rows), fields, *instructions)
+
+
+def _hosts(
+    fields: tuple[wire.Parts, ...], gateway: int, hosts: int, priority: int, first: int
+) -> Records:
+    mac = wire.Column("mac", np.zeros((hosts, 6), np.uint8))
+    actions = wire.apply_actions(
+        wire.set_field("eth_src", gateway),
+        wire.set_field("eth_dst", mac),
+        wire.output(_port_column(hosts)),
+    )
+    return _row((Table.ROUTES, priority, Kind.HOST), first + np.arange(hosts), fields, actions)
+
+
+def _own(
+    columns: tuple[wire.Column, wire.Column],
+    question: tuple[wire.Parts, ...],
+    field: str,
+    first: int,
+) -> Records:
+    port, address = columns
+    fields = (wire.oxm("in_port", port), *question, wire.oxm(field, address))
+    place = Table.DISPATCH, Priority.OWN, Kind.OWN
+    return _row(place, first + np.arange(len(port.values)), fields)
+
+
+def _arp_request() -> tuple[wire.Parts, ...]:
+    return wire.oxm("eth_type", ARP), wire.oxm("arp_op", REQUEST)
+
+
+def _icmpv6(kind: int) -> tuple[wire.Parts, ...]:
+    return wire.oxm("eth_type", IPV6), wire.oxm("ip_proto", ICMPV6), wire.oxm("icmpv6_type", kind)
+
+
+def _send_back(gateway: int) -> tuple[wire.Parts, ...]:
+    return (
+        wire.move("eth_src", "eth_dst"),
+        wire.set_field("eth_src", gateway),
+        wire.output(wire.IN_PORT),
+    )
+
+
+def _port_column(rows: int) -> wire.Column:
+    return wire.column("port", _zeros(rows), 4)
+
+
+def _xids(kind: Kind, numbers: NDArray[np.int64]) -> wire.Column:
+    return wire.column("xid", xid(kind) + numbers, 4)
+
+
+def _zeros(*shape: int) -> NDArray[Any]:
+    return np.zeros(shape, np.int64)

@@ -1,0 +1,59 @@
+"""Text targets: render templates and write files, whatever the target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError, TemplateSyntaxError
+
+from inventory.problems import InputError, Problem
+from templates import environment
+
+
+class Renderer:
+    """The templates of one target, those in the folder `own` before ours."""
+
+    def __init__(self, target: str, own: Path | None = None) -> None:
+        self.target = target
+        self._own = own
+        self._environment = environment(own)
+
+    def write(self, folder: Path, files: Iterable[str], variables: Mapping[str, Any]) -> None:
+        """Render FILE.j2 for each of `files` and put it in `folder`, whole or not at all.
+
+        Raises:
+            InputError: a template is wrong, or the folder cannot be written.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in files:
+                beside = folder / f".{file}.{os.getpid()}.part"
+                beside.write_text(self._render(file, variables), encoding="utf-8")
+                beside.replace(folder / file)
+        except OSError as error:
+            raise InputError(
+                Problem(
+                    file=str(folder),
+                    required="a folder that can be written",
+                    given=error.strerror or str(error),
+                    todo="name another folder with -o, or make room",
+                )
+            ) from error
+
+    def _render(self, file: str, variables: Mapping[str, Any]) -> str:
+        name = f"{self.target}/{file}.j2"
+        try:
+            return self._environment.get_template(name).render(variables)
+        except TemplateError as error:
+            raise InputError(
+                Problem(
+                    file=str(self._own / name if self._own else name),
+                    line=error.lineno if isinstance(error, TemplateSyntaxError) else 0,
+                    required="a template of the documented variables",
+                    given=error.message or type(error).__name__,
+                    todo="see the page of the target in docs/",
+                )
+            ) from error
