@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from inventory.load import load_inventory, schema_of
 from inventory.model import Inventory
 from inventory.problems import InputError, Problem, few
 from inventory.validate import part, validate
-from inventory.yamlfile import STDIN, Document, KeyPath, key, read
+from inventory.yamlfile import STDIN, Document, KeyPath, Unreadable, read, shown
 
 # What the model knows and this version cannot compile yet; a stage that can takes its words out.
 UNAVAILABLE = {
@@ -68,6 +68,11 @@ def load_fabric(path: str | Path) -> LoadedFabric:
     if isinstance(named, str):
         try:
             inventory, hardware = load_inventory(_beside(path, named, document))
+        except Unreadable as error:
+            problems += (
+                document.problem(("inventory",), p.required, f"{p.file}, {p.given}", p.todo)
+                for p in error.problems
+            )
         except InputError as error:
             problems += error.problems
     if spec is not None and inventory is not None and hardware is not None:
@@ -116,7 +121,7 @@ def _check(document: Document) -> list[Problem]:
 def _anchored(problem: Problem, document: Document) -> Problem:
     """A family's problem, whose key is a parameter, at its place in the file."""
     path = ("topology", problem.key)
-    return replace(problem, file=document.file, line=document.line(path), key=key(path))
+    return document.problem(path, problem.required, shown(problem.given), problem.todo)
 
 
 def _unavailable(routing: RoutingSpec, document: Document) -> list[Problem]:
@@ -168,7 +173,7 @@ def _too_many_hosts(most: int, inventory: Inventory, document: Document) -> list
     return few(
         document.problem(
             ("nodes", i, "hosts"),
-            f"at most {most} hosts a node (hosts_per_node)",
+            f"at most {most} a node (hosts_per_node)",
             f"{len(node.hosts)}",
             "raise hosts_per_node or remove hosts",
         )

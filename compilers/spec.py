@@ -23,12 +23,12 @@ def _pool(value: Any) -> Any:
     if isinstance(value, IPv4Network | IPv6Network):
         return value
     if not isinstance(value, str) or "/" not in value or "%" in value:
-        raise refusal("a pool: an address and a prefix length", "write it like 10.0.0.0/8")
+        raise refusal("a pool, an address with a prefix length", "write it like 10.0.0.0/8")
     try:
         pool = ip_network(value, strict=False)
     except ValueError:
         raise refusal(
-            "a pool: an address and a prefix length", "write it like 10.0.0.0/8"
+            "a pool, an address with a prefix length", "write it like 10.0.0.0/8"
         ) from None
     if ip_interface(value).ip != pool.network_address:
         raise refusal("a pool whose host bits are 0", f"did you mean {pool}?")

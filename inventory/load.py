@@ -104,7 +104,7 @@ def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Pr
 def _unknown_types(nodes: Nodes, names: set[str], document: Document) -> list[Problem]:
     problems = []
     for i, node in nodes:
-        if node.type not in names:
+        if names and node.type not in names:
             meant = nearest(node.type, names)
             todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(sorted(names))}"
             problems.append(

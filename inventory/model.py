@@ -55,7 +55,9 @@ def _datapath_id(value: Any) -> Any:
     if isinstance(value, str):
         match = DATAPATH_ID.fullmatch(value)
         if match is None:
-            raise refusal("a datapath id: hexadecimal 0x… or a decimal number of up to 15 digits")
+            raise refusal(
+                "a datapath id: 0x and 1 to 16 hexadecimal digits, or at most 15 decimal ones"
+            )
         value = int(match[1] or match[2], 16)
     if type(value) is int and not 1 <= value < 2**64:
         raise refusal("a datapath id from 1 to 0xffffffffffffffff")

@@ -60,7 +60,7 @@ def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
     for (file, key, required), alike in kinds.items():
         kept += alike[:most]
         if more := len(alike[most:]):
-            kept.append(
-                Problem(file=file, key=key, required=required, given=f"{more} more like these")
-            )
+            given = f"{more:,} more like these"
+            line = alike[most].line
+            kept.append(Problem(file=file, line=line, key=key, required=required, given=given))
     return kept

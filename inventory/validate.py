@@ -13,6 +13,7 @@ from inventory.problems import InputError, Problem, few, nearest
 from inventory.yamlfile import Document, KeyPath, shown
 
 M = TypeVar("M", bound=BaseModel)
+MOST_DIGITS = 40
 DIGITS = re.compile(r"-?[0-9]+")
 
 
@@ -47,6 +48,8 @@ def _problems(model: type[BaseModel], document: Document, error: ValidationError
     mistyped = {(*path[:-1], word) for path, word in meant.items()}
     problems = []
     for path, e in details:
+        if e["type"] == "too_short" and len(e["input"]) >= e["ctx"]["min_length"]:
+            continue  # its items are wrong, and said to be
         if e["type"] == "extra_forbidden":
             required, given, todo = _unknown(model, path, meant[path])
         elif e["type"] == "missing":
@@ -85,6 +88,8 @@ def _wrong(model: type[BaseModel], path: KeyPath, e: Mapping[str, Any]) -> tuple
         meant = nearest(value, words) if isinstance(value, str) else ""
         return f"one of {', '.join(words)}", shown(value), f"did you mean {meant}?" if meant else ""
     if e["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
+        if len(value) > MOST_DIGITS:
+            return f"a whole number of at most {MOST_DIGITS} digits", shown(value), ""
         return "a whole number", f"the text {value!r}", "write it without quotes and leading zeros"
     if e["type"] in ("model_type", "model_attributes_type"):
         keys = ", ".join(_keys(model, path))
@@ -103,7 +108,7 @@ REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "path_type": lambda _: "a file name",
     "tuple_type": lambda _: "a list",
     "dict_type": lambda _: "a mapping (key: value)",
-    "too_short": lambda context: f"at least {context['min_length']}",
+    "too_short": lambda context: f"{context['min_length']} or more",
     "greater_than_equal": lambda context: f"at least {context['ge']:,}",
     "less_than_equal": lambda context: f"at most {context['le']:,}",
 }

@@ -29,6 +29,10 @@ NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
 KeyPath = tuple[str | int, ...]
 
 
+class Unreadable(InputError):
+    """There is no file to read: the mistake is in what names it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
     """The one mapping of a YAML file.
@@ -75,9 +79,11 @@ def shown(value: object, width: int = 48) -> str:
     """A value short in print: simple words as they are, other text in quotes, the rest by size."""
     if value is None:
         return "nothing"
+    if value in ({}, [], ()):
+        return "an empty mapping" if value == {} else "an empty list"
     if isinstance(value, dict):
         keys = ", ".join(shown(word, 16) for word in list(value)[:4])
-        return f"a mapping with {keys}{', …' if len(value) > 4 else ''}" if value else "a mapping"
+        return f"a mapping with {keys}{', …' if len(value) > 4 else ''}"
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     text = str(value)
@@ -89,7 +95,8 @@ def read(path: str | Path) -> Document:
     """Read the YAML file at `path`, `-` for standard input.
 
     Raises:
-        InputError: the file cannot be read, is not UTF-8 or YAML, or does not hold one mapping.
+        Unreadable: there is no such file, or none that can be read.
+        InputError: it is not UTF-8 or YAML, or does not hold one mapping.
     """
     name = "<stdin>" if str(path) == STDIN else str(path)
     file = name if name.isprintable() else repr(name)
@@ -112,7 +119,7 @@ def _content(path: str | Path, file: str) -> bytes:
         given, todo = "a file without permission to read it", "change its mode or owner"
     except (OSError, ValueError) as error:
         given, todo = str(getattr(error, "strerror", None) or error), "check the name"
-    raise InputError(Problem(file=file, required="a file", given=given, todo=todo))
+    raise Unreadable(Problem(file=file, required="a file to read", given=given, todo=todo))
 
 
 def _text(content: bytes, file: str) -> str:
@@ -136,13 +143,7 @@ def _events(text: str, file: str) -> Iterator[yaml.Event]:
     try:
         yield from yaml.parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        what = error.problem or error.context or "a mistake"
-        line, column = (mark.line + 1, f" in column {mark.column + 1}") if mark else (0, "")
-        todo = "check the indentation, colons, brackets and quotes at this line and the one before"
-        if mark and "\t" in text.split("\n")[mark.line][: mark.column + 1]:
-            todo = "indent with spaces: YAML allows no tabs there"
-        problem = Problem(file=file, line=line, required="YAML", given=f"{what}{column}", todo=todo)
+        problem = _unparsed(error, text, file)
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         problem = Problem(
@@ -155,6 +156,19 @@ def _events(text: str, file: str) -> Iterator[yaml.Event]:
     else:
         return
     raise InputError(problem)
+
+
+def _unparsed(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
+    mark, start = error.problem_mark or error.context_mark, error.context_mark
+    given, todo = f"a mistake ({error.problem or error.context})", "check colons, quotes, brackets"
+    if mark is None:
+        return Problem(file=file, required="YAML", given=given, todo=todo)
+    if start is not None and start.line < mark.line:
+        todo += f" and indentation from line {start.line + 1} on"
+    if "\t" in text.split("\n")[mark.line][: mark.column + 1]:
+        todo = "indent with spaces: YAML allows no tabs there"
+    given = f"a mistake in column {mark.column + 1} ({error.problem or error.context})"
+    return Problem(file=file, line=mark.line + 1, required="YAML", given=given, todo=todo)
 
 
 def _code(character: str | int | bytes) -> str:
