@@ -104,7 +104,6 @@ def save(build: Build, folder: Path) -> Build:
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
-
     """
     if folder.exists() and not (folder / MANIFEST).is_file() and _occupied(folder):
         raise InputError(
@@ -184,7 +183,6 @@ def load(folder: Path, expect: str = "") -> Build:
 
     Raises:
         InputError: not a build, of another format, or damaged.
-
     """
     try:
         text = (folder / MANIFEST).read_text()
@@ -305,7 +303,6 @@ def require_verified(folder: Path, build: Build) -> None:
 
     Raises:
         InputError: in both cases; what is damaged is named.
-
     """
     try:
         mark = json.loads((folder / VERIFIED).read_text())["build"]

@@ -68,7 +68,6 @@ def find_switch(build: Build, word: str) -> int:
 
     Raises:
         InputError: nothing of the fabric is called that.
-
     """
     wiring = build.wiring
     if word in wiring.names:

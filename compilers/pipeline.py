@@ -15,7 +15,6 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
 
     Raises:
         InputError: the inventory cannot hold the fabric; every problem of the pass at once.
-
     """
     spec = loaded.spec
     topology = FAMILIES[spec.topology.family].build(spec.topology.parameters())

@@ -25,7 +25,6 @@ def topology(family: str, **parameters: int | str) -> Topology:
 
     Raises:
         InputError: the parameters have no construction.
-
     """
     if problems := FAMILIES[family].check(parameters):
         raise InputError(problems)
@@ -37,7 +36,6 @@ def compile(fabric: str | Path, folder: str | Path) -> Build:
 
     Raises:
         InputError: the inputs are wrong or the folder cannot be written.
-
     """
     return builds.save(compile_fabric(load_fabric(str(fabric))), Path(folder))
 
@@ -47,6 +45,5 @@ def verify(build: Build | str | Path, progress: Progress | None = None) -> Repor
 
     Raises:
         InputError: not a build folder.
-
     """
     return walk_all(build if isinstance(build, Build) else load(Path(build)), progress)

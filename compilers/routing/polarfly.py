@@ -9,6 +9,8 @@ m = 1-Az, t = Bz and y only: the row of s is q runs of the table [m, t, y] → c
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,8 +50,8 @@ def _fill_by_algebra(
 
     def ratio(over: NDArray[np.integer], under: NDArray[np.integer]) -> Egress:
         """The class of the next hop (under, over, ·)."""
-        line: Egress = np.where(under == 0, 0, 1 + f.mul[over, f.inv[under]]).astype(egress.dtype)
-        return line
+        line = np.where(under == 0, 0, 1 + f.mul[over, f.inv[under]])
+        return cast(Egress, line.astype(egress.dtype))
 
     elements = np.arange(q)
     run = ratio(elements[:, None, None], minus[None]).reshape(q * q, q)

@@ -30,7 +30,6 @@ def distances(
 
     Two levels are written from the neighbour lists; further ones are found from the other side, by
     asking the neighbours of the vertices not reached yet.
-
     """
     order = len(table) - 1
     found = np.full((len(sources), order + 1), BEYOND, np.uint8)

@@ -65,7 +65,6 @@ def field(q: int) -> Field:
 
     Raises:
         ValueError: q is not a prime power.
-
     """
     factors = prime_power(q)
     if factors is None:

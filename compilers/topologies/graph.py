@@ -29,7 +29,6 @@ class Graph:
 
         Raises:
             ValueError: a loop, a repeated edge or a vertex out of range.
-
         """
         pairs = np.asarray(edges, np.int64).reshape(-1, 2)
         if pairs.size and (pairs.min() < 0 or pairs.max() >= order):

@@ -46,7 +46,6 @@ def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topolo
 
     Raises:
         InputError: they name none; every problem at once.
-
     """
     if problems := check_topology(family, given):
         raise InputError(problems)

@@ -55,7 +55,7 @@ class Design:
     nodes: int
     links: int
     diameter: int
-    q: int
+    q: int | None = None
     supernode: str | None = None
     supernode_degree: int | None = None
     supernode_order: int | None = None
@@ -68,7 +68,7 @@ class Design:
 
 def moore_bound(degree: int, diameter: int) -> int:
     """The largest order that a graph of this degree and diameter can have."""
-    return 1 + degree * sum((degree - 1) ** i for i in range(diameter))
+    return 1 + degree * sum(int((degree - 1) ** i) for i in range(diameter))
 
 
 class Family(Protocol):

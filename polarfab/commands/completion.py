@@ -15,7 +15,7 @@ def command(shell: str) -> None:
     bash:  polarfab completion bash > ~/.local/share/bash-completion/completions/polarfab
     zsh:   polarfab completion zsh > ~/.zfunc/_polarfab
     fish:  polarfab completion fish > ~/.config/fish/completions/polarfab.fish
-    """  # noqa: D301
+    """
     from polarfab.cli import cli
 
     completion = get_completion_class(shell)

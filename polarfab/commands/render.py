@@ -32,7 +32,7 @@ def command(
     ovs: groups.txt and flows.txt, for
          ovs-ofctl -O OpenFlow13 add-groups BRIDGE groups.txt
          ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
-    """  # noqa: D301
+    """
     from compilers.build import load, require_verified
     from compilers.targets import ovs
 

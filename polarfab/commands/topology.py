@@ -19,7 +19,7 @@ def command(family: str, q: int, supernode: str | None, degree: int | None, form
     \b
         polarfab topology polarfly --q 7 | wc -l
         polarfab topology polarfly --q 7 --format json
-    """  # noqa: D301
+    """
     from compilers.topologies.formats import write
     from compilers.topologies.select import build_topology
 
