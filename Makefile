@@ -72,8 +72,9 @@ debian: python
 	  '$(PYTHON)' -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
 	[ -n "$$missing" ] || exit 0
 	install="apt-get install -y --no-install-recommends$$missing"
+	retry="apt-get update && $$install"
 	if [ "$$(id -u)" != 0 ]; then
-	  echo "Set-up: going on without these Debian packages. To have them: sudo $$install"
+	  echo "Set-up: going on without some Debian packages. To have them, as root: $$retry"
 	  exit 0
 	fi
 	echo "Set-up: installing Debian packages:$$missing"
@@ -81,7 +82,7 @@ debian: python
 	log=$$(mktemp)
 	{ apt-get update && $$install -o DPkg::Lock::Timeout=120; } > "$$log" 2>&1 || {
 	  tail -n 15 "$$log"
-	  echo "Set-up: that did not work; going on without. To try again: $$install"
+	  echo "Set-up: that did not work; going on without. To try again: $$retry"
 	}
 	rm -f "$$log"
 

@@ -47,7 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep live tests on one worker: switches and interfaces share the machine's namespace."""
+    """Start the slowest test first, so that no worker waits for it at the end.
+
+    Keep live tests on one worker: switches and interfaces share the machine's namespace.
+    """
+    items.sort(key=lambda item: item.path.name != "test_packaging.py")
     for item in items:
         if item.get_closest_marker("live"):
             item.add_marker(pytest.mark.xdist_group("live"))
