@@ -1,0 +1,34 @@
+"""Builds for tests, made without files."""
+
+from __future__ import annotations
+
+from functools import cache
+from ipaddress import IPv4Network
+
+from compilers.addressing import Addressing, default_host_macs, ipv4_block_length
+from compilers.build import Build
+from compilers.routing.minimal import minimal
+from compilers.topologies import FAMILIES
+from compilers.wiring import generated_inventory, wire
+
+
+@cache
+def polarfly_build(q: int, hosts: int = 1) -> Build:
+    topology = FAMILIES["polarfly"].build({"q": q})
+    wiring = wire(topology, generated_inventory(topology, hosts), hosts)
+    return Build(
+        name=f"q{q}",
+        balance="minimal",
+        protect="none",
+        inputs={},
+        topology=topology,
+        wiring=wiring,
+        addressing=Addressing(
+            ipv4=IPv4Network("10.0.0.0/8"),
+            ipv4_length=ipv4_block_length(hosts),
+            ipv6=None,
+            gateway_mac=0x025046000001,
+            host_mac=default_host_macs(topology.graph.order, hosts),
+        ),
+        tables=minimal(topology, wiring),
+    )

@@ -1,0 +1,63 @@
+"""Minimal routes against the definition of ER_q, and the walker against a graph search."""
+
+from __future__ import annotations
+
+import networkx
+import numpy as np
+import pytest
+
+from compilers.routing.minimal import minimal
+from compilers.tables import local, no_route
+from compilers.topologies import FAMILIES
+from compilers.topologies.polarfly import cross
+from compilers.wiring import generated_inventory, wire
+
+Q = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16]
+
+
+@pytest.mark.parametrize("q", Q)
+def test_next_hop_is_the_cross_product_or_the_neighbour(q: int) -> None:
+    topology = FAMILIES["polarfly"].build({"q": q})
+    tables = minimal(topology, wire(topology, generated_inventory(topology, 1), 1))
+    neighbours, egress = topology.graph.padded(), tables.routes.egress
+    order = topology.graph.order
+    assert (np.diag(egress) == local(egress)).all()
+    s, d = np.nonzero(~np.eye(order, dtype=bool))
+    assert (egress[s, d] != no_route(egress)).all()
+    hop = neighbours[s, egress[s, d]]
+    adjacent = (neighbours[s] == d[:, None]).any(axis=1)
+    assert (hop[adjacent] == d[adjacent]).all()
+    assert (hop[~adjacent] == cross(q, s, d)[~adjacent]).all()
+
+
+@pytest.mark.parametrize("q", [3, 4, 7])
+def test_rows_reach_in_as_many_links_as_networkx_finds(q: int) -> None:
+    topology = FAMILIES["polarfly"].build({"q": q})
+    tables = minimal(topology, wire(topology, generated_inventory(topology, 1), 1))
+    graph = networkx.Graph(topology.graph.edges().tolist())
+    neighbours, egress = topology.graph.padded(), tables.routes.egress
+    for s, reached in networkx.all_pairs_shortest_path_length(graph):
+        for d, shortest in reached.items():
+            at, hops = s, 0
+            while at != d:
+                at, hops = int(neighbours[at, egress[at, d]]), hops + 1
+                assert hops <= shortest
+            assert hops == shortest
+
+
+def test_routes_are_read_only_and_stored_once() -> None:
+    topology = FAMILIES["polarfly"].build({"q": 5})
+    routes = minimal(topology, wire(topology, generated_inventory(topology, 1), 1)).routes
+    assert routes.exact
+    assert routes.prefix.strides[0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        routes.egress[0, 0] = 1
+    assert (routes.rows() == topology.graph.order).all()
+
+
+def test_wide_fabrics_take_two_bytes_a_row() -> None:
+    topology = FAMILIES["polarfly"].build({"q": 256})
+    from compilers.tables import empty_egress
+
+    assert empty_egress(1, 1, int(topology.graph.degrees.max())).dtype == np.uint16
+    assert empty_egress(1, 1, 254).dtype == np.uint8
