@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from pathlib import Path
 from types import TracebackType
 
@@ -16,6 +17,8 @@ NAMESPACES = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-pr
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 PATIENCE = 30
 """Seconds after which a daemon or a command that has not answered is given up."""
+POLL = 0.01
+"""Seconds between two looks for a socket."""
 
 
 class OpenVSwitchError(Exception):
@@ -26,18 +29,19 @@ class PrivateOvs:
     """ovsdb-server and ovs-vswitchd on files in one folder.
 
     `env` is the environment in which Open vSwitch's own tools (and Mininet, which calls them) find
-    this instance. Works as a context manager too.
+    this instance; logs go to `logs`, or to the folder. Works as a context manager too.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, logs: Path | None = None) -> None:
         self.folder = folder.resolve()
+        self.logs = (logs or folder).resolve()
         self.socket = self.folder / "db.sock"
         self.env: dict[str, str] = {
             **os.environ,
             "PATH": os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin",
             "OVS_RUNDIR": str(self.folder),
             "OVS_DBDIR": str(self.folder),
-            "OVS_LOGDIR": str(self.folder),
+            "OVS_LOGDIR": str(self.logs),
             "OVS_SYSCONFDIR": str(self.folder),
         }
         self._daemons: list[subprocess.Popen[bytes]] = []
@@ -53,7 +57,8 @@ class PrivateOvs:
         self._run("ovsdb-tool", "create", database, str(SCHEMA))
         try:
             self._spawn("ovsdb-server", database, f"--remote=punix:{self.socket}")
-            self.vsctl("--retry", "--no-wait", "init")
+            self._wait_for_socket()
+            self.vsctl("--no-wait", "init")
             self._spawn("ovs-vswitchd", f"unix:{self.socket}")
             self.vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=polarfab")
         except BaseException:
@@ -108,9 +113,16 @@ class PrivateOvs:
         self.stop()
 
     def _spawn(self, name: str, *args: str) -> None:
-        log = f"--log-file={self.folder / name}.log"
+        log = f"--log-file={self.logs / name}.log"
         command = [name, "-vconsole:off", "-vsyslog:off", "--pidfile", log, *args]
         self._daemons.append(subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL))
+
+    def _wait_for_socket(self) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not self.socket.exists():
+            if self._daemons[0].poll() is not None or time.monotonic() > deadline:
+                raise OpenVSwitchError(f"ovsdb-server does not come up{self._last_words()}")
+            time.sleep(POLL)
 
     def _run(self, *command: str) -> str:
         try:
@@ -130,5 +142,5 @@ class PrivateOvs:
     def _last_words(self) -> str:
         """The ends of the logs of daemons that have died."""
         dead = [str(d.args[0]) for d in self._daemons if d.poll() is not None]  # type: ignore[index]
-        logs = [self.folder / f"{name}.log" for name in dead]
+        logs = [self.logs / f"{name}.log" for name in dead]
         return "".join(f"\n{log.name}: {log.read_text()[-400:]}" for log in logs if log.exists())

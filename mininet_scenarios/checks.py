@@ -1,0 +1,165 @@
+"""What was seen beside what the tables predict: pairs, hops, links. Names what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from compilers.topologies.distance import distances, neighbour_table
+from compilers.walk import FAULTS
+from mininet_scenarios.engine import SILENT, Counts, Hosts, Observation
+from mininet_scenarios.predict import Prediction
+from mininet_scenarios.scenario import Expect
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A pair or a link that did something else than expected."""
+
+    where: str
+    expected: str
+    seen: str
+
+    def __str__(self) -> str:
+        """`h0 → h9: expected 2 hops, seen 3 hops`."""
+        return f"{self.where}: expected {self.expected}, seen {self.seen}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation: how many cases it covers, how many were as required, and those that not."""
+
+    name: str
+    required: int
+    seen: int
+    mismatches: tuple[Mismatch, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was met."""
+        return self.seen == self.required and not self.mismatches
+
+
+class Examiner:
+    """Compares observations of a build's hosts with the prediction from its tables."""
+
+    def __init__(self, build: Build, hosts: Hosts, prediction: Prediction) -> None:
+        self.build, self.hosts, self.prediction = build, hosts, prediction
+        self.hops = self._of_hosts(prediction.hops)
+
+    def compare(self, what: str, counts: Counts, seen: Observation) -> list[Check]:
+        """Answers, hops and links of one round, against the tables alone."""
+        return [
+            self._answers(f"{what}: answered", counts, seen),
+            self._hops(f"{what}: hops as predicted", counts, seen),
+            self._links(f"{what}: link counters as predicted", counts, seen),
+        ]
+
+    def judge(self, expect: Expect, seen: Observation) -> list[Check]:
+        """What a scenario expects of the round of all pairs, whatever the tables say."""
+        here, pairs = self.hosts, len(self.hosts) * (len(self.hosts) - 1)
+        others = ~np.eye(len(here), dtype=bool)
+        lost = others & (seen.longest == SILENT)
+        delivered = pairs - int(np.count_nonzero(lost))
+        wanted = pairs if expect.delivered is None else expect.delivered
+        excuse = [
+            f"lost ({FAULTS.get(h, 'the tables deliver it')})" for h in self.hops[lost].tolist()
+        ]
+        lost_pairs = self._pairs(lost, ["delivered"] * len(excuse), excuse)
+        checks = [
+            Check("pairs delivered", wanted, delivered, lost_pairs if delivered != wanted else ())
+        ]
+        most = self.build.topology.diameter if expect.max_hops is None else expect.max_hops
+        checks.append(self._within(f"at most {most} hops", np.full_like(self.hops, most), seen))
+        minimal = self.build.balance == "minimal" if expect.minimal is None else expect.minimal
+        if minimal:
+            graph = self.build.topology.graph
+            shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
+            checks.append(self._within("shortest paths", self._of_hosts(shortest), seen))
+        return checks
+
+    def _answers(self, name: str, counts: Counts, seen: Observation) -> Check:
+        arrives = self.hops >= 0
+        expected = np.where(arrives & arrives.T, counts, 0)
+        asked = counts > 0
+        wrong = asked & (seen.replies != expected)
+        return Check(
+            name,
+            int(np.count_nonzero(asked)),
+            int(np.count_nonzero(asked & ~wrong)),
+            self._pairs(wrong, _answers(expected[wrong]), _answers(seen.replies[wrong])),
+        )
+
+    def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
+        # The way from i to j is seen in the answers to j's requests.
+        asked = (counts.T > 0) & (seen.longest != SILENT)
+        right = (seen.shortest == self.hops) & (seen.longest == self.hops)
+        wrong = asked & ~right
+        return Check(
+            name,
+            int(np.count_nonzero(asked)),
+            int(np.count_nonzero(asked & right)),
+            self._pairs(wrong, _hops(self.hops[wrong]), _hops(seen.longest[wrong])),
+        )
+
+    def _links(self, name: str, counts: Counts, seen: Observation) -> Check:
+        wiring = self.build.wiring
+        expected = self.prediction.loads(self.hosts.by_switch(counts, len(wiring.names)))
+        switch, link = np.nonzero(wiring.far >= 0)
+        port = wiring.port[switch, link]
+        wanted, loads = expected[switch, port], seen.loads[switch, port]
+        mismatches = tuple(
+            Mismatch(
+                self._link(int(switch[i]), int(link[i])), f"{wanted[i]} packets", str(loads[i])
+            )
+            for i in np.flatnonzero(wanted != loads)
+        )
+        return Check(name, len(port), len(port) - len(mismatches), mismatches)
+
+    def _within(self, name: str, most: NDArray[np.int64], seen: Observation) -> Check:
+        there = seen.longest != SILENT
+        beyond = there & (seen.longest > most)
+        return Check(
+            name,
+            int(np.count_nonzero(there)),
+            int(np.count_nonzero(there & ~beyond)),
+            self._pairs(beyond, _hops(most[beyond]), _hops(seen.longest[beyond])),
+        )
+
+    def _of_hosts(self, of_switches: NDArray[np.integer]) -> NDArray[np.int64]:
+        """int64[H, H] from a value for each pair of switches."""
+        switch = self.hosts.switch
+        return of_switches[switch[:, None], switch].astype(np.int64)
+
+    def _pairs(
+        self, where: NDArray[np.bool_], expected: Iterable[str], seen: Iterable[str]
+    ) -> tuple[Mismatch, ...]:
+        names = self.hosts.names
+        return tuple(
+            Mismatch(f"{names[i]} → {names[j]}", *texts)
+            for (i, j), *texts in zip(np.argwhere(where).tolist(), expected, seen, strict=True)
+        )
+
+    def _link(self, switch: int, link: int) -> str:
+        w = self.build.wiring
+        far, port, far_port = (int(x[switch, link]) for x in (w.far, w.port, w.far_port))
+        here, there = w.port_name(switch, port), w.port_name(far, far_port)
+        return f"link {w.names[switch]} {here} → {w.names[far]} {there}"
+
+
+def histogram(hops: NDArray[np.int64], asked: NDArray[np.bool_]) -> dict[int, int]:
+    """How many of the pairs take how many hops; those that don't arrive are left out."""
+    values, counts = np.unique(hops[asked & (hops >= 0)], return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _answers(counts: NDArray[np.int64]) -> list[str]:
+    return [f"{n} answer{'s' * (n != 1)}" for n in counts.tolist()]
+
+
+def _hops(hops: NDArray[np.int64]) -> list[str]:
+    return [FAULTS.get(h, f"{h} hop{'s' * (h != 1)}") for h in hops.tolist()]

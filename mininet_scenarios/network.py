@@ -1,0 +1,173 @@
+"""A build as a Mininet network: real Mininet hosts, Open vSwitch bridges, veth links.
+
+What Mininet does one shell command at a time, for each interface, is done here in one `ip -batch`
+and one `ovs-vsctl`: an OVSDB transaction for all bridges and ports. It must run in namespaces of
+its own (`mininet_scenarios.inside`); the kernel clears up.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import Any
+
+import numpy as np
+from mininet.link import Intf, Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host, Node, Switch
+from mininet.util import quietRun
+
+from compilers.build import Build
+from mininet_scenarios.engine import EngineError, Hosts, Progress
+from mininet_scenarios.openvswitch import PrivateOvs
+
+CONTROLLER = "127.0.0.1:6653"
+QUIET = "/proc/sys/net/ipv6/conf/{}/disable_ipv6"
+"""Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
+
+
+class Bridge(Switch):  # type: ignore[misc]
+    """An Open vSwitch bridge in the userspace datapath. It needs no shell of its own."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802, ARG002
+        """No shell: the process that runs Mininet acts for the switch."""
+        self.shell, self.waiting, self.pid = None, False, os.getpid()
+
+    def cmd(self, *args: Any, **_: Any) -> str:
+        """The output of a command, without a shell."""
+        return str(quietRun(list(map(str, args)) if len(args) > 1 else args[0]))
+
+    def records(self) -> list[str]:
+        """The part of an ovs-vsctl command that makes this bridge and its ports."""
+        words = ["--", "add-br", self.name, "--", "set", "Bridge", self.name]
+        words += ["datapath_type=netdev", "fail_mode=secure", "protocols=OpenFlow13"]
+        words += [f"other_config:datapath-id={self.dpid}", "other_config:disable-in-band=true"]
+        for interface, port in self.ports.items():
+            if port:
+                words += ["--", "add-port", self.name, interface.name]
+                words += ["--", "set", "Interface", interface.name, f"ofport_request={port}"]
+        controller = f"@c{self.name}"
+        words += ["--", f"--id={controller}", "create", "Controller"]
+        words += [f'target="tcp:{CONTROLLER}"', "max_backoff=1000", "connection_mode=out-of-band"]
+        return [*words, "--", "set", "Bridge", self.name, f"controller={controller}"]
+
+
+class Interface(Intf):  # type: ignore[misc]
+    """An interface that the batch brings up and configures."""
+
+    def config(self, **_: Any) -> dict[str, Any]:
+        """Nothing left to do."""
+        return {}
+
+
+class Cable(Link):  # type: ignore[misc]
+    """A veth pair that the batch makes."""
+
+    @classmethod
+    def makeIntfPair(cls, *_: Any, **__: Any) -> None:  # noqa: N802
+        """Nothing to do now."""
+
+
+class FabricHost(Host):  # type: ignore[misc]
+    """A Mininet host whose addresses are set in one command."""
+
+    def config(self, *, setup: str, **_: Any) -> dict[str, Any]:
+        """Run the setup lines through one `ip -batch`."""
+        quiet = f"echo 1 > {QUIET.format('all')}; echo 1 > {QUIET.format('default')}"
+        if answer := self.cmd(f"{quiet}; printf '{setup}' | ip -batch -").strip():
+            raise EngineError(f"host {self.name}: {answer}")
+        return {}
+
+
+def bridge_name(vertex: int) -> str:
+    """A bridge is named by its vertex: node names may be longer than the kernel takes."""
+    return f"s{vertex}"
+
+
+def port_interface(vertex: int, port: int) -> str:
+    """The interface at a switch's port."""
+    return f"s{vertex}-eth{port}"
+
+
+class FabricNetwork:
+    """The network of a build with the hosts that take part; `hosts[i]` is the i-th of them."""
+
+    def __init__(self, build: Build, hosts: Hosts, ovs: PrivateOvs) -> None:
+        self.build, self.who, self.ovs = build, hosts, ovs
+        setLogLevel("error")
+        Mininet.inited = True  # init() would raise kernel limits of the whole machine
+        self.net = Mininet(controller=None, link=Cable, intf=Interface, host=FabricHost)
+        self.hosts: list[Node] = []
+
+    def start(self, progress: Progress) -> None:
+        """Bring everything up, without programs.
+
+        Raises:
+            EngineError: the kernel refused an interface.
+            OpenVSwitchError: Open vSwitch refused a bridge.
+        """
+        wiring = self.build.wiring
+        for vertex, datapath_id in enumerate(wiring.datapath_id.tolist()):
+            self.net.addSwitch(bridge_name(vertex), cls=Bridge, dpid=f"{datapath_id:016x}")
+        for i in range(len(self.who)):
+            self.hosts.append(self.net.addHost(f"h{i}", setup=self._setup(i)))
+            progress(i + 1, len(self.who) + 1)
+        self._batch([*self._fabric_links(), *self._host_links()])
+        self.net.build()
+        bridges = self.net.switches
+        self.ovs.vsctl(*(word for bridge in bridges for word in bridge.records()))
+        progress(len(self.who) + 1, len(self.who) + 1)
+
+    def address(self, host: int) -> str:
+        """The IPv4 address of a host."""
+        who = self.who
+        return str(self.build.addressing.host(int(who.switch[host]), int(who.number[host])))
+
+    def _setup(self, host: int) -> str:
+        """The lines for `ip -batch` inside a host."""
+        vertex = int(self.who.switch[host])
+        network, gateway = (
+            self.build.addressing.network(vertex),
+            self.build.addressing.gateway(vertex),
+        )
+        lines = ["link set lo up", "link set eth0 up"]
+        lines.append(f"address add {self.address(host)}/{network.prefixlen} dev eth0")
+        lines.append(f"route add default via {gateway}")
+        return "\\n".join(lines) + "\\n"
+
+    def _fabric_links(self) -> list[str]:
+        """Link up switches; returns the lines for `ip -batch`."""
+        wiring, lines = self.build.wiring, []
+        for u, k in zip(*np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None]), strict=True):
+            v, here, there = (int(x[u, k]) for x in (wiring.far, wiring.port, wiring.far_port))
+            ends = port_interface(u, here), port_interface(v, there)
+            self.net.addLink(
+                bridge_name(u), bridge_name(v), here, there, intfName1=ends[0], intfName2=ends[1]
+            )
+            lines.append(f"link add name {ends[0]} up type veth peer name {ends[1]}")
+            lines.append(f"link set {ends[1]} up")
+        return lines
+
+    def _host_links(self) -> list[str]:
+        """Link hosts to their switches; returns the lines for `ip -batch`."""
+        wiring, lines = self.build.wiring, []
+        for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
+            port = int(wiring.host_port[vertex, number])
+            end, host = port_interface(vertex, port), self.hosts[i]
+            self.net.addLink(bridge_name(vertex), host, port, 0, intfName1=end, intfName2="eth0")
+            mac = self.build.addressing.mac(vertex, number)
+            peer = f"peer name eth0 address {mac} netns {host.pid}"
+            lines.append(f"link add name {end} up type veth {peer}")
+        return lines
+
+    def _batch(self, lines: list[str]) -> None:
+        done = subprocess.run(
+            ["ip", "-batch", "-"],
+            input="\n".join(lines),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise EngineError(f"ip -batch: {done.stderr.strip()}")

@@ -1,0 +1,166 @@
+"""The rehearsal: bring a build up on an engine, prove the checker, then check every pair and link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from compilers.build import Build
+from mininet_scenarios.checks import Check, Examiner, histogram
+from mininet_scenarios.engine import Counts, Diversion, Engine, Hosts, Progress
+from mininet_scenarios.predict import Prediction
+from mininet_scenarios.scenario import Sample, Scenario
+
+
+class Observer(Protocol):
+    """Is told of each step as it begins, how far it is, and when it ends."""
+
+    def step(self, what: str) -> AbstractContextManager[Progress]:
+        """A step that ends with the context; its value takes (done, all)."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line of its own."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links."""
+
+    pairs: int
+    delivered: int = 0
+    predicted_hops: dict[int, int] = field(default_factory=dict)
+    seen_hops: dict[int, int] = field(default_factory=dict)
+    caught: str = ""
+    checks: list[Check] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether all was as expected."""
+        return all(check.passed for check in self.checks)
+
+
+class Rehearsal:
+    """One run of a scenario on an engine."""
+
+    def __init__(
+        self, scenario: Scenario, build: Build, engine: Engine, observer: Observer
+    ) -> None:
+        self.scenario, self.build, self.engine, self.observer = scenario, build, engine, observer
+        self.hosts = Hosts.of(build, scenario.hosts)
+        self.prediction = Prediction.of(build)
+        self.examiner = Examiner(build, self.hosts, self.prediction)
+        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1))
+
+    def run(self) -> Result:
+        """All steps in their order; the engine is taken down whatever happens.
+
+        Raises:
+            EngineError: the engine could not do its part.
+        """
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        try:
+            what = f"start {switches} switches, {links} links, {len(self.hosts)} hosts"
+            with self._step("start", what) as progress:
+                self.engine.start(progress)
+            with self._step("program", f"program {switches} switches") as progress:
+                self.engine.program(progress)
+            if self.scenario.prove_checker:
+                self._prove_checker()
+            self._every_pair()
+            self._sample()
+        finally:
+            with self._step("stop", "take everything down"):
+                self.engine.stop()
+        return self.result
+
+    def _prove_checker(self) -> None:
+        """A checker that does not see a wrong table proves nothing with a right one."""
+        chosen = choose_diversion(self.build, self.prediction, self.hosts)
+        if chosen is None:
+            return
+        diversion, counts = chosen
+        with self._step("prove", "put a wrong table in place, and see it caught") as progress:
+            self.engine.divert(diversion)
+            try:
+                wrong = self.examiner.compare("", counts, self.engine.send(counts, progress))
+            finally:
+                self.engine.restore()
+            right = self.examiner.compare(
+                "the right table again", counts, self.engine.send(counts, progress)
+            )
+        noticed = [mismatch for check in wrong for mismatch in check.mismatches]
+        if noticed:
+            self.result.caught = self._told(diversion, str(noticed[0]))
+            self.observer.note(f"a wrong table was caught: {self.result.caught}")
+        self.result.checks.append(Check("a wrong table is caught", 1, min(len(noticed), 1)))
+        self.result.checks += [check for check in right if not check.passed]
+
+    def _told(self, diversion: Diversion, first: str) -> str:
+        wiring, switch = self.build.wiring, diversion.switch
+        port = wiring.port_name(switch, diversion.port)
+        return f"class {diversion.egress} of switch {wiring.names[switch]} sent to {port}: {first}"
+
+    def _every_pair(self) -> None:
+        counts = self.hosts.every_pair()
+        with self._step("pairs", f"ping every ordered pair, {self.result.pairs:,}") as progress:
+            seen = self.engine.send(counts, progress)
+        self.result.checks += self.examiner.judge(self.scenario.expect, seen)
+        self.result.checks += self.examiner.compare("every pair", counts, seen)
+        self.result.delivered = int(np.count_nonzero((counts > 0) & (seen.longest >= 0)))
+        self.result.predicted_hops = histogram(self.examiner.hops, counts > 0)
+        self.result.seen_hops = histogram(seen.longest, counts > 0)
+
+    def _sample(self) -> None:
+        counts = sample_counts(self.scenario.sample, len(self.hosts))
+        pairs = np.count_nonzero(counts)
+        if not pairs:
+            return
+        with self._step("sample", f"ping {pairs} pairs, 1 to {pairs} times each") as progress:
+            seen = self.engine.send(counts, progress)
+        self.result.checks += self.examiner.compare("sample", counts, seen)
+
+    @contextmanager
+    def _step(self, name: str, what: str) -> Iterator[Progress]:
+        begun = time.perf_counter()
+        with self.observer.step(what) as progress:
+            yield progress
+        self.result.seconds[name] = round(time.perf_counter() - begun, 2)
+
+
+def choose_diversion(
+    build: Build, prediction: Prediction, hosts: Hosts
+) -> tuple[Diversion, Counts] | None:
+    """A wrong table, and one request each way for the pairs that it leads astray.
+
+    At the middle switch with hosts, the class with the most destinations gets the port of another
+    class. Neighbours are left out where there are others: their packets are lost, which takes
+    longer to see than a longer path. None where no switch has two classes, or nobody would notice.
+    """
+    switch = int(hosts.switch[len(hosts) // 2])
+    ports = build.tables.classes.port[switch]
+    classes = np.flatnonzero(ports)
+    by_class = prediction.port[switch][hosts.switch] == ports[classes][:, None]
+    far = by_class & (prediction.hops[switch][hosts.switch] > 1)
+    led = far if far.any() else by_class
+    chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
+    if len(classes) < 2 or not led[chosen].any():
+        return None
+    counts = np.outer(hosts.switch == switch, led[chosen]).astype(np.int64)
+    diversion = Diversion(switch, int(classes[chosen]), int(ports[classes[chosen - 1]]))
+    return diversion, counts + counts.T
+
+
+def sample_counts(sample: Sample, hosts: int) -> Counts:
+    """Distinct ordered pairs, seeded, the k-th of them with k requests."""
+    pairs = np.argwhere(1 - np.eye(hosts, dtype=np.int64))
+    random = np.random.default_rng(sample.seed)
+    chosen = random.permutation(len(pairs))[: sample.pairs]
+    counts = np.zeros((hosts, hosts), np.int64)
+    counts[tuple(pairs[chosen].T)] = np.arange(1, len(chosen) + 1)
+    return counts

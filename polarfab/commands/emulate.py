@@ -1,0 +1,317 @@
+"""`polarfab emulate`: bring a scenario up on real parts, check it, tear it down."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, replace
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
+
+if TYPE_CHECKING:
+    from compilers.build import Build
+    from mininet_scenarios.engine import Engine, Progress
+    from mininet_scenarios.rehearsal import Result
+    from mininet_scenarios.scenario import LoadedScenario, Scenario
+
+SHOWN = 10
+"""Mismatches of a check that are printed; all are in the JSON."""
+
+
+@click.command("emulate")
+@click.argument("wanted", metavar="SCENARIO", required=False)
+@click.option(
+    "--list", "list_all", is_flag=True, help="List the scenarios that come with polarfab."
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "mininet", "walker"]),
+    help="What to run on, whatever the scenario says; auto is Mininet where it can run.",
+)
+@click.option(
+    "--framework",
+    type=click.Choice(["ryu", "os-ken"]),
+    help="The controller's framework; Ryu when both are installed.",
+)
+@click.option(
+    "--keep",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the build and all logs in this folder.",
+)
+@click.option(
+    "--unverified",
+    is_flag=True,
+    help="Go on with tables that verification has found wrong; the run still ends with exit code 1.",
+)
+@json_option
+def command(
+    wanted: str | None,
+    list_all: bool,
+    engine: str | None,
+    framework: str | None,
+    keep: Path | None,
+    unverified: bool,
+    as_json: bool,
+) -> None:
+    """Bring SCENARIO up, prove that a wrong table would be seen, check every pair and every link.
+
+    SCENARIO is the name of one that comes with polarfab (--list), a scenario file, or a build
+    folder. Real Open vSwitch, Mininet hosts and the real controller run in namespaces of their own:
+    the host is not touched, and nothing is left, whatever happens. Every ordered pair of hosts
+    pings; hops (from the TTL) and the counter of every link must be what the tables predict.
+
+    \b
+        polarfab emulate first-light-q3
+        polarfab emulate build/ --framework os-ken --keep logs/
+    """  # noqa: D301
+    from mininet_scenarios.engine import EngineError
+    from mininet_scenarios.scenario import load_scenario
+
+    if list_all:
+        _list(as_json)
+        return
+    if wanted is None:
+        raise click.UsageError("which SCENARIO? --list shows those that come with polarfab")
+    loaded = load_scenario(wanted)
+    given = {"engine": engine, "framework": framework}
+    scenario = loaded.scenario.model_copy(update={k: v for k, v in given.items() if v})
+    observer = Silent() if as_json else Narrator()
+    with _work_folder(keep) as work:
+        try:
+            facts, result = _run(loaded, scenario, observer, work, unverified, temporary=not keep)
+        except EngineError as error:
+            say(f"the emulation failed: {error}")
+            say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
+            raise click.exceptions.Exit(1) from error
+    if as_json:
+        print_json(_as_dict(facts, result))
+    else:
+        _print(facts, result)
+    if not result.passed:
+        raise click.exceptions.Exit(1)
+
+
+def _run(
+    loaded: LoadedScenario,
+    scenario: Scenario,
+    observer: Silent | Narrator,
+    work: Path,
+    unverified: bool,
+    *,
+    temporary: bool,
+) -> tuple[dict[str, Any], Result]:
+    """Compile, verify and rehearse; returns what was run, and what it found."""
+    from mininet_scenarios.rehearsal import Rehearsal
+
+    engine_name, framework = _choose(scenario, observer)
+    begun = perf_counter()
+    build, folder = _build(loaded, observer, work, unverified)
+    compiled = perf_counter() - begun
+    engine = _engine(engine_name, scenario, build, folder, work, framework, unverified, temporary)
+    result = Rehearsal(scenario, build, engine, observer).run()
+    result.seconds = {
+        "compile": round(compiled, 2),
+        **result.seconds,
+        "all": round(perf_counter() - begun, 2),
+    }
+    facts = {
+        "scenario": scenario.name,
+        "engine": engine_name,
+        "framework": framework if engine_name == "mininet" else None,
+        "build": build.identity,
+        "topology": build.topology.title(),
+        "switches": build.tables.switches,
+        "links": build.topology.graph.size,
+    }
+    return facts, result
+
+
+def _choose(scenario: Scenario, observer: Silent | Narrator) -> tuple[str, str]:
+    """The engine and framework; says so where Mininet was not to be had."""
+    from inventory.problems import InputError
+    from mininet_scenarios.preflight import require
+
+    if scenario.engine == "walker":
+        return "walker", ""
+    try:
+        return "mininet", require(scenario.framework)
+    except InputError as error:
+        if scenario.engine == "mininet":
+            raise
+        observer.note("Mininet cannot run here, so no packet is sent: the packet walker")
+        observer.note("answers from the tables alone (--engine walker). What is missing:")
+        for problem in error.problems:
+            observer.note(f"  {problem.required}: {problem.todo}")
+        return "walker", ""
+
+
+def _build(
+    loaded: LoadedScenario, observer: Silent | Narrator, work: Path, unverified: bool
+) -> tuple[Build, Path]:
+    """The build and its folder, verified unless that is not asked for."""
+    from compilers.build import load, require_verified, save
+    from compilers.pipeline import compile_fabric
+    from polarfab.commands.verify import check, failed
+
+    if loaded.folder:
+        build = load(loaded.folder)
+        if unverified:
+            say(f"{loaded.folder} may be unverified: its tables may lose packets or loop")
+        else:
+            require_verified(loaded.folder, build)
+        return build, loaded.folder
+    assert loaded.fabric is not None  # noqa: S101
+    folder = work / "build"
+    with observer.step("compile the fabric and walk every pair through its tables") as report:
+        build = save(compile_fabric(loaded.fabric), folder)
+        verdict = check(build, folder, report)
+    if not verdict.passed and not unverified:
+        failed(build, verdict)
+    return build, folder
+
+
+def _engine(
+    name: str,
+    scenario: Scenario,
+    build: Build,
+    folder: Path,
+    work: Path,
+    framework: str,
+    unverified: bool,
+    temporary: bool,
+) -> Engine:
+    from mininet_scenarios.engine import Hosts
+    from mininet_scenarios.mininet_engine import Job, MininetEngine
+    from mininet_scenarios.walker import WalkerEngine
+
+    if name == "walker":
+        return WalkerEngine(build, Hosts.of(build, scenario.hosts))
+    job = Job(
+        build=str(folder.resolve()),
+        logs=str(work.resolve()),
+        hosts=scenario.hosts,
+        framework=framework,
+        unverified=unverified,
+        scratch=str(work.resolve()) if temporary else "",
+    )
+    return MininetEngine(build, job, scenario.patience)
+
+
+@contextmanager
+def _work_folder(keep: Path | None) -> Iterator[Path]:
+    """Where the build and the logs go: the folder to keep, or one that goes with the run."""
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep
+        return
+    work = Path(tempfile.mkdtemp(prefix="polarfab-emulate-"))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+class Silent:
+    """Tells nothing, for --json."""
+
+    def step(self, what: str) -> AbstractContextManager[Progress]:  # noqa: ARG002
+        """A step without a word."""
+        return nullcontext(lambda done, total: None)  # noqa: ARG005
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+class Narrator:
+    """A line a step with its time on stdout, and a bar on stderr while it lasts."""
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[Callable[[int, int], None]]:
+        """The line comes when the step has ended."""
+        begun = perf_counter()
+        with progress(what) as report:
+            yield report or (lambda done, total: None)  # noqa: ARG005
+        click.echo(f"{perf_counter() - begun:6.1f} s  {what}")
+
+    def note(self, text: str) -> None:
+        """A line."""
+        click.echo(f"          {text}")
+
+
+def _list(as_json: bool) -> None:
+    from mininet_scenarios.scenario import load_scenario, shipped
+
+    loaded = {name: load_scenario(name) for name in shipped()}
+    rows = [
+        {"name": name, "topology": _topology(scenario), "engine": scenario.scenario.engine}
+        for name, scenario in loaded.items()
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table("Scenarios", ["name", "topology", "engine"], [[*row.values()] for row in rows])
+
+
+def _topology(loaded: LoadedScenario) -> str:
+    assert loaded.fabric is not None  # noqa: S101
+    spec = loaded.fabric.spec.topology
+    return " ".join([spec.family, *(f"{k}={v}" for k, v in spec.parameters().items())])
+
+
+def _as_dict(facts: dict[str, Any], result: Result) -> dict[str, Any]:
+    return {
+        **facts,
+        "passed": result.passed,
+        "pairs": result.pairs,
+        "delivered": result.delivered,
+        "hops": {"predicted": result.predicted_hops, "seen": result.seen_hops},
+        "caught": result.caught,
+        "checks": [{**asdict(check), "passed": check.passed} for check in result.checks],
+        "seconds": result.seconds,
+    }
+
+
+def _print(facts: dict[str, Any], result: Result) -> None:
+    rows = [
+        [check.name, f"{check.required:,}", f"{check.seen:,}", "pass" if check.passed else "FAIL"]
+        for check in result.checks
+    ]
+    engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]
+    click.echo()
+    print_table(
+        f"{facts['scenario']}: {facts['topology']} on {engine}",
+        ["check", "required", "seen", ""],
+        rows,
+    )
+    hops = sorted(result.predicted_hops.keys() | result.seen_hops.keys())
+    print_facts(
+        "",
+        [
+            ("pairs delivered", f"{result.delivered:,} of {result.pairs:,}"),
+            *(
+                (
+                    f"pairs over {h} link{'s' * (h != 1)}",
+                    f"{result.seen_hops.get(h, 0):,} seen, {result.predicted_hops.get(h, 0):,} predicted",
+                )
+                for h in hops
+            ),
+            ("a wrong table", result.caught or "not tried"),
+            ("build", facts["build"]),
+            ("seconds", "  ".join(f"{name} {t:g}" for name, t in result.seconds.items())),
+        ],
+    )
+    for check in result.checks:
+        for mismatch in check.mismatches[:SHOWN]:
+            say(f"wrong: {check.name}: {mismatch}")
+        if more := len(check.mismatches[SHOWN:]):
+            say(f"wrong: {check.name}: {more:,} more like these")
+    verdict = "passed" if result.passed else "FAILED"
+    say(f"{facts['scenario']} {verdict} in {result.seconds['all']:.1f} s")
