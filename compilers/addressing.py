@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 FIRST_HOST = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Addressing:
     """The plan of a fabric of S switches with up to P hosts each.
 

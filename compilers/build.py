@@ -32,7 +32,7 @@ FORMAT = 1
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Build:
     """A compiled fabric.
 

@@ -43,7 +43,7 @@ def _freeze(value: Any) -> None:
             array.flags.writeable = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Routes:
     """Destination prefix to egress class: LPM rows, no priorities.
 
@@ -73,7 +73,7 @@ class Routes:
         return rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Classes:
     """What an egress class does. Class k of a switch has k as its number in `Routes.egress`.
 
@@ -103,7 +103,7 @@ class Classes:
         return cls(port=port, alternate=none, weight=weight, protection=none, bounce=none)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Tables:
     """The programs of all S switches of a fabric; `switches` in canonical vertex order."""
 

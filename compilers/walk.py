@@ -23,7 +23,7 @@ FAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Walker:
     """Tables joined with the cables.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Wiring:
     """Who is cabled to whom, S switches with at most K links and P hosts each.
 

@@ -75,9 +75,8 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; never ends in a traceback."""
     try:
-        cli.main(standalone_mode=False, prog_name="polarfab")
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        # click returns the code of an Exit here; a verb returns nothing.
+        sys.exit(cli.main(standalone_mode=False, prog_name="polarfab"))
     except click.ClickException as error:
         error.show()
         sys.exit(2)

@@ -36,11 +36,10 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     """Two columns, a name and a value a line, on stdout."""
     from rich.table import Table
 
-    table = Table(
-        title=title, title_justify="left", title_style="bold", show_header=False, box=None
-    )
+    table = Table(show_header=False, box=None)
     for name, value in facts:
         table.add_row(name, _cell(value))
+    _console().print(title, style="bold")
     _console().print(table)
 
 

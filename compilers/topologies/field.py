@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 CONWAY = Path(__file__).with_name("conway.json")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
     """F_q: int32 tables `add` and `mul` [q, q], `neg` and `inv` [q] (inv[0] is 0, never used)."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """Compressed neighbour lists, each ascending, without loops or multiple edges.
 

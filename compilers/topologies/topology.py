@@ -15,7 +15,7 @@ from inventory.problems import Problem
 Parameters = Mapping[str, int | str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Topology:
     """A fabric graph in canonical numbering.
 

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -71,7 +71,7 @@ def command(
     \b
         polarfab emulate first-light-q3
         polarfab emulate build/ --framework os-ken --keep logs/
-    """  # noqa: D301
+    """
     from mininet_scenarios.engine import EngineError
     from mininet_scenarios.scenario import load_scenario
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
@@ -24,4 +26,4 @@ def command(family: str, q: int, supernode: str | None, degree: int | None, form
     from compilers.topologies.select import build_topology
 
     topology = build_topology(family, {"q": q, "supernode": supernode, "degree": degree})
-    write(topology, form, click.get_text_stream("stdout"))
+    write(topology, form, sys.stdout)

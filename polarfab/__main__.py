@@ -1,0 +1,5 @@
+"""`python -m polarfab` is `polarfab`."""
+
+from polarfab.cli import main
+
+main()

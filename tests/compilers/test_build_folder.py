@@ -1,0 +1,111 @@
+"""The build folder: same bytes for same inputs, whole or not at all, damage found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.build import damaged, load, mark_verified, require_verified, save
+from inventory.problems import InputError
+from tests.compilers.fabrics import polarfly_build
+
+
+def test_round_trip_keeps_everything(tmp_path: Path) -> None:
+    build = polarfly_build(4, hosts=2)
+    saved = save(build, tmp_path / "b")
+    assert saved.identity == load(tmp_path / "b").identity
+    for name in ("routes", "classes"):
+        ours, theirs = getattr(build.tables, name), getattr(saved.tables, name)
+        for field in ours.__dataclass_fields__:
+            assert (getattr(ours, field) == getattr(theirs, field)).all(), field
+    assert saved.tables.routes.exact
+    assert saved.wiring.names == build.wiring.names
+    assert (saved.wiring.far_port == build.wiring.far_port).all()
+    assert (saved.addressing.host_mac == build.addressing.host_mac).all()
+    assert saved.addressing.host(3, 1) == build.addressing.host(3, 1)
+    assert saved.topology.title() == "polarfly q=4"
+
+
+def test_same_inputs_same_bytes(tmp_path: Path) -> None:
+    one, two = save(polarfly_build(5), tmp_path / "a"), save(polarfly_build(5), tmp_path / "b")
+    assert one.identity == two.identity
+    for file in sorted(p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*.*")):
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    other = save(replace(polarfly_build(5), name="other"), tmp_path / "c")
+    assert other.identity != one.identity
+
+
+def test_replacing_a_build_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    save(polarfly_build(4), tmp_path / "b")
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+    assert load(tmp_path / "b").tables.switches == 21
+
+
+def test_a_folder_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis.tex").write_text("years")
+    with pytest.raises(InputError, match="something else in it"):
+        save(polarfly_build(3), tmp_path / "home")
+    assert (tmp_path / "home" / "thesis.tex").read_text() == "years"
+    assert [p.name for p in tmp_path.iterdir()] == ["home"]
+
+
+def test_an_interrupted_write_leaves_the_old_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = save(polarfly_build(3), tmp_path / "b")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(polarfly_build(4), tmp_path / "b")
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+    assert load(tmp_path / "b").identity == before.identity
+
+
+def test_a_build_must_be_verified_and_unchanged(tmp_path: Path) -> None:
+    build = save(polarfly_build(3), tmp_path / "b")
+    with pytest.raises(InputError, match="verify has passed on"):
+        require_verified(tmp_path / "b", build)
+    mark_verified(tmp_path / "b", build.identity, {"pairs": 156})
+    require_verified(tmp_path / "b", build)
+
+    file = tmp_path / "b" / "arrays" / "route_egress.npy"
+    table = np.load(file)
+    table[0, 5] ^= 1
+    np.save(file, table)
+    assert [Path(p.file).name for p in damaged(tmp_path / "b")] == ["route_egress.npy"]
+    with pytest.raises(InputError, match="another content"):
+        require_verified(tmp_path / "b", build)
+    mark_verified(tmp_path / "b", build.identity, None)
+    assert not (tmp_path / "b" / "verified.json").exists()
+
+
+def test_folders_that_are_no_build_are_refused_in_words(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no manifest\.json in it"):
+        load(tmp_path)
+    with pytest.raises(InputError, match="no manifest"):
+        load(tmp_path / "nowhere")
+    save(polarfly_build(3), tmp_path / "b")
+    shutil.copytree(tmp_path / "b", tmp_path / "c")
+    manifest = json.loads((tmp_path / "c" / "manifest.json").read_text())
+    (tmp_path / "c" / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
+    with pytest.raises(InputError, match="another format"):
+        load(tmp_path / "c")
+    (tmp_path / "b" / "arrays" / "port.npy").write_bytes(b"garbage")
+    with pytest.raises(InputError, match="damaged"):
+        load(tmp_path / "b")
+    (tmp_path / "b" / "arrays" / "port.npy").unlink()
+    with pytest.raises(InputError, match="damaged"):
+        load(tmp_path / "b")
+    (tmp_path / "b" / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        load(tmp_path / "b")

@@ -1,0 +1,255 @@
+"""The command line as a user meets it: words, JSON keys, exit codes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polarfab import cli
+
+VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors.json").read_text())["ER_q"]
+
+
+@pytest.fixture
+def polarfab(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """Run the command line in this process; gives exit code, stdout and stderr."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["polarfab", *map(str, words)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    path = tmp_path / "fabric.yaml"
+    path.write_text("name: lab\ntopology: {family: polarfly, q: 7}\n")
+    return path
+
+
+def test_help_names_every_verb(polarfab) -> None:
+    code, out, _ = polarfab("--help")
+    assert code == 0
+    for verb in cli.VERBS:
+        assert f"  {verb} " in out
+        assert polarfab(verb, "--help")[0] == 0
+
+
+def test_a_wrong_verb_suggests_the_near_one(polarfab) -> None:
+    code, _, err = polarfab("verfy")
+    assert code == 2
+    assert "Did you mean 'verify'?" in err
+
+
+@pytest.mark.parametrize("q", [3, 7, 13])
+def test_edges_hash_as_in_the_vectors(polarfab, q: int) -> None:
+    code, out, _ = polarfab("topology", "polarfly", "--q", q, "--format", "edges")
+    assert code == 0
+    assert hashlib.sha256(out.encode()).hexdigest() == VECTORS[str(q)]["edge_sha256"]
+
+
+def test_topology_says_which_prime_powers_are_near(polarfab) -> None:
+    code, out, err = polarfab("topology", "polarfly", "--q", 6)
+    assert (code, out) == (2, "")
+    assert (
+        err == "error: q: required a prime power from 2 to 1024, given 6; the nearest are 5 and 7\n"
+    )
+
+
+def test_topology_suggests_the_family(polarfab) -> None:
+    code, _, err = polarfab("topology", "polarfli", "--q", 7)
+    assert code == 2
+    assert "did you mean polarfly?" in err
+
+
+def test_design_has_the_keys_of_the_contract(polarfab) -> None:
+    code, out, _ = polarfab("design", "--radix", 32, "--json")
+    assert code == 0
+    found = next(row for row in json.loads(out) if row["family"] == "polarfly")
+    assert found == {
+        "family": "polarfly",
+        "radix": 32,
+        "nodes": 993,
+        "q": 31,
+        "supernode": None,
+        "supernode_degree": None,
+        "supernode_order": None,
+        "links": 15872,
+        "diameter": 2,
+        "moore_efficiency": 993 / 1025,
+    } | {key: value for key, value in found.items() if key not in DESIGN_KEYS}
+
+
+DESIGN_KEYS = [
+    "family",
+    "radix",
+    "nodes",
+    "q",
+    "supernode",
+    "supernode_degree",
+    "supernode_order",
+    "links",
+    "diameter",
+    "moore_efficiency",
+]
+
+
+def test_compile_verify_explain(polarfab, lab: Path, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    code, out, err = polarfab("compile", lab, "-o", build, "--json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert (facts["nodes"], facts["links"], facts["pairs"]) == (57, 224, 3192)
+    assert facts["verified"] is True
+
+    code, out, _ = polarfab("verify", build, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert {k: report[k] for k in ("pairs", "delivered", "max_hops", "minimal", "loops")} == {
+        "pairs": 3192,
+        "delivered": 3192,
+        "max_hops": 2,
+        "minimal": 3192,
+        "loops": 0,
+    }
+    assert report["mean_hops"] == pytest.approx(VECTORS["7"]["aspl"])
+    assert report["failures"] == []
+
+    code, out, _ = polarfab("explain", build, 9, 18, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["source"], found["destination"]) == (9, 18)
+    assert found["minimal"] == [9, 28, 18]
+    assert found["alternates"] == []
+    assert [hop["node"] for hop in found["hops"]] == ["9", "28"]
+
+
+def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    polarfab("compile", lab, "-o", build)
+    seen = {
+        polarfab("explain", build, source, "h18", "--json")[1]
+        for source in ("9", "h9", "10.0.0.37", "10.0.0.38")
+    }
+    assert len(seen) == 1
+    code, _, err = polarfab("explain", build, "h188", "h18")
+    assert code == 2
+    assert "did you mean h18?" in err
+
+
+def test_compile_from_stdin(lab: Path, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "polarfab", "compile", "-", "-o", str(tmp_path / "b"), "--json"],
+        input=lab.read_text(),
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["nodes"] == 57
+
+
+def test_a_tampered_build_fails_and_is_refused(polarfab, lab: Path, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    polarfab("compile", lab, "-o", build)
+    file = build / "arrays" / "route_egress.npy"
+    table = np.load(file)
+    table[9, 18] = (table[9, 18] + 1) % 7
+    np.save(file, table)
+    code, _, err = polarfab("verify", build)
+    assert code == 1
+    assert "wrong: 9 to 18: 3 hops, 2 are enough" in err
+    assert "route_egress.npy" in err
+    assert polarfab("render", build, "--target", "ovs", "-o", tmp_path / "out")[0] == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_input_is_one_message_a_mistake(polarfab, tmp_path: Path) -> None:
+    path = tmp_path / "fabric.yaml"
+    path.write_text("name: lab\ntopology: {family: polarfly, q: 6}\nhosts_per_nod: 1\n")
+    code, out, err = polarfab("compile", path, "-o", tmp_path / "b")
+    assert (code, out) == (2, "")
+    lines = err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(
+        f"error: {path}:2: topology.q: required a prime power from 2 to 1024, given 6"
+    )
+    assert lines[1].startswith(f"error: {path}:3: hosts_per_nod: ")
+    assert "hosts_per_node" in lines[1]
+    assert not (tmp_path / "b").exists()
+
+
+def test_our_bug_is_one_message_and_a_file(polarfab, monkeypatch: pytest.MonkeyPatch) -> None:
+    import compilers.topologies.select
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the walls moved")
+
+    monkeypatch.setattr(compilers.topologies.select, "build_topology", broken)
+    code, _, err = polarfab("topology", "polarfly", "--q", 3)
+    assert code == 3
+    assert "Traceback" not in err
+    assert "RuntimeError: the walls moved" in err
+    kept = Path(err.split("report it with ")[1].strip())
+    assert "Traceback" in kept.read_text()
+    kept.unlink()
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    run = subprocess.run(
+        f"{sys.executable} -m polarfab topology polarfly --q 31 | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert (run.stdout, run.stderr) == ("0 1\n", "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(polarfab, shell: str) -> None:
+    code, out, _ = polarfab("completion", shell)
+    assert code == 0
+    assert "_POLARFAB_COMPLETE" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "never"),
+    [
+        (["--help"], ["numpy", "pydantic", "rich", "yaml"]),
+        (["topology", "polarfly", "--q", "3"], ["galois", "numba", "networkx", "pydantic", "rich"]),
+        (["design", "--radix", "32", "--json"], ["galois", "numba", "pydantic", "rich", "yaml"]),
+    ],
+)
+def test_verbs_import_only_what_they_use(words: list[str], never: list[str]) -> None:
+    program = (
+        "import sys; sys.argv = ['polarfab', *%r]\n"
+        "from polarfab.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print([m for m in %r if m in sys.modules], file=sys.stderr)"
+    ) % (words, never)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stderr.strip() == "[]"
+
+
+def test_the_python_api(lab: Path, tmp_path: Path) -> None:
+    import polarfab
+
+    build = polarfab.compile(lab, tmp_path / "b")
+    assert polarfab.verify(build).passed
+    assert polarfab.load(tmp_path / "b").identity == build.identity
+    assert polarfab.topology("polarfly", q=4).graph.order == 21
+    with pytest.raises(polarfab.InputError):
+        polarfab.topology("polarfly", q=6)
