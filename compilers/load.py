@@ -12,9 +12,9 @@ from compilers.topologies import FAMILIES
 from compilers.topologies.select import check_topology
 from inventory.load import load_inventory, schema_of
 from inventory.model import Inventory
-from inventory.problems import InputError, Problem, few
+from inventory.problems import InputError, KeyPath, Problem, few, shown
 from inventory.validate import part, validate
-from inventory.yamlfile import STDIN, Document, KeyPath, Unreadable, read, shown
+from inventory.yamlfile import STDIN, Document, Unreadable, read
 
 # What the model knows and this version cannot compile yet; a stage that can takes its words out.
 UNAVAILABLE = {
@@ -48,15 +48,16 @@ class LoadedFabric:
         return here.file, here.line(path)
 
 
-def load_fabric(path: str | Path) -> LoadedFabric:
+def load_fabric(path: str | Path, document: Document | None = None) -> LoadedFabric:
     """The fabric in a YAML file (`-`: standard input) and the inventory that it names.
 
-    The inventory's file name is relative to the fabric's.
+    The inventory's file name is relative to the fabric's. `document` is the file's content, or the
+    part of it that describes the fabric, where it has been read already.
 
     Raises:
         InputError: every mistake in either file, and where they do not fit.
     """
-    document = read(path)
+    document = document or read(path)
     problems: list[Problem] = []
     spec = inventory = hardware = None
     try:

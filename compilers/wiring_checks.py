@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from inventory.problems import Problem
+from inventory.problems import KeyPath, Problem, key
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Node
 
-Path = tuple[str | int, ...]
 # The file and line of a value in the inputs, by its path: ("nodes", 3, "type").
-Locate = Callable[[Path], tuple[str, int]]
+Locate = Callable[[KeyPath], tuple[str, int]]
 
 
-def nowhere(path: Path) -> tuple[str, int]:  # noqa: ARG001
+def nowhere(path: KeyPath) -> tuple[str, int]:  # noqa: ARG001
     """The place of values that come from no file."""
     return "", 0
 
@@ -43,14 +42,12 @@ class Site:
     placed: Sequence[int]
     locate: Locate
 
-    def problem(self, vertex: int, rest: Path, required: str, given: str, todo: str) -> Problem:
+    def problem(self, vertex: int, rest: KeyPath, required: str, given: str, todo: str) -> Problem:
         """A problem with the value at `rest` of the node at `vertex`."""
-        i = self.placed[vertex]
-        file, line = self.locate(("nodes", i, *rest))
-        key = f"nodes[{i}]" + "".join(
-            f"[{part}]" if isinstance(part, int) else f".{part}" for part in rest
-        )
-        return Problem(file=file, line=line, key=key, required=required, given=given, todo=todo)
+        path = ("nodes", self.placed[vertex], *rest)
+        file, line = self.locate(path)
+        text = key(path)
+        return Problem(file=file, line=line, key=text, required=required, given=given, todo=todo)
 
     def short_of_ports(self, shortages: dict[int, Shortage]) -> Iterator[Problem]:
         """Vertices whose node has too few ports, in vertex order."""
@@ -88,7 +85,7 @@ class Site:
     def clashing_names(self, host_names: Sequence[str], per_node: int) -> Iterator[Problem]:
         """Given names that are also the usual name of a host without one (h<vertex>)."""
         usual: dict[str, int] = {}
-        given: list[tuple[str, int, Path]] = []
+        given: list[tuple[str, int, KeyPath]] = []
         for vertex, node in enumerate(self.nodes):
             given.append((node.name, vertex, ("name",)))
             for h in range(per_node):

@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from inventory.model import Inventory, Node, NodeType
-from inventory.problems import InputError, Problem, few, nearest
+from inventory.problems import InputError, KeyPath, Problem, few, nearest, shown
 from inventory.validate import part, validate
-from inventory.yamlfile import Document, KeyPath, read, shown
+from inventory.yamlfile import Document, read
 
 MOST_PORTS = 65_000
 Nodes = Sequence[tuple[int, Node]]

@@ -86,10 +86,11 @@ def _port_name(value: Any) -> Any:
     return text
 
 
-_WORD = WithJsonSchema({"type": ["string", "integer"]})
+_WORD = WithJsonSchema({"type": ["string", "integer"], "pattern": f"^{NAME.pattern}$"})
+_MAC = WithJsonSchema({"type": "string", "pattern": f"^{MAC.pattern}$"})
 Whole = Annotated[int, BeforeValidator(_whole), Strict()]
 Name = Annotated[str, BeforeValidator(_name), _WORD]
-Mac = Annotated[str, BeforeValidator(_mac)]
+Mac = Annotated[str, BeforeValidator(_mac), _MAC]
 TypeName = Annotated[str, BeforeValidator(_text), _WORD]
 
 

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+KeyPath = tuple[str | int, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -32,6 +34,28 @@ class Problem:
         text = f"required {self.required}, given {self.given}"
         head = f"{where}: {text}" if where else text
         return f"{head}; {self.todo}" if self.todo else head
+
+
+def key(path: KeyPath) -> str:
+    """`nodes[3].type` for ("nodes", 3, "type")."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+def shown(value: object, width: int = 48) -> str:
+    """A value short in print: simple words as they are, other text in quotes, the rest by size."""
+    if value is None:
+        return "nothing"
+    if value in ({}, [], ()):
+        return "an empty mapping" if value == {} else "an empty list"
+    if isinstance(value, dict):
+        keys = ", ".join(shown(word, 16) for word in list(value)[:4])
+        return f"a mapping with {keys}{', …' if len(value) > 4 else ''}"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    text = str(value)
+    short = text if len(text) <= width else f"{text[: width - 1]}…"
+    return short if re.fullmatch(r"[\w./:+{}…-]+", short) else repr(short)
 
 
 class InputError(Exception):

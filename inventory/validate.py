@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from inventory.problems import InputError, Problem, few, nearest
-from inventory.yamlfile import Document, KeyPath, shown
+from inventory.problems import InputError, KeyPath, Problem, few, nearest, shown
+from inventory.yamlfile import Document
 
 M = TypeVar("M", bound=BaseModel)
 MOST_DIGITS = 40

@@ -18,15 +18,13 @@ from typing import Any
 
 import yaml
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, KeyPath, Problem, key, shown
 
 STDIN = "-"
 DEEPEST = 50
 MOST_BY_ALIASES = 1_000_000
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
-
-KeyPath = tuple[str | int, ...]
 
 
 class Unreadable(InputError):
@@ -69,28 +67,6 @@ class Document:
         )
 
 
-def key(path: KeyPath) -> str:
-    """`nodes[3].type` for ("nodes", 3, "type")."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return "".join(parts).removeprefix(".")
-
-
-def shown(value: object, width: int = 48) -> str:
-    """A value short in print: simple words as they are, other text in quotes, the rest by size."""
-    if value is None:
-        return "nothing"
-    if value in ({}, [], ()):
-        return "an empty mapping" if value == {} else "an empty list"
-    if isinstance(value, dict):
-        keys = ", ".join(shown(word, 16) for word in list(value)[:4])
-        return f"a mapping with {keys}{', …' if len(value) > 4 else ''}"
-    if isinstance(value, list | tuple):
-        return f"a list of {len(value)}"
-    text = str(value)
-    short = text if len(text) <= width else f"{text[: width - 1]}…"
-    return short if re.fullmatch(r"[\w./:+{}…-]+", short) else repr(short)
-
-
 def read(path: str | Path) -> Document:
     """Read the YAML file at `path`, `-` for standard input.
 
@@ -107,10 +83,12 @@ def read(path: str | Path) -> Document:
 
 
 def _content(path: str | Path, file: str) -> bytes:
-    if str(path) == STDIN:
-        return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
+        if str(path) != STDIN:
+            return Path(path).read_bytes()
+        if sys.stdin is not None:
+            return sys.stdin.buffer.read()
+        given, todo = "none, standard input is closed", "name a file"
     except FileNotFoundError:
         given, todo = "no such file", "check the name and the folder"
     except IsADirectoryError:
@@ -165,7 +143,7 @@ def _unparsed(error: yaml.MarkedYAMLError, text: str, file: str) -> Problem:
         return Problem(file=file, required="YAML", given=given, todo=todo)
     if start is not None and start.line < mark.line:
         todo += f" and indentation from line {start.line + 1} on"
-    if "\t" in text.split("\n")[mark.line][: mark.column + 1]:
+    if any("\t" in line[: mark.column + 1] for line in text.splitlines()[mark.line :][:1]):
         todo = "indent with spaces: YAML allows no tabs there"
     given = f"a mistake in column {mark.column + 1} ({error.problem or error.context})"
     return Problem(file=file, line=mark.line + 1, required="YAML", given=given, todo=todo)
