@@ -198,8 +198,7 @@ def test_our_bug_is_one_message_and_a_file(polarfab, monkeypatch: pytest.MonkeyP
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
     run = subprocess.run(
-        f"{sys.executable} -m polarfab topology polarfly --q 31 | head -1",
-        shell=True,  # noqa: S602
+        ["sh", "-c", f"{sys.executable} -m polarfab topology polarfly --q 31 | head -1"],
         capture_output=True,
         text=True,
     )
