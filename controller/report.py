@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
 from controller.session import Event, Fabric, Kind
 from inventory.problems import InputError, Problem
@@ -33,10 +33,6 @@ SUMMARIES: dict[Kind, str] = {
 }
 
 
-def _now() -> float:
-    return time.monotonic()
-
-
 @dataclass(slots=True)
 class Reporter:
     """Turns a fabric's events into output. `write` gets one line at a time."""
@@ -45,7 +41,7 @@ class Reporter:
     write: Callable[[str], None]
     as_json: bool = False
     status_file: Path | None = None
-    clock: Callable[[], float] = _now
+    clock: Callable[[], float] = monotonic
     _written: str = ""
     _since: float | None = None
     _spoke: float = field(default=0.0)
@@ -90,15 +86,15 @@ class Reporter:
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
         fabric, kinds = self.fabric, {event.kind for event in events}
-        if self._since is None and "connected" in kinds:
-            self._since = self.clock()
+        if self._since is None:
+            self._since = next((event.at for event in events if event.kind == "connected"), None)
         for kind in LINES:
             yield from _of_kind(kind, [event for event in events if event.kind == kind])
         done = fabric.expected - len(fabric.missing())
         if "complete" in kinds and fabric.complete:
-            seconds = self.clock() - (self._since or 0.0)
+            seconds = events[-1].at - (self._since or events[-1].at)
             self._since = None
-            yield f"{done}/{fabric.expected} programmed in {seconds:.1f} s: the fabric is complete"
+            yield f"{done}/{fabric.expected} programmed in {seconds:.2f} s: the fabric is complete"
         elif kinds & {"programmed", "left", "refused"}:
             yield f"{done}/{fabric.expected} programmed"
         elif not fabric.complete and self.clock() - self._spoke > REMIND:
@@ -116,7 +112,7 @@ class Reporter:
 
 
 def _details(event: Event) -> dict[str, str]:
-    return {key: value for key, value in asdict(event).items() if key != "kind" and value}
+    return {key: value for key in ("node", "text") if (value := getattr(event, key))}
 
 
 def _of_kind(kind: Kind, events: list[Event]) -> Iterable[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Literal, Protocol
 
 from controller import wire
@@ -31,11 +32,15 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something worth telling: its kind, the node's name (or datapath id, or address), details."""
+    """Something worth telling: its kind, the node's name (or datapath id, or address), details.
+
+    at is when, in seconds of the monotonic clock.
+    """
 
     kind: Kind
     node: str
     text: str = ""
+    at: float = field(default_factory=monotonic, compare=False)
 
 
 class Programs(Protocol):

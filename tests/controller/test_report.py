@@ -40,9 +40,8 @@ def lines():
     return []
 
 
-def reporter(fabric, lines, times=(), **options):
-    clock = iter([0.0, *times])
-    return Reporter(fabric, lines.append, clock=lambda: next(clock, 99.0), **options)
+def reporter(fabric, lines, **options):
+    return Reporter(fabric, lines.append, **options)
 
 
 def test_many_events_share_a_line(fabric, lines):
@@ -53,13 +52,14 @@ def test_many_events_share_a_line(fabric, lines):
 
 
 def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines):
-    r = reporter(fabric, lines)
-    r._since = 1.0
     fabric.programmed = 13
-    fabric.events = [Event("programmed", str(v)) for v in range(13)] + [Event("complete", "x")]
-    r.clock = lambda: 3.5
-    r.tick()
-    assert lines == ["13/13 programmed in 2.5 s: the fabric is complete"]
+    fabric.events = [
+        Event("connected", "0", at=1.0),
+        *[Event("programmed", str(v), at=2.0) for v in range(13)],
+        Event("complete", "x", at=3.5),
+    ]
+    reporter(fabric, lines).tick()
+    assert lines == ["13/13 programmed in 2.50 s: the fabric is complete"]
 
 
 def test_silence_is_broken_by_what_is_waited_for(fabric, lines):

@@ -15,8 +15,11 @@ def message(kind, xid, body=b""):
 
 
 class Programs:
-    by_datapath_id = {11: 0, 12: 1}
     commit = HELD + message(20, COMMITTED)
+
+    @property
+    def by_datapath_id(self):
+        return {11: 0, 12: 1}
 
     def prepare(self, vertex):
         return message(14, 50 + vertex) + message(20, OPENED)

@@ -1,0 +1,48 @@
+"""A controller whose program for one switch is bad; run by test_controller_live.
+
+argv: build, framework, port, status file, the vertex, and what to spoil: group or flow.
+"""
+
+import struct
+import sys
+from pathlib import Path
+
+from compilers.build import load
+from compilers.targets.openflow import Encoder
+from controller import framework as frameworks
+from controller.server import fabric_of, serve
+
+
+def group_add(kind):
+    """The part of the message that adds group 1, of this type, with one bucket of 32 bytes."""
+    return struct.pack("!HBxIH", 0, kind, 1, 32)
+
+
+def action(kind):
+    """An action of this type that has no operands."""
+    return struct.pack("!HHxxxx", kind, 8)
+
+
+INDIRECT, DEC_TTL, UNHEARD_OF = 2, 24, 99
+
+
+class Spoiled(Encoder):
+    """The encoder, but for one switch's bytes."""
+
+    def prepare(self, vertex):
+        program = super().prepare(vertex)
+        if vertex != int(sys.argv[5]):
+            return program
+        make, good = {"group": (group_add, INDIRECT), "flow": (action, DEC_TTL)}[sys.argv[6]]
+        return program.replace(make(good), make(UNHEARD_OF), 1)
+
+
+build = load(Path(sys.argv[1]))
+chosen = frameworks.load(sys.argv[2])
+serve(
+    chosen,
+    fabric_of(build, chosen, Spoiled(build)),
+    ("127.0.0.1", int(sys.argv[3])),
+    print,
+    status_file=Path(sys.argv[4]),
+)

@@ -1,0 +1,316 @@
+"""The controller as users run it, with real Open vSwitch: the 13 switches of ER_3, no hosts."""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from compilers.build import load
+from compilers.targets.openflow import Encoder
+from mininet_scenarios.openvswitch import PrivateOvs
+
+pytestmark = pytest.mark.live
+POLARFAB = str(Path(sys.executable).with_name("polarfab"))
+SWITCHES, STRANGER, NOBODY = 13, 0xDEAD, 1
+BRIDGES = {**{f"s{v}": v + 1 for v in range(SWITCHES)}, "x": STRANGER}
+PORTS = count(7001)
+CLONE_NEWNET = 0x40000000
+
+
+HELLO = struct.pack("!BBHI", 4, 0, 8, 1)
+HOSTILE = {
+    "garbage": os.urandom(4096),
+    "text": b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "version": struct.pack("!BBHI", 77, 0, 8, 1),
+    "length": struct.pack("!BBHI", 4, 0, 3, 1),
+    "old": struct.pack("!BBHI", 1, 0, 8, 1),
+    "type": HELLO + struct.pack("!BBHI", 4, 200, 8, 1),
+    "features": HELLO + struct.pack("!BBHI", 4, 6, 9, 1) + b"x",
+    "impostor": HELLO + struct.pack("!BBHIQ", 4, 6, 32, 1, 5) + os.urandom(3000),
+    "nothing": b"",
+}
+SPOILED = {
+    "ryu": ("group", "group mod failed: bad type (group "),
+    "os-ken": ("flow", "bad action: bad type ("),
+}
+
+
+def until(true, what, limit=20.0):
+    end = time.monotonic() + limit
+    while not (value := true()):
+        assert time.monotonic() < end, f"{what}: not within {limit} s"
+        time.sleep(0.02)
+    return value
+
+
+@contextmanager
+def own_network():
+    """This thread, and what it starts, in a network namespace of its own."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with Path("/proc/thread-self/ns/net").open() as before:
+        assert libc.unshare(CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        try:
+            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+            yield
+        finally:
+            assert libc.setns(before.fileno(), CLONE_NEWNET) == 0
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory):
+    """13 bridges of the fabric and one that is not of it."""
+    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
+        commands = []
+        for name, datapath in BRIDGES.items():
+            commands += ["--", "add-br", name, "--", "set", "bridge", name]
+            commands += ["datapath_type=netdev", "fail_mode=secure", "protocols=OpenFlow13"]
+            commands += [f"other-config:datapath-id={datapath:016x}"]
+        ovs.vsctl(*commands[1:])
+        yield ovs
+
+
+def connect(ovs, port, *names):
+    """Have these bridges look for a controller there, at once."""
+    target = f"tcp:127.0.0.1:{port}"
+    ovs.vsctl(*[word for name in names for word in ("--", "set-controller", name, target)][1:])
+
+
+def leave(ovs, *names):
+    """Cut these bridges off; they keep their rows as long as they look for some controller."""
+    connect(ovs, NOBODY, *names)
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory):
+    """Two builds that differ in their identity."""
+    folders = []
+    for name in ("one", "two"):
+        folder = tmp_path_factory.mktemp(name)
+        spec = folder / "fabric.yaml"
+        spec.write_text(f"name: {name}\ntopology: {{family: polarfly, q: 3}}\n")
+        folders.append(folder / "build")
+        subprocess.run([POLARFAB, "compile", spec, "-o", folders[-1]], check=True)
+    return folders
+
+
+class Running:
+    """A controller in a process of its own, and all bridges connected to it.
+
+    command(port, status file) is what to run.
+    """
+
+    def __init__(self, switches, folder, command, **environment):
+        self.port = next(PORTS)
+        self.status_file, self.log = folder / "status.json", folder / "log"
+        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*map(str, command(self.port, self.status_file))],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
+        try:
+            until(self.listens, f"a controller on {self.port}")
+            connect(switches, self.port, *BRIDGES)
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def listens(self):
+        assert self.process.poll() is None, self.log.read_text()
+        return f"{self.port:04X} 00000000:0000 0A" in Path("/proc/thread-self/net/tcp").read_text()
+
+    def status(self):
+        assert self.process.poll() is None, self.log.read_text()
+        return json.loads(self.status_file.read_text()) if self.status_file.exists() else None
+
+    def wait_for(self, number, *keys):
+        """The status, once so many switches are programmed and something stands under the keys."""
+
+        def reached():
+            status = self.status()
+            good = status and len(status["programmed"]) == number
+            return good and all(status[key] for key in keys) and status
+
+        return until(reached, f"{number} programmed; {self.log}")
+
+    def says(self, text):
+        until(lambda: text in self.log.read_text(), f"{text!r} in {self.log}")
+
+    def stop(self, number=signal.SIGTERM):
+        """End it as an operator would."""
+        self.process.send_signal(number)
+        code = self.process.wait(20)
+        assert (code, "Traceback" in self.log.read_text()) == (0, False)
+
+
+@pytest.fixture
+def run(tmp_path, switches):
+    """Run controllers; whatever happens they end with the test."""
+    started = []
+
+    def start(command, **environment):
+        started.append(Running(switches, tmp_path, command, **environment))
+        return started[-1]
+
+    yield start
+    for controller in started:
+        controller.process.kill()
+        controller.process.wait()
+
+
+def polarfab(build, framework, *options):
+    def command(port, status_file):
+        where = ("--listen", f"127.0.0.1:{port}", "--status-file", status_file)
+        return [POLARFAB, "controller", build, "--framework", framework, *where, *options]
+
+    return command
+
+
+@pytest.fixture(scope="module", params=["ryu", "os-ken"])
+def framework(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def controller(switches, builds, framework, tmp_path_factory):
+    """One controller a framework for the tests that only use it; it must end cleanly."""
+    command = polarfab(builds[0], framework)
+    running = Running(switches, tmp_path_factory.mktemp(framework), command)
+    try:
+        yield running
+        running.stop()
+    finally:
+        running.process.kill()
+        running.process.wait()
+
+
+def rows(ovs, vertex):
+    """The switch's rows as Open vSwitch has them, without counters and ages."""
+    text = ovs.ofctl("--no-stats", "dump-flows", vertex)
+    return [line.strip() for line in text.splitlines() if "cookie" in line]
+
+
+def marker(build):
+    return f"cookie=0x5047{load(build).identity[:12]}"
+
+
+def has_program(ovs, vertex, build):
+    found = rows(ovs, f"s{vertex}")
+    groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
+    expected = Encoder(load(build)).rows(vertex)
+    classes = int((load(build).tables.classes.port[vertex] > 0).sum())
+    return (
+        len(found) == expected and groups == classes and any(marker(build) in row for row in found)
+    )
+
+
+def test_the_fabric_is_programmed(switches, builds, controller):
+    status = controller.wait_for(SWITCHES, "complete", "unknown")
+    assert status["build"] == load(builds[0]).identity
+    assert status["errors"] == {}
+    assert status["unknown"] == [f"{STRANGER:016x}"]
+    assert all(has_program(switches, v, builds[0]) for v in range(SWITCHES))
+    assert rows(switches, "x") == []
+    controller.says(f"datapath id {STRANGER:016x} is not in this build")
+    controller.says("13/13 programmed in")
+
+
+def test_a_switch_that_returns_is_programmed_again(switches, builds, controller):
+    controller.wait_for(SWITCHES, "complete")
+    leave(switches, "s7")
+    controller.wait_for(SWITCHES - 1)
+    controller.says("switch 7 left")
+    switches.ofctl("del-flows", "s7")
+    connect(switches, controller.port, "s7")
+    assert controller.wait_for(SWITCHES, "complete")["errors"] == {}
+    assert has_program(switches, 7, builds[0])
+
+
+def test_hostile_peers_cost_only_their_connection(switches, controller):
+    controller.wait_for(SWITCHES, "complete")
+    for data in HOSTILE.values():
+        with socket.create_connection(("127.0.0.1", controller.port), timeout=5) as peer:
+            peer.sendall(data)
+    controller.says("a peer on 127.0.0.1 left without naming itself")
+    leave(switches, "s2")
+    controller.wait_for(SWITCHES - 1)
+    connect(switches, controller.port, "s2")
+    controller.wait_for(SWITCHES, "complete")
+
+
+def test_a_refused_program_leaves_the_old_one(switches, builds, controller, framework, run):
+    connect(switches, controller.port, *BRIDGES)
+    controller.wait_for(SWITCHES, "complete")
+    before = rows(switches, "s4")
+
+    script, what = Path(__file__).with_name("spoiled.py"), SPOILED[framework]
+    bad = run(
+        lambda port, status_file: [
+            *(sys.executable, script, builds[1], framework, port, status_file, 4, what[0])
+        ]
+    )
+    status = bad.wait_for(SWITCHES - 1, "errors")
+    assert list(status["errors"]) == ["4"]
+    assert status["errors"]["4"].startswith(what[1])
+    assert not status["complete"]
+    assert rows(switches, "s4") == before
+    assert has_program(switches, 4, builds[0])
+    assert all(has_program(switches, v, builds[1]) for v in range(SWITCHES) if v != 4)
+    bad.says("switch 4 refused its program and keeps what it had")
+    assert bad.log.read_text().count("refused") == 1
+    bad.stop(signal.SIGINT)
+
+
+def test_unverified_and_json(tmp_path, run):
+    spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
+    spec.write_text("name: new\ntopology: {family: polarfly, q: 3}\n")
+    subprocess.run([POLARFAB, "compile", "--no-verify", spec, "-o", build], check=True)
+    refused = subprocess.run([POLARFAB, "controller", build], capture_output=True, text=True)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "polarfab verify" in refused.stderr
+
+    allowed = run(polarfab(build, "ryu", "--unverified", "--json"))
+    allowed.wait_for(SWITCHES, "complete")
+    allowed.says('"complete"')
+    allowed.stop()
+    warning, *lines = allowed.log.read_text().splitlines()
+    assert "unverified" in warning
+    events = [json.loads(line) for line in lines]
+    programmed = {event["node"] for event in events if event["event"] == "programmed"}
+    assert programmed == {str(v) for v in range(SWITCHES)}
+
+
+def test_under_ryu_manager(builds, run, tmp_path):
+    def command(port, _):
+        options = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", port]
+        return [sys.executable, "-m", "controller.ryu_app", *options]
+
+    status_file = str(tmp_path / "status.json")
+    managed = run(command, POLARFAB_BUILD=str(builds[0]), POLARFAB_STATUS_FILE=status_file)
+    managed.wait_for(SWITCHES, "complete")
+    managed.stop(signal.SIGINT)
+
+
+def test_a_port_in_use_is_one_message(builds):
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        where = "127.0.0.1:{1}".format(*taken.getsockname())
+        command = [POLARFAB, "controller", builds[0], "--listen", where]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "in use" in done.stderr
