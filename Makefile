@@ -98,7 +98,7 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
 	    exit 1
 	  }
 	  echo "Set-up: making $(VENV)"
-	  rm -rf $(VENV)
+	  rm -rf $(BIN) $(VENV) # bin first: what an interrupt leaves must not look whole
 	  mkdir $(VENV)
 	  touch $(UNFINISHED)
 	  '$(PYTHON)' -m venv $(VENV)
