@@ -71,7 +71,9 @@ def load_fabric(path: str | Path, document: Document | None = None) -> LoadedFab
             inventory, hardware = load_inventory(_beside(path, named, document))
         except Unreadable as error:
             problems += (
-                document.problem(("inventory",), p.required, f"{p.file}, {p.given}", p.todo)
+                document.problem(
+                    ("inventory",), p.required, f"{shown(named, 160)}, {p.given}", p.todo
+                )
                 for p in error.problems
             )
         except InputError as error:
