@@ -42,7 +42,7 @@ lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
 clean: ## remove the virtual environment, caches and dist/
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(BIN) $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
