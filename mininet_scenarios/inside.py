@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from compilers.build import load
-from mininet_scenarios.engine import SILENT, EngineError, Hosts, hops_of
+from mininet_scenarios.engine import EngineError, Hosts, hops_of
 from mininet_scenarios.network import CONTROLLER, QUIET, FabricNetwork, bridge_name, port_interface
 from mininet_scenarios.openvswitch import OpenVSwitchError, PrivateOvs
 from mininet_scenarios.pinging import ping_all
@@ -141,7 +141,7 @@ class Inside:
         return (self.logs / "controller.log").read_text(errors="replace").strip()[-600:]
 
     def _loads(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """int64[S, K]: packets that have left each switch by its k-th link, as the kernel counts."""
+        """int64[S, K]: packets that have left each switch by its k-th link (kernel counters)."""
         sent = {}
         for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
             name, _, counters = line.partition(":")

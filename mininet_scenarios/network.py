@@ -30,7 +30,7 @@ QUIET = "/proc/sys/net/ipv6/conf/{}/disable_ipv6"
 class Bridge(Switch):  # type: ignore[misc]
     """An Open vSwitch bridge in the userspace datapath. It needs no shell of its own."""
 
-    def startShell(self, mnopts: str | None = None) -> None:  # noqa: N802, ARG002
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: ARG002
         """No shell: the process that runs Mininet acts for the switch."""
         self.shell, self.waiting, self.pid = None, False, os.getpid()
 
@@ -65,7 +65,7 @@ class Cable(Link):  # type: ignore[misc]
     """A veth pair that the batch makes."""
 
     @classmethod
-    def makeIntfPair(cls, *_: Any, **__: Any) -> None:  # noqa: N802
+    def makeIntfPair(cls, *_: Any, **__: Any) -> None:
         """Nothing to do now."""
 
 

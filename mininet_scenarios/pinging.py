@@ -12,8 +12,11 @@ from mininet_scenarios.engine import Progress
 
 Spawn = Callable[..., "subprocess.Popen[str]"]
 """Starts a command inside a host: spawn(command, stdin=…, …)."""
-LOOP = 'while read -r n to; do ping -n -c "$n" -i 0.01 -W 2 "$to"; done'
-"""A host's whole round: ping each address in turn. A lost packet costs two seconds."""
+LOOP = 'while read -r to; do ping -n -c 1 -W 5 "$to"; done'
+"""A host's whole round, one process a request: with more, ping leaves before a late answer comes.
+
+A lost packet costs five seconds.
+"""
 AT_ONCE = 64
 """Hosts that ping at the same time."""
 ANSWER = re.compile(r"from ([0-9.]+): icmp_seq=[0-9]+ ttl=([0-9]+)")
@@ -71,7 +74,7 @@ def _ping_from(spawn: Spawn, wanted: dict[str, int], answers: dict[str, Answers]
     )
     assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
     with process, process.stdin:
-        process.stdin.writelines(f"{count} {address}\n" for address, count in wanted.items())
+        process.stdin.writelines(f"{to}\n" * count for to, count in wanted.items())
         process.stdin.close()
         read_answers(process.stdout, answers)
 

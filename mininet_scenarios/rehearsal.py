@@ -1,4 +1,4 @@
-"""The rehearsal: bring a build up on an engine, prove the checker, then check every pair and link."""
+"""The rehearsal: bring a build up on an engine, prove the checker, check every pair and link."""
 
 from __future__ import annotations
 
