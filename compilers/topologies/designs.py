@@ -11,7 +11,9 @@ def fitting(radix: int, min_nodes: int = 1) -> list[Design]:
 
     A family with none of exactly that radix gives those of the next radix below that it has.
     """
-    found = [design for family in FAMILIES.values() for design in _nearest(family, radix)]
+    found = [
+        design for family in dict.fromkeys(FAMILIES.values()) for design in _nearest(family, radix)
+    ]
     kept = [design for design in found if design.nodes >= min_nodes]
     return sorted(kept, key=lambda design: -design.nodes)
 

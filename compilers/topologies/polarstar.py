@@ -54,7 +54,7 @@ class PolarStar:
     parameters: tuple[str, ...] = ("q", "supernode", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """q a prime power, supernode a known kind, degree one that the kind exists for."""
+        """A prime power q, supernode a known kind, degree one that the kind exists for."""
         problems = polarfly.check_q(parameters["q"])
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in KINDS:

@@ -62,7 +62,8 @@ class Supernode:
         """
         members: NDArray[np.int32] = np.arange(self.order, dtype=np.int32)
         joined = self.adjacency()[members, self.forward] | (members == self.forward)
-        return members[~joined & self.involution]
+        kept: NDArray[np.int32] = members[~joined & self.involution]
+        return kept
 
     def adjacency(self) -> NDArray[np.bool_]:
         """bool[k, k]."""
@@ -269,7 +270,8 @@ def _cayley_graph(name: str, q: int, steps: NDArray[np.int32], factor: int) -> S
     """Cay(F_q, steps) with f(x) = factor·x; steps is closed under negation."""
     f = field(q)
     tails, heads = np.repeat(np.arange(q), len(steps)), f.add[:, steps].ravel()
-    edges = np.stack((tails, heads), axis=1)[tails < heads]
+    ascending = np.flatnonzero(tails < heads)
+    edges = np.stack((tails[ascending], heads[ascending]), axis=1)
     forward, backward = f.mul[factor].copy(), f.mul[f.inv[factor]].copy()
     return Supernode(name, Graph.from_edges(q, edges), forward, backward)
 
