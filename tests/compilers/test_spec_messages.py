@@ -8,6 +8,7 @@ import pytest
 
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.topologies import FAMILIES, select
 from inventory.problems import InputError
 
 BAD = runpy.run_path(str(Path(__file__).parent / "bad_fabrics.py"))
@@ -39,6 +40,8 @@ def message(fabric: str | bytes, inventory: str | None = None) -> str:
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty folder, and one family, so that a new one changes no message here."""
+    monkeypatch.setattr(select, "FAMILIES", {"polarfly": FAMILIES["polarfly"]})
     monkeypatch.chdir(tmp_path)
 
 
