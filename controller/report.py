@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
@@ -15,13 +15,15 @@ AT_ONCE = 5
 """Events of one kind that get a line each; more than that in one go share one."""
 REMIND = 10.0
 """Seconds of silence after which an incomplete fabric says what it waits for."""
+PROGRESS = 1.0
+"""Seconds between two counts of what is programmed."""
 LINES: dict[Kind, str] = {
     "refused": "switch {node} refused its program and keeps what it had: {text}",
     "error": "switch {node} reports an error after it was programmed: {text}",
     "left": "switch {node} left",
     "unknown": "datapath id {node} is not in this build; it gets nothing",
     "status": "cannot write {node}: {text}",
-    "stranger": "a peer on {node} left without naming itself as an OpenFlow 1.3 switch",
+    "stranger": "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch",
 }
 SUMMARIES: dict[Kind, str] = {
     "refused": "{count} more switches refused their program, the first of them {node}: {text}",
@@ -29,7 +31,7 @@ SUMMARIES: dict[Kind, str] = {
     "left": "{count} switches more left",
     "unknown": "{count} more datapath ids are not in this build",
     "status": "cannot write {node}: {text}",
-    "stranger": "peers on {count} more hosts left without naming themselves",
+    "stranger": "peers on {count} more hosts hung up before they named themselves",
 }
 
 
@@ -44,7 +46,8 @@ class Reporter:
     clock: Callable[[], float] = monotonic
     _written: str = ""
     _since: float | None = None
-    _spoke: float = field(default=0.0)
+    _spoke: float = 0.0
+    _counted: int = 0
 
     def start(self, where: str) -> None:
         """Say that the controller listens, and leave a first status.
@@ -95,8 +98,10 @@ class Reporter:
             seconds = events[-1].at - (self._since or events[-1].at)
             self._since = None
             yield f"{done}/{fabric.expected} programmed in {seconds:.2f} s: the fabric is complete"
-        elif kinds & {"programmed", "left", "refused"}:
+            self._counted = done
+        elif done != self._counted and self.clock() - self._spoke > PROGRESS:
             yield f"{done}/{fabric.expected} programmed"
+            self._counted = done
         elif not fabric.complete and self.clock() - self._spoke > REMIND:
             yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 

@@ -243,7 +243,7 @@ def test_hostile_peers_cost_only_their_connection(switches, controller):
     for data in HOSTILE.values():
         with socket.create_connection(("127.0.0.1", controller.port), timeout=5) as peer:
             peer.sendall(data)
-    controller.says("a peer on 127.0.0.1 left without naming itself")
+    controller.says("a peer on 127.0.0.1 hung up")
     leave(switches, "s2")
     controller.wait_for(SWITCHES - 1)
     connect(switches, controller.port, "s2")

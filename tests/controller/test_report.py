@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from controller.report import AT_ONCE, REMIND, Reporter
+from controller.report import AT_ONCE, PROGRESS, REMIND, Reporter
 from controller.session import Event
 from inventory.problems import InputError
 
@@ -47,8 +47,18 @@ def reporter(fabric, lines, **options):
 def test_many_events_share_a_line(fabric, lines):
     fabric.events = [Event("left", str(v)) for v in range(13)]
     reporter(fabric, lines).tick()
-    assert len(lines) == AT_ONCE + 2
-    assert lines[AT_ONCE:] == ["8 switches more left", "0/13 programmed"]
+    assert lines[: AT_ONCE + 1] == [*(f"switch {v} left" for v in range(5)), "8 switches more left"]
+
+
+def test_progress_is_told_once_a_while(fabric, lines):
+    r, now = reporter(fabric, lines), [0.0]
+    r.clock = lambda: now[0]
+    for fabric.programmed in range(1, 5):
+        now[0] += PROGRESS / 2
+        r.tick()
+    now[0] += PROGRESS * 2
+    r.tick()
+    assert lines == ["3/13 programmed", "4/13 programmed"]
 
 
 def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines):
