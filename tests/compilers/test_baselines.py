@@ -13,6 +13,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from compilers.topologies.baselines import BASELINES
+from compilers.topologies.baselines.jellyfish import eccentricity, random_regular
+from compilers.topologies.graph import Graph
 
 # Family, parameters, then nodes, links, least and most ports, nodes with hosts, distance of hosts.
 PAPERS = [
@@ -256,6 +258,7 @@ BAD = [
     ("spectralfly", {"p": 9, "q": 13}, "p", "the nearest are 7 and 11"),
     ("spectralfly", {"p": 23, "q": 9}, "q", "the nearest are 7 and 11"),
     ("spectralfly", {"p": 23, "q": 7}, "q", "the next that fits p=23 is 11"),
+    ("spectralfly", {"p": 13, "q": 7}, "q", "the next that fits p=13 is 11"),
     ("spectralfly", {"p": 23, "q": 23}, "q", "the next that fits p=23 is 29"),
 ]
 
@@ -303,6 +306,12 @@ def test_jellyfish_is_the_same_everywhere(given, expected):
 
 def test_jellyfish_without_a_seed_is_seed_0():
     assert digest(nodes=50, degree=5) == digest(nodes=50, degree=5, seed=0)
+
+
+def test_jellyfish_passes_over_a_graph_in_two_pieces():
+    first = Graph.from_edges(8, random_regular(8, 3, np.random.PCG64(2968)))
+    assert eccentricity(first) is None
+    assert build("jellyfish", {"nodes": 8, "degree": 3, "seed": 2968})[1].diameter < 8
 
 
 @settings(deadline=None, max_examples=60)
