@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compilers.build import Build
-from compilers.tables import no_route
 from inventory.problems import InputError, Problem
 
 WEIGHTS = "weighted classes"
@@ -67,10 +66,9 @@ class Capabilities:
         return problems
 
     def _limits(self, build: Build) -> list[Problem]:
-        routes, switches = build.tables.routes, build.tables.switches
+        routes = build.tables.routes
         problems = []
-        used = routes.egress != no_route(routes.egress)
-        if AGGREGATES not in self.features and bool((used & (routes.prefix >= switches)).any()):
+        if AGGREGATES not in self.features and routes.aggregated:
             problems.append(
                 Problem(
                     key="topology.family",

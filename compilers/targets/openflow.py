@@ -67,16 +67,16 @@ class Encoder:
             ]
         return b"".join((*parts, self._classes_of(vertex), self._closing))
 
-    def describe(self, xid: int) -> str:
+    def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
-        kind, number = xid >> 24, xid & 0xFFFFFF
+        kind, which = number >> 24, number & 0xFFFFFF
         a = self.build.addressing
         if kind == Kind.ROUTE:
-            v6, prefix = divmod(number, 1 << 23)
+            v6, prefix = divmod(which, 1 << 23)
             return f"route {prefix} ({a.network6(prefix) if v6 else a.network(prefix)})"
         if kind not in _WORDS:
-            return f"message {xid:#x}"
-        return _WORDS[Kind(kind)].format(number & 0xFFFF)
+            return f"message {number:#x}"
+        return _WORDS[Kind(kind)].format(which & 0xFFFF)
 
     def _layout(self) -> None:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]

@@ -91,7 +91,7 @@ class Pipeline:
         routes = self.build.tables.routes
         egress = routes.egress[vertex]
         kept = egress < no_route(egress)
-        return routes.prefix[vertex][kept], egress[kept]
+        return routes.prefixes(vertex)[kept], egress[kept]
 
     def hosts(self, vertex: int) -> NDArray[np.int64]:
         """The numbers, from 0, of the hosts of a switch."""

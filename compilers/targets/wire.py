@@ -123,7 +123,7 @@ def records(parts: Parts) -> NDArray[np.void]:
 def filled(table: NDArray[np.void], rows: Any, **columns: Any) -> bytes:
     """The messages `rows` (an index array) of `table`, with these columns filled."""
     # Whole messages are copied, as opaque bytes: numpy copies fields one by one, ten times slower.
-    whole = table.view(f"V{table.itemsize}")[rows]
+    whole: NDArray[np.void] = table.view(f"V{table.itemsize}")[rows]
     fields = whole.view(table.dtype)
     for name, values in columns.items():
         fields[name] = values

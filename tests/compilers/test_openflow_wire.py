@@ -1,0 +1,398 @@
+"""The wire bytes, read by Ryu's and os-ken's own parsers, against rules written out here."""
+
+import base64
+import importlib
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compilers.addressing import Addressing, default_host_macs, format_mac, ipv4_block_length
+from compilers.build import Build
+from compilers.routing.minimal import minimal
+from compilers.targets.openflow import Encoder
+from compilers.targets.openflow_pipeline import Kind
+from compilers.topologies import FAMILIES
+from compilers.wiring import generated_inventory, wire
+from inventory.problems import InputError
+
+ONF = 0x4F4E4600
+GATEWAY = 0x025046000001
+# Ericsson's class 0x1000 and the field: neither parser knows these two by name.
+ND_RESERVED, ND_OPTIONS_TYPE = f"field_{0x1000 << 7 | 1}", f"field_{0x1000 << 7 | 2}"
+
+
+def build(q=3, hosts=1, ipv4="10.0.0.0/8", ipv6=None, gateway=GATEWAY, first_mac=0):
+    topology = FAMILIES["polarfly"].build({"q": q})
+    wiring = wire(topology, generated_inventory(topology, hosts), hosts)
+    order = topology.graph.order
+    return Build(
+        name="lab",
+        balance="minimal",
+        protect="none",
+        inputs={},
+        topology=topology,
+        wiring=wiring,
+        addressing=Addressing(
+            ipv4=IPv4Network(ipv4),
+            ipv4_length=ipv4_block_length(hosts),
+            ipv6=IPv6Network(ipv6) if ipv6 else None,
+            gateway_mac=gateway,
+            host_mac=default_host_macs(order, hosts) + np.uint64(first_mac),
+        ),
+        tables=minimal(topology, wiring),
+        identity="0123456789abcdef",
+    )
+
+
+class Reader:
+    """A framework's own parser."""
+
+    def __init__(self, name):
+        self.parser = importlib.import_module(f"{name}.ofproto.ofproto_v1_3_parser")
+        protocol = importlib.import_module(f"{name}.ofproto.ofproto_protocol")
+        self.datapath = protocol.ProtocolDesc(version=4)
+
+    def flow(self, data):
+        version, kind, length, xid = struct.unpack_from(">BBHL", data)
+        assert (version, kind, length) == (4, 14, len(data))
+        message = self.parser.OFPFlowMod.parser(self.datapath, version, kind, length, xid, data)
+        assert (message.idle_timeout, message.hard_timeout, message.flags) == (0, 0, 0)
+        return message
+
+    def rule(self, message):
+        match = dict(message.match.items())
+        done = [part for i in message.instructions for part in self._instruction(i)]
+        return (message.table_id, message.priority, message.cookie, match, done)
+
+    def _instruction(self, instruction):
+        name = type(instruction).__name__.removeprefix("OFPInstruction")
+        if name == "GotoTable":
+            return [("goto", instruction.table_id)]
+        if name == "WriteMetadata":
+            return [("metadata", instruction.metadata, instruction.metadata_mask)]
+        assert (name, instruction.type) == ("Actions", 4)
+        return [self.action(action) for action in instruction.actions]
+
+    def action(self, action):
+        name = type(action).__name__
+        if name == "OFPActionOutput":
+            return ("output", action.port)
+        if name == "OFPActionGroup":
+            return ("group", action.group_id)
+        if name == "OFPActionSetField":
+            return ("set", action.key, action.value)
+        if name == "NXActionRegMove":
+            assert (action.src_ofs, action.dst_ofs) == (0, 0)
+            return ("move", action.src_field, action.dst_field, action.n_bits)
+        assert name == "OFPActionDecNwTtl"
+        return ("dec_ttl",)
+
+
+@pytest.fixture(scope="module", params=["ryu", "os_ken"])
+def reader(request):
+    return Reader(request.param)
+
+
+def messages(data):
+    while data:
+        (length,) = struct.unpack_from(">H", data, 2)
+        assert 8 <= length <= len(data)
+        yield data[:length]
+        data = data[length:]
+
+
+def unwrap(data):
+    """The messages that a program's bundle adds, after checks of all that is around them."""
+    found = list(messages(data))
+    controls = [struct.unpack(">BBHLLLLHH", m) for m in (found[0], found[-2])]
+    assert [c[:3] + c[4:] for c in controls] == [
+        (4, 4, 24, ONF, 2300, 0x5046, 0, 3),
+        (4, 4, 24, ONF, 2300, 0x5046, 4, 3),
+    ]
+    barriers = [struct.unpack(">BBHL", m) for m in (found[-3], found[-1])]
+    assert [b[:3] for b in barriers] == [(4, 20, 8)] * 2
+    assert len({b[3] for b in barriers}) == 2
+    for message in found[1:-3]:
+        head = struct.unpack_from(">BBHLLLLHH", message)
+        assert head[:3] + head[4:] == (4, 4, len(message), ONF, 2301, 0x5046, 0, 3)
+        assert struct.unpack_from(">L", message, 28)[0] == head[3], "inner and outer xid"
+        yield message[24:]
+
+
+def program(encoder, reader, vertex):
+    """(deletions, groups as (id, port), rules) of a switch."""
+    deletions, groups, rules = [], [], []
+    for data in unwrap(encoder.program(vertex)):
+        if data[1] == 15:
+            command, kind, number = struct.unpack_from(">HBxL", data, 8)
+            if command == 2:
+                assert len(data) == 16
+                deletions.append(number)
+                continue
+            bucket = reader.parser.OFPBucket.parser(data, 16)
+            assert (command, kind, bucket.len) == (0, 2, len(data) - 16)
+            assert (bucket.watch_port, bucket.watch_group) == (0xFFFFFFFF, 0xFFFFFFFF)
+            [action] = bucket.actions
+            groups.append((number, action.port))
+            continue
+        message = reader.flow(data)
+        if message.command == 3:
+            deletions.append((message.table_id, message.cookie, message.cookie_mask))
+            continue
+        assert message.command == 0
+        rules.append(reader.rule(message))
+    return deletions, groups, rules
+
+
+def expected(build, vertex):
+    """The rules of a switch, a row at a time, in the pipeline of docs/openflow.md."""
+    a, w, t = build.addressing, build.wiring, build.tables
+    pf = 0x5046 << 48
+    gateway = format_mac(a.gateway_mac)
+    back = [("move", "eth_src", "eth_dst", 48), ("set", "eth_src", gateway), ("output", 0xFFFFFFF8)]
+    arp, ip, ip6 = {"eth_type": 0x806}, {"eth_type": 0x800}, {"eth_type": 0x86DD}
+    ask = {**arp, "arp_op": 1}
+    ask6 = {**ip6, "ip_proto": 58, "icmpv6_type": 135}
+    rules = [(0, 0, 0x5047 << 48 | 0x0123456789AB, {}, [])]
+
+    def network(v):
+        return (str(a.network(v).network_address), str(a.network(v).netmask))
+
+    def network6(v):
+        return (str(a.network6(v).network_address), str(a.network6(v).netmask))
+
+    answer = [
+        ("move", "arp_tpa", "reg0", 32),
+        ("move", "arp_spa", "arp_tpa", 32),
+        ("move", "reg0", "arp_spa", 32),
+        ("move", "arp_sha", "arp_tha", 48),
+        ("set", "arp_sha", gateway),
+        ("set", "arp_op", 2),
+    ]
+    rules.append((0, 2, pf | 2, {**ask, "arp_tpa": network(vertex)}, answer + back))
+    down = [("dec_ttl",), ("goto", 1)]
+    rules.append((0, 1, pf | 3, {**ip, "eth_dst": gateway}, down))
+    if a.ipv6:
+        rules.append((0, 1, pf | 3, {**ip6, "eth_dst": gateway}, down))
+        answer = [
+            ("move", "ipv6_src", "ipv6_dst", 128),
+            ("move", "ipv6_nd_target", "ipv6_src", 128),
+            ("set", "icmpv6_type", 136),
+            ("set", ND_OPTIONS_TYPE, b64(bytes([2]))),
+            ("set", ND_RESERVED, b64(bytes([0xE0, 0, 0, 0]))),
+            ("goto", 3),
+        ]
+        rules.append((0, 2, pf | 2, {**ask6, "ipv6_nd_target": network6(vertex)}, answer))
+        say = {**ip6, "ip_proto": 58, "icmpv6_type": 136}
+        rules.append((3, 2, pf | 2, say, [("set", "ipv6_nd_tll", gateway), *back]))
+    for d in range(t.switches):
+        if d == vertex:
+            continue
+        k = int(t.routes.egress[vertex, d])
+        to = [("metadata", k, 0xFFFF), ("goto", 2)]
+        rules.append((1, a.ipv4_length, pf | 4, {**ip, "ipv4_dst": network(d)}, to))
+        if a.ipv6:
+            rules.append((1, 64, pf | 4, {**ip6, "ipv6_dst": network6(d)}, to))
+    for h, port in enumerate(w.host_port[vertex].tolist()):
+        out = [("set", "eth_src", gateway), ("set", "eth_dst", a.mac(vertex, h)), ("output", port)]
+        own, own6 = str(a.host(vertex, h)), a.ipv6 and str(a.host6(vertex, h))
+        rules.append((0, 3, pf | 1, {"in_port": port, **ask, "arp_tpa": own}, []))
+        rules.append((1, 32, pf | 5, {**ip, "ipv4_dst": own}, out))
+        if a.ipv6:
+            rules.append((0, 3, pf | 1, {"in_port": port, **ask6, "ipv6_nd_target": own6}, []))
+            rules.append((1, 128, pf | 5, {**ip6, "ipv6_dst": own6}, out))
+    for k, port in enumerate(t.classes.port[vertex].tolist()):
+        if port:
+            rules.append((2, 1, pf | 6, {"metadata": (k, 0xFFFF)}, [("group", k + 1)]))
+    return rules
+
+
+def b64(value):
+    return base64.b64encode(value).decode()
+
+
+def plain(rules):
+    """Rules as texts in an order of their own."""
+    return sorted(
+        repr((t, p, hex(c), sorted(match.items()), done)) for t, p, c, match, done in rules
+    )
+
+
+def check(made, reader, vertices):
+    encoder = Encoder(made)
+    for vertex in vertices:
+        deletions, groups, rules = program(encoder, reader, vertex)
+        assert deletions == [(0xFF, 0x5046 << 48, 0xFFFE << 48), *range(1, 257)]
+        ports = made.tables.classes.port[vertex].tolist()
+        assert groups == [(k + 1, port) for k, port in enumerate(ports) if port]
+        assert plain(rules) == plain(expected(made, vertex))
+        assert len(rules) == encoder.rows(vertex)
+        assert rules[-1][2] >> 48 == 0x5047, "the marker comes last"
+
+
+@pytest.mark.parametrize("q", [2, 3, 4])
+@pytest.mark.parametrize(
+    ("hosts", "ipv6"), [(0, None), (1, None), (0, "fd00::/48"), (3, "fd00::/48")]
+)
+def test_every_switch_reads_back_to_its_rules(q, hosts, ipv6, reader):
+    made = build(q, hosts, ipv6=ipv6)
+    check(made, reader, range(made.tables.switches))
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    hosts=st.integers(0, 20),
+    network=st.integers(0, 2**16 - 1),
+    site=st.none() | st.integers(0, 2**48 - 1),
+    gateway=st.integers(0, 2**48 - 1),
+    first_mac=st.integers(0, 2**40),
+    vertex=st.integers(0, 12),
+)
+def test_any_addressing_reads_back(hosts, network, site, gateway, first_mac, vertex):
+    made = build(
+        3,
+        hosts,
+        ipv4=str(IPv4Network((network << 16, 16))),
+        ipv6=None if site is None else str(IPv6Network((site << 80, 48))),
+        gateway=gateway,
+        first_mac=first_mac,
+    )
+    check(made, RYU, [vertex])
+
+
+RYU = Reader("ryu")
+
+
+def again(flow):
+    """What Ryu itself sends for a flow-mod that it has read."""
+    flow.serialize()
+    return bytes(flow.buf)
+
+
+def test_a_rule_is_what_ryu_itself_would_send():
+    encoder = Encoder(build(3, 2, ipv6="fd00::/48"))
+    rows = [m[24:] for m in messages(encoder.program(5)) if m[4] <= Kind.MARKER]
+    assert len(rows) == encoder.rows(5)
+    for row in rows:
+        if ND_RESERVED not in str(flow := RYU.flow(row)):
+            assert again(flow) == row
+
+
+def unnoticed(row):
+    """The bytes of a flow-mod whose flipping Ryu would not notice."""
+    before = str(RYU.flow(row))
+    for place in range(len(row)):
+        wrong = bytearray(row)
+        wrong[place] ^= 1
+        with suppress(Exception):
+            flow = RYU.flow(bytes(wrong))
+            if str(flow) == before and again(flow) == wrong:
+                yield place
+
+
+def test_every_wrong_byte_is_noticed():
+    encoder = Encoder(build(2, ipv6="fd00::/48"))
+    for kind in (Kind.OWN, Kind.ROUTE, Kind.HOST, Kind.CLASS, Kind.MARKER):
+        row = next(m for m in messages(encoder.program(0)) if m[4] == kind)[24:]
+        assert set(unnoticed(row)) <= {4, 5, 6, 7}, "all but the xid"
+
+
+def test_hosts_that_are_not_there_get_no_rows():
+    made = build(2, 2)
+    ports = made.wiring.host_port.copy()
+    ports[3] = 0
+    made = replace(made, wiring=replace(made.wiring, host_port=ports))
+    encoder = Encoder(made)
+    assert encoder.rows(3) == encoder.rows(0) - 4
+    assert len(program(encoder, RYU, 3)[2]) == encoder.rows(3)
+
+
+def test_missing_routes_are_left_out():
+    made = build(2)
+    egress = made.tables.routes.egress.copy()
+    egress[0, 4] = 254
+    routes = replace(made.tables.routes, egress=egress)
+    encoder = Encoder(replace(made, tables=replace(made.tables, routes=routes)))
+    rules = program(encoder, RYU, 0)[2]
+    gone = str(made.addressing.network(4).network_address)
+    assert len(rules) == encoder.rows(0)
+    assert not any(gone in str(rule[3]) for rule in rules)
+
+
+def test_program_is_prepare_and_commit_and_xids_say_what_they_are_about():
+    encoder = Encoder(build(2, 1, ipv6="fd00::/48"))
+    assert encoder.program(1) == encoder.prepare(1) + encoder.commit
+    words = [
+        encoder.describe(struct.unpack_from(">L", m, 4)[0]) for m in messages(encoder.program(1))
+    ]
+    for text in (
+        "start of the bundle",
+        "removal of the old program",
+        "group of egress class 2",
+        "route 4 (10.0.0.16/30)",
+        "route 4 (fd00:0:0:4::/64)",
+        "silence about the own address of host 0",
+        "host 0",
+        "egress class 0",
+        "build marker",
+        "commit of the bundle",
+    ):
+        assert text in words
+    assert encoder.describe(0xFFFFFF01) == "message 0xffffff01"
+    assert encoder.by_datapath_id == {v + 1: v for v in range(7)}
+
+
+def test_builds_that_differ_only_in_a_class_differ_only_in_that_row_and_the_marker():
+    made = build(3)
+    egress = made.tables.routes.egress.copy()
+    egress[2, 7] = (egress[2, 7] + 1) % 3
+    routes = replace(made.tables.routes, egress=egress)
+    other = replace(made, tables=replace(made.tables, routes=routes), identity="fedcba9876543210")
+    old, new = (set(messages(Encoder(b).program(2))) for b in (made, other))
+    words = sorted(Encoder(made).describe(struct.unpack_from(">L", m, 4)[0]) for m in new - old)
+    assert words == ["build marker", "route 7 (10.0.0.28/30)"]
+
+
+def test_policies_that_the_target_cannot_do_are_refused_by_name_all_at_once():
+    made = replace(build(2), balance="compact-valiant", protect="link")
+    with pytest.raises(InputError) as error:
+        Encoder(made)
+    text = str(error.value)
+    assert "routing.balance: required minimal: target openflow cannot do" in text
+    assert "given compact-valiant" in text
+    assert "routing.protect: required none: target openflow cannot do repair in the switch" in text
+
+
+def test_aggregated_routes_and_too_many_classes_are_refused():
+    made = build(2)
+    prefix = made.tables.routes.prefix.copy()
+    prefix[:, 6] = 7
+    classes = replace(made.tables.classes, port=np.ones((7, 257), np.int32))
+    tables = replace(
+        made.tables, routes=replace(made.tables.routes, prefix=prefix), classes=classes
+    )
+    with pytest.raises(InputError) as error:
+        Encoder(replace(made, tables=tables))
+    assert "without aggregated routes" in str(error.value)
+    assert "at most 256 groups a switch for target openflow, given 257" in str(error.value)
+
+
+def test_an_unsaved_build_has_no_marker():
+    with pytest.raises(ValueError, match="invalid literal"):
+        Encoder(replace(build(2), identity=""))
+
+
+def test_the_encoder_needs_no_controller_framework():
+    code = (
+        "import sys, compilers.targets.openflow as _; print([m for m in sys.modules if 'ryu' in m])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
