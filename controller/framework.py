@@ -140,9 +140,10 @@ def shim_eventlet() -> None:
     """Make today's eventlet do for Ryu 4.34, and os-ken run on it, as Ryu does.
 
     Ryu imports a name that eventlet has dropped. os-ken's other hub, native threads, cannot end a
-    connection's sender, so that it never tells that a switch has left.
+    connection's sender: it never tells that a switch has left, and the process does not end
+    (tried with 4.2.2).
     """
-    os.environ.setdefault("OSKEN_HUB_TYPE", "eventlet")
+    os.environ["OSKEN_HUB_TYPE"] = "eventlet"
     wsgi = import_module("eventlet.wsgi")
     if not hasattr(wsgi, "ALREADY_HANDLED"):
         wsgi.ALREADY_HANDLED = object()  # type: ignore[attr-defined]

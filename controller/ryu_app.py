@@ -17,6 +17,7 @@ from controller import framework
 from controller.app import app_class
 from controller.report import Reporter
 from controller.server import fabric_of
+from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
 RYU = framework.load("ryu")
@@ -26,15 +27,23 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
     """Takes the build from POLARFAB_BUILD, and the status file from POLARFAB_STATUS_FILE."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        folder = Path(os.environ.get(BUILD, "build"))
-        build = load_build(folder)
-        if not os.environ.get(UNVERIFIED):
-            require_verified(folder, build)
-        fabric = fabric_of(build, RYU)
-        status = os.environ.get(STATUS)
-        reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
-        reporter.start("polarfab under ryu-manager")
-        super().__init__(*args, fabric=fabric, reporter=reporter, **kwargs)
+        try:
+            reporter = _reporter()
+        except InputError as error:
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(2)
+        super().__init__(*args, fabric=reporter.fabric, reporter=reporter, **kwargs)
+
+
+def _reporter() -> Reporter:
+    """The fabric that the environment names, and its reporter, started."""
+    folder, status = Path(os.environ.get(BUILD, "build")), os.environ.get(STATUS)
+    build = load_build(folder)
+    if not os.environ.get(UNVERIFIED):
+        require_verified(folder, build)
+    reporter = Reporter(fabric_of(build, RYU), print, status_file=Path(status) if status else None)
+    reporter.start("polarfab under ryu-manager")
+    return reporter
 
 
 def main() -> None:

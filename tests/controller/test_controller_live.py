@@ -303,6 +303,19 @@ def test_under_ryu_manager(builds, run, tmp_path):
     managed.stop(signal.SIGINT)
 
 
+def test_ryu_manager_without_a_build_is_one_message(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "controller.ryu_app"],
+        env={**os.environ, "POLARFAB_BUILD": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "required a build folder" in done.stderr
+
+
 def test_a_port_in_use_is_one_message(builds):
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
