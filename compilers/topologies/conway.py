@@ -1,4 +1,4 @@
-"""Writes conway.json: the Conway polynomials of galois for every prime power q = p^n ≤ 1,024, n > 1."""
+"""Writes conway.json: the Conway polynomials of galois for q = p^n ≤ 1,024, n > 1."""
 
 from __future__ import annotations
 

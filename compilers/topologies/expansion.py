@@ -165,8 +165,8 @@ def _grown(
     """The topology with copies of the vertices `copied`, a rack of each of `names` in turn."""
     old = topology.graph.order
     origin = np.concatenate((np.arange(old), copied)).astype(np.int32)
-    added = np.sort(added, axis=1)
-    added = added[np.lexsort(added.T[::-1])]
+    keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])
+    added = np.stack(np.divmod(keys, len(origin)), axis=1)
     copies = np.concatenate((np.zeros(old, np.int64), copy))
     number = len(racks.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
     larger = Topology(

@@ -97,7 +97,7 @@ def _separated(separator: str, pieces: Iterator[str]) -> Iterator[str]:
 
 
 def _node_link(topology: Topology) -> Iterator[str]:
-    """networkx's node-link JSON (`networkx.node_link_graph(data, edges="edges")`)."""
+    """The node-link JSON of networkx (`networkx.node_link_graph(data, edges="edges")`)."""
     yield '{"directed": false, "multigraph": false, "graph": '
     yield json.dumps(summary(topology))
     yield ',\n "nodes": [\n  '

@@ -15,6 +15,7 @@ from compilers.topologies.topology import Design, Parameters, Topology
 from inventory.problems import Problem, nearest
 
 LARGEST_DEGREE = 255
+DESIGNED = ("inductive-quad", "paley", "complete")
 
 
 def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supernode) -> Graph:
@@ -94,14 +95,15 @@ class PolarStar:
         )
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every q and d' ≥ 1 of every kind with q + 1 + d' = radix.
+        """Every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
 
-        (Inductive-Quad of degree 0 gives the family `pn`.)
+        Inductive-Quad of degree 0 gives the family `pn`. BDF and Cayley supernodes can be built,
+        for study; no radix needs them for its largest fabric.
         """
         for q in range(2, min(radix - 2, polarfly.LARGEST_Q) + 1):
             if not prime_power(q):
                 continue
-            for kind in KINDS:
+            for kind in DESIGNED:
                 found = shape(kind, radix - 1 - q)
                 if found is not None:
                     yield _design(radix, q, kind, found)

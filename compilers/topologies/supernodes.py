@@ -271,7 +271,7 @@ def _cayley_graph(name: str, q: int, steps: NDArray[np.int32], factor: int) -> S
     f = field(q)
     tails, heads = np.repeat(np.arange(q), len(steps)), f.add[:, steps].ravel()
     ascending = np.flatnonzero(tails < heads)
-    edges = np.stack((tails[ascending], heads[ascending]), axis=1)
+    edges: NDArray[np.int64] = np.stack((tails[ascending], heads[ascending]), axis=1)
     forward, backward = f.mul[factor].copy(), f.mul[f.inv[factor]].copy()
     return Supernode(name, Graph.from_edges(q, edges), forward, backward)
 
