@@ -66,7 +66,7 @@ def _arrays(build: Build) -> dict[str, NDArray[Any]]:
         "host_port": w.host_port,
         "node_type": w.node_type,
         "host_mac": build.addressing.host_mac,
-        "route_prefix": routes.prefix[:1] if routes.prefix.strides[0] == 0 else routes.prefix,
+        "route_prefix": routes.prefix,
         "route_egress": routes.egress,
         "route_aggregate": routes.aggregate,
         "class_port": classes.port,
@@ -217,10 +217,6 @@ def _unreadable(folder: Path, given: str) -> InputError:
 def _assemble(
     fabric: dict[str, Any], a: dict[str, NDArray[Any]], inputs: dict[str, str], identity: str
 ) -> Build:
-    egress = a["route_egress"]
-    prefix = a["route_prefix"]
-    if len(prefix) == 1 and len(egress) > 1:
-        prefix = np.broadcast_to(prefix[0], egress.shape)
     addressing, shape = fabric["addressing"], fabric["topology"]
     nodes, types = fabric["nodes"], fabric["node_types"]
     return Build(
@@ -259,7 +255,11 @@ def _assemble(
             host_mac=a["host_mac"],
         ),
         tables=Tables(
-            routes=Routes(prefix=prefix, egress=egress, aggregate=a["route_aggregate"]),
+            routes=Routes(
+                prefix=a["route_prefix"],
+                egress=a["route_egress"],
+                aggregate=a["route_aggregate"],
+            ),
             classes=Classes(
                 port=a["class_port"],
                 alternate=a["class_alternate"],

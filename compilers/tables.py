@@ -47,9 +47,9 @@ def _freeze(value: Any) -> None:
 class Routes:
     """Destination prefix to egress class: LPM rows, no priorities.
 
-    prefix: int32[S, R], the prefix number of each row, ascending. Numbers below S are a switch's
-        own prefix (prefix d leads to switch d); from S on they are aggregates. One row shared by
-        all switches is stored once (leading stride 0).
+    prefix: int32[G, R], the prefix number of each row, ascending. Numbers below S are a switch's
+        own prefix (prefix d leads to switch d); from S on they are aggregates. S/G consecutive
+        switches have the same prefixes: a supernode, or all of them (G = 1).
     egress: uint8 or uint16[S, R], the class, or `local` or `no_route`.
     aggregate: int32[S], the aggregate prefix that covers each switch's own, -1 where none does.
     """
@@ -64,8 +64,19 @@ class Routes:
     @property
     def exact(self) -> bool:
         """Whether column d is destination d in every row: one exact row a destination."""
-        shared = self.prefix.strides[0] == 0 and self.prefix.shape[1] == self.prefix.shape[0]
-        return shared and bool((self.prefix[0] == np.arange(len(self.prefix))).all())
+        order = len(self.egress)
+        shared = self.prefix.shape == (1, order)
+        return shared and bool((self.prefix[0] == np.arange(order)).all())
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether there are rows of aggregates."""
+        return bool((self.prefix >= len(self.egress)).any())
+
+    def prefixes(self, switch: int) -> NDArray[np.int32]:
+        """int32[R], the prefix numbers of the rows of a switch."""
+        rows: NDArray[np.int32] = self.prefix[switch * len(self.prefix) // len(self.egress)]
+        return rows
 
     def rows(self) -> NDArray[np.int64]:
         """int64[S]: how many rows each switch has, its own prefix included."""

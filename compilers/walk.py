@@ -28,9 +28,9 @@ class Walker:
     """Tables joined with the cables.
 
     step: int32[S, V], the switch behind each egress value; the switch itself where it delivers,
-    LOST or UNCABLED where nothing is forwarded. by_prefix and first: the rows of all switches in
-    the order of their prefixes, and where each prefix starts; empty where rows are one a
-    destination.
+    LOST or UNCABLED where nothing is forwarded. by_prefix and first: the entries of
+    `Routes.prefix` in the order of their prefixes, and where each prefix starts; empty where rows
+    are one a destination.
     """
 
     routes: Routes
@@ -62,15 +62,17 @@ class Walker:
             first, last = int(destinations[0]), int(destinations[-1]) + 1
             block = table[:, first:last]
             return block if last - first == len(destinations) else block[:, destinations - first]
-        found = np.full((len(destinations), len(table)), no_route(table), table.dtype)
-        for row, destination in zip(found, destinations, strict=True):
+        sets, rows = self.routes.prefix.shape
+        alike = table.reshape(sets, -1, rows)
+        found = np.full((len(destinations), *alike.shape[:2]), no_route(table), table.dtype)
+        for values, destination in zip(found, destinations, strict=True):
             for prefix in (self.routes.aggregate[destination], destination):
                 if 0 <= prefix < len(self.first) - 1:
-                    rows = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
-                    values = table.ravel()[rows]
-                    there = values != no_route(table)
-                    row[rows[there] // table.shape[1]] = values[there]
-        return found.T
+                    entries = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
+                    here, row = np.divmod(entries, rows)
+                    given = alike[here, :, row]
+                    values[here] = np.where(given == no_route(table), values[here], given)
+        return found.reshape(len(destinations), -1).T
 
     def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
         """int32[S, D]: where every switch sends a packet for each destination.

@@ -35,7 +35,7 @@ def routes(topology: Topology) -> Routes:
     _fill_by_lines(np.flatnonzero(~affine | quadric), neighbours, egress)
     np.fill_diagonal(egress, local(egress))
     return Routes(
-        prefix=np.broadcast_to(np.arange(order, dtype=np.int32), (order, order)),
+        prefix=np.arange(order, dtype=np.int32)[None],
         egress=egress,
         aggregate=np.full(order, -1, np.int32),
     )
