@@ -80,6 +80,7 @@ def test_booksim(topology, hosts):
         assert words[0] == "router"
         for kind, number in zip(words[2::2], words[3::2], strict=True):
             if kind == "router":
+                assert not graph.has_edge(int(words[1]), int(number))
                 graph.add_edge(int(words[1]), int(number))
             else:
                 attached.append((int(number), int(words[1])))
