@@ -105,6 +105,8 @@ def _wrong(model: type[BaseModel], path: KeyPath, e: Mapping[str, Any]) -> tuple
 REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "int_type": lambda _: "a whole number",
     "string_type": lambda _: "a text",
+    "bool_parsing": lambda _: "true or false",
+    "bool_type": lambda _: "true or false",
     "path_type": lambda _: "a file name",
     "tuple_type": lambda _: "a list",
     "dict_type": lambda _: "a mapping (key: value)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from compilers.walk import TTL
 
 Progress = Callable[[int, int], None]
 """Takes (done, all)."""
+Step = Callable[[str, str], AbstractContextManager[Progress]]
+"""Opens a step, by a short name and in words; its value is told how far the step is."""
 Counts = NDArray[np.int64]
 """int64[H, H]: echo requests from each host to each other host."""
 SILENT = -1
@@ -89,11 +92,8 @@ class Engine(Protocol):
 
     name: str
 
-    def start(self, progress: Progress) -> None:
-        """Bring up switches, links and hosts."""
-
-    def program(self, progress: Progress) -> None:
-        """Let the controller program every switch."""
+    def start(self, step: Step) -> None:
+        """Bring up switches, links and hosts, and let the controller program every switch."""
 
     def send(self, counts: Counts, progress: Progress) -> Observation:
         """Send the echo requests, all hosts at once, and see what comes back."""
@@ -104,7 +104,7 @@ class Engine(Protocol):
     def restore(self) -> None:
         """Put the right table back."""
 
-    def stop(self) -> None:
+    def stop(self, step: Step) -> None:
         """Take everything down; harmless at any time."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,8 @@ RUN = Path("/run")
 """A file system of our own is mounted here: sockets and databases go with the namespaces."""
 POLL = 0.05
 """Seconds between two looks at the controller's status."""
+OPEN_FILES = 16384
+"""Open vSwitch needs a few a port; mnexec closes each that there could be, so not more."""
 Reply = Callable[[dict[str, Any]], None]
 
 
@@ -178,6 +181,8 @@ def main() -> None:
     def reply(value: dict[str, Any]) -> None:
         answers.write(json.dumps(value) + "\n")
 
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     job = json.loads(sys.argv[1])
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     Thread(target=_read_requests, args=(requests, job["scratch"]), daemon=True).start()

@@ -20,6 +20,7 @@ from mininet_scenarios.engine import (
     EngineError,
     Observation,
     Progress,
+    Step,
 )
 from mininet_scenarios.preflight import namespaces
 
@@ -54,8 +55,18 @@ class MininetEngine:
         self.build, self.job, self.patience = build, job, patience
         self.inner: subprocess.Popen[str] | None = None
 
-    def start(self, progress: Progress) -> None:
-        """Start the inner process, and in it switches, links and hosts."""
+    def start(self, step: Step) -> None:
+        """Start the inner process, and in it all the rest."""
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        with step(
+            "start", f"start {switches} switches with {links} links, and their hosts"
+        ) as told:
+            self._start_inner()
+            self._call("start", progress=told)
+        with step("program", f"program {switches} switches through {self.job.framework}") as told:
+            self._call("program", self.patience, progress=told)
+
+    def _start_inner(self) -> None:
         with (Path(self.job.logs) / "inside.log").open("w") as log:
             self.inner = subprocess.Popen(
                 [*namespaces(), *INNER, json.dumps(asdict(self.job))],
@@ -66,11 +77,6 @@ class MininetEngine:
                 bufsize=1,
                 start_new_session=True,
             )
-        self._call("start", progress=progress)
-
-    def program(self, progress: Progress) -> None:
-        """Wait for the controller."""
-        self._call("program", self.patience, progress=progress)
 
     def send(self, counts: Counts, progress: Progress) -> Observation:
         """Ping inside, and put the answers into arrays."""
@@ -96,11 +102,15 @@ class MininetEngine:
         """Put the group back."""
         self._call("restore")
 
-    def stop(self) -> None:
+    def stop(self, step: Step) -> None:
         """Let the inner process leave; everything goes with it."""
         inner, self.inner = self.inner, None
-        if inner is None or inner.stdin is None or inner.stdout is None:
-            return
+        if inner is not None:
+            with step("stop", "take everything down"):
+                self._stop(inner)
+
+    def _stop(self, inner: subprocess.Popen[str]) -> None:
+        assert inner.stdin is not None and inner.stdout is not None  # noqa: S101, PT018
         with suppress(BrokenPipeError):
             inner.stdin.close()
         inner.stdout.close()

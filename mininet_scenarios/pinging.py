@@ -12,10 +12,12 @@ from mininet_scenarios.engine import Progress
 
 Spawn = Callable[..., "subprocess.Popen[str]"]
 """Starts a command inside a host: spawn(command, stdin=…, …)."""
-LOOP = 'while read -r to; do ping -n -c 1 -W 5 "$to"; done'
+LOOP = """while read -r count to; do
+  while [ "$count" -gt 0 ] && ping -n -c 1 -W 5 "$to"; do count=$((count - 1)); done
+done"""
 """A host's whole round, one process a request: with more, ping leaves before a late answer comes.
 
-A lost packet costs five seconds.
+A lost packet costs five seconds, and is the last one sent to that address.
 """
 AT_ONCE = 64
 """Hosts that ping at the same time."""
@@ -74,7 +76,7 @@ def _ping_from(spawn: Spawn, wanted: dict[str, int], answers: dict[str, Answers]
     )
     assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
     with process, process.stdin:
-        process.stdin.writelines(f"{to}\n" * count for to, count in wanted.items())
+        process.stdin.writelines(f"{count} {to}\n" for to, count in wanted.items())
         process.stdin.close()
         read_answers(process.stdout, answers)
 

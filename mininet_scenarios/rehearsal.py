@@ -11,10 +11,18 @@ from typing import Protocol
 import numpy as np
 
 from compilers.build import Build
+from inventory.problems import InputError, Problem
 from mininet_scenarios.checks import Check, Examiner, histogram
 from mininet_scenarios.engine import Counts, Diversion, Engine, Hosts, Progress
 from mininet_scenarios.predict import Prediction
 from mininet_scenarios.scenario import Sample, Scenario
+
+TOO_FEW = Problem(
+    key="hosts_per_node",
+    required="at least two hosts, to send packets between",
+    given="a fabric with fewer",
+    todo="compile it with hosts_per_node: 1 or more",
+)
 
 
 class Observer(Protocol):
@@ -51,8 +59,15 @@ class Rehearsal:
     def __init__(
         self, scenario: Scenario, build: Build, engine: Engine, observer: Observer
     ) -> None:
+        """Get ready.
+
+        Raises:
+            InputError: there are no two hosts to send packets between.
+        """
         self.scenario, self.build, self.engine, self.observer = scenario, build, engine, observer
         self.hosts = Hosts.of(build, scenario.hosts)
+        if len(self.hosts) < 2:
+            raise InputError(TOO_FEW)
         self.prediction = Prediction.of(build)
         self.examiner = Examiner(build, self.hosts, self.prediction)
         self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1))
@@ -63,20 +78,14 @@ class Rehearsal:
         Raises:
             EngineError: the engine could not do its part.
         """
-        switches, links = self.build.tables.switches, self.build.topology.graph.size
         try:
-            what = f"start {switches} switches, {links} links, {len(self.hosts)} hosts"
-            with self._step("start", what) as progress:
-                self.engine.start(progress)
-            with self._step("program", f"program {switches} switches") as progress:
-                self.engine.program(progress)
+            self.engine.start(self._step)
             if self.scenario.prove_checker:
                 self._prove_checker()
             self._every_pair()
             self._sample()
         finally:
-            with self._step("stop", "take everything down"):
-                self.engine.stop()
+            self.engine.stop(self._step)
         return self.result
 
     def _prove_checker(self) -> None:
@@ -108,7 +117,7 @@ class Rehearsal:
 
     def _every_pair(self) -> None:
         counts = self.hosts.every_pair()
-        with self._step("pairs", f"ping every ordered pair, {self.result.pairs:,}") as progress:
+        with self._step("pairs", f"check every ordered pair, {self.result.pairs:,}") as progress:
             seen = self.engine.send(counts, progress)
         self.result.checks += self.examiner.judge(self.scenario.expect, seen)
         self.result.checks += self.examiner.compare("every pair", counts, seen)
@@ -121,7 +130,9 @@ class Rehearsal:
         pairs = np.count_nonzero(counts)
         if not pairs:
             return
-        with self._step("sample", f"ping {pairs} pairs, 1 to {pairs} times each") as progress:
+        with self._step(
+            "sample", f"check {pairs} pairs with 1 to {pairs} packets each"
+        ) as progress:
             seen = self.engine.send(counts, progress)
         self.result.checks += self.examiner.compare("sample", counts, seen)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from compilers.build import Build
 from compilers.tables import Tables
-from mininet_scenarios.engine import SILENT, Counts, Diversion, Hosts, Observation, Progress
+from mininet_scenarios.engine import SILENT, Counts, Diversion, Hosts, Observation, Progress, Step
 from mininet_scenarios.predict import Prediction
 
 
@@ -21,11 +21,8 @@ class WalkerEngine:
         self.build, self.hosts = build, hosts
         self.tables: Tables = build.tables
 
-    def start(self, progress: Progress) -> None:
+    def start(self, step: Step) -> None:
         """Nothing to bring up."""
-
-    def program(self, progress: Progress) -> None:
-        """The tables are at hand."""
 
     def send(self, counts: Counts, progress: Progress) -> Observation:
         """Walk requests and replies; a reply needs both ways."""
@@ -50,5 +47,5 @@ class WalkerEngine:
         """Back to the build's tables."""
         self.tables = self.build.tables
 
-    def stop(self) -> None:
+    def stop(self, step: Step) -> None:
         """Nothing to take down."""

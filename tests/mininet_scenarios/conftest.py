@@ -1,0 +1,23 @@
+"""Small fabrics, compiled once."""
+
+from functools import cache
+
+import pytest
+
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """A function of q and hosts a switch: the PolarFly build, in memory."""
+    folder = tmp_path_factory.mktemp("fabrics")
+
+    @cache
+    def build(q, hosts=1):
+        file = folder / f"q{q}-{hosts}.yaml"
+        topology = f"topology: {{family: polarfly, q: {q}}}"
+        file.write_text(f"name: lab\n{topology}\nhosts_per_node: {hosts}\n")
+        return compile_fabric(load_fabric(file))
+
+    return build

@@ -1,0 +1,213 @@
+"""`polarfab emulate` as users run it: real switches, hosts and controllers, and nothing left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.build import load, save
+
+pytestmark = pytest.mark.live
+POLARFAB = Path(sys.executable).with_name("polarfab")
+AS_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+SEVEN_SWITCHES = "name: seven\nfabric: {name: seven, topology: {family: polarfly, q: 2}}\n"
+POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+
+
+def emulate(*args, prefix=(), timeout=300):
+    return subprocess.run(
+        [*prefix, POLARFAB, "emulate", *args], capture_output=True, text=True, timeout=timeout
+    )
+
+
+def passed(*args, **more):
+    done = emulate(*args, "--json", **more)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def check(report, q, framework):
+    n = q * q + q + 1
+    assert report["passed"]
+    assert (report["engine"], report["framework"]) == ("mininet", framework)
+    assert report["pairs"] == report["delivered"] == n * (n - 1)
+    hops = {"1": q * (q + 1) ** 2, "2": n * (n - 1) - q * (q + 1) ** 2}
+    assert report["hops"] == {"predicted": hops, "seen": hops}
+    assert "expected 2 hops, seen 3 hops" in report["caught"]
+    names = [check["name"] for check in report["checks"]]
+    assert names == [
+        "a wrong table is caught",
+        "pairs delivered",
+        "at most 2 hops",
+        "shortest paths",
+        *(
+            f"{which}: {what}"
+            for which in ("every pair", "sample")
+            for what in ("answered", "hops as predicted", "link counters as predicted")
+        ),
+    ]
+    links = next(c for c in report["checks"] if c["name"].startswith("every pair: link"))
+    assert links["seen"] == links["required"] == q * (q + 1) ** 2
+
+
+@pytest.mark.parametrize("framework", ["ryu", "os-ken"])
+def test_first_light(framework):
+    check(passed("first-light-q3", "--engine", "mininet", "--framework", framework), 3, framework)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("framework", ["ryu", "os-ken"])
+@pytest.mark.parametrize(
+    ("name", "q"), [("even-q4", 4), ("first-light-q5", 5), ("first-light-q7", 7)]
+)
+def test_larger_fabrics(name, q, framework):
+    check(passed(name, "--engine", "mininet", "--framework", framework), q, framework)
+
+
+def test_an_ordinary_user_with_user_namespaces(tmp_path):
+    (tmp_path / "scenario.yaml").write_text(SEVEN_SWITCHES)
+    keep = tmp_path / "keep"
+    scenario = str(tmp_path / "scenario.yaml")
+    report = passed(scenario, "--engine", "mininet", "--keep", str(keep), prefix=AS_USER)
+    assert report["delivered"] == 42
+    logs = {path.name for path in keep.iterdir()}
+    assert {"controller.log", "ovs-vswitchd.log", "build"} <= logs
+
+
+def test_a_wrong_table_fails_and_names_the_pair(tmp_path, compiled):
+    folder = tmp_path / "build"
+    build = save(compiled(3), folder)
+    egress = np.array(build.tables.routes.egress)
+    far = next(d for d in range(4, 13) if d not in build.wiring.far[2])
+    egress[2, far] = (egress[2, far] + 1) % 3
+    file = folder / "arrays" / "route_egress.npy"
+    file.unlink()  # it is mapped into memory here
+    np.save(file, egress)
+    assert load(folder).identity == build.identity
+
+    refused = emulate(str(folder))
+    assert refused.returncode == 2
+    assert "required a build that verify has passed on" in refused.stderr
+
+    done = emulate(str(folder), "--unverified", "--engine", "mininet", "--json")
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    failed = {c["name"]: c["mismatches"] for c in report["checks"] if not c["passed"]}
+    assert {"where": f"h2 → h{far}", "expected": "2 hops", "seen": "3 hops"} in failed[
+        "shortest paths"
+    ]
+    assert not any("predicted" in name for name in failed)
+
+
+def test_bad_input(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("name: x\nfabric: {name: lab, topology: {family: polarfly, q: 6}}\n")
+    for args, message in [
+        (["first-light-q4"], "did you mean first-light-q"),
+        ([str(scenario)], "scenario.yaml:2: topology.q: "),
+        ([], "which SCENARIO?"),
+    ]:
+        done = emulate(*args)
+        assert done.returncode == 2
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_without_privilege_the_walker_answers_and_says_so():
+    done = emulate("first-light-q3", prefix=POWERLESS)
+    assert done.returncode == 0, done.stderr
+    assert "Mininet cannot run here, so no packet is sent" in done.stdout
+    assert "a wrong table was caught" in done.stdout
+    refused = emulate("first-light-q3", "--engine", "mininet", prefix=POWERLESS)
+    assert refused.returncode == 2
+    assert "namespaces of one's own" in refused.stderr
+
+
+def test_the_walker_needs_nothing():
+    report = passed("first-light-q7", "--engine", "walker", prefix=POWERLESS)
+    assert (report["engine"], report["framework"]) == ("walker", None)
+    assert report["delivered"] == 57 * 56
+
+
+def test_the_controller_that_cannot_start_is_told(tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SEVEN_SWITCHES)
+    keep = tmp_path / "keep"
+    keep.mkdir()
+    (keep / "controller.json").mkdir()
+    done = emulate(str(scenario), "--engine", "mininet", "--keep", str(keep))
+    assert done.returncode == 1
+    assert "the emulation failed: the controller has ended" in done.stderr
+    assert str(keep) in done.stderr
+    assert not of_run(str(keep))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_when_it_is_stopped_while_it_pings(tmp_path, how):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SEVEN_SWITCHES)
+    work = tmp_path / "work"
+    work.mkdir()
+    before = interfaces()
+    run = subprocess.Popen(
+        [POLARFAB, "emulate", str(scenario), "--engine", "mininet"],
+        env={**os.environ, "TMPDIR": str(work)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in run.stdout:
+        if "a wrong table was caught" in line:
+            break
+    processes = of_run(str(work))
+    own = namespaces(processes) - namespaces([Path("/proc/self")])
+    assert len(own) == 2, "a network and a process namespace"
+    run.send_signal(how)
+    _, told = run.communicate(timeout=60)
+    assert run.returncode == (130 if how == signal.SIGINT else -how)
+    assert told.strip() == ("interrupted" if how == signal.SIGINT else "")
+    until(lambda: not (of_run(str(work)) or own & namespaces() or any(work.iterdir())))
+    assert interfaces() == before
+
+
+def of_run(folder):
+    """The processes that have the folder in their command line."""
+    return [process for process in everyone() if folder in command_line(process)]
+
+
+def everyone():
+    return list(Path("/proc").glob("[0-9]*"))
+
+
+def command_line(process):
+    with suppress(OSError):
+        return (process / "cmdline").read_text(errors="replace")
+    return ""
+
+
+def namespaces(processes=None):
+    """The network and process namespaces that these processes, or any, are in."""
+    found = set()
+    for process in everyone() if processes is None else processes:
+        for kind in ("net", "pid"):
+            with suppress(OSError):
+                found.add(str((process / "ns" / kind).readlink()))
+    return found
+
+
+def interfaces():
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+def until(true, limit=30.0):
+    end = time.monotonic() + limit
+    while not true():
+        assert time.monotonic() < end, f"not within {limit} s"
+        time.sleep(0.05)

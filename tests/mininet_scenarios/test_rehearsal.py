@@ -1,0 +1,206 @@
+"""The checks: each finds its fault and names it, and a rehearsal on the walker passes."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from inventory.problems import InputError
+from mininet_scenarios.checks import Examiner, histogram
+from mininet_scenarios.engine import SILENT, Diversion, Hosts, hops_of
+from mininet_scenarios.pinging import Answers, read_answers
+from mininet_scenarios.predict import Prediction
+from mininet_scenarios.rehearsal import Rehearsal, choose_diversion, sample_counts
+from mininet_scenarios.scenario import Expect, Sample, Scenario
+from mininet_scenarios.walker import WalkerEngine
+
+
+def quiet(done, total):
+    """Nobody wants to know."""
+    del done, total
+
+
+class Listener:
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.notes = []
+
+    def step(self, _):
+        return nullcontext(quiet)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+class Round:
+    """One round of all pairs on the walker, and the examiner of it."""
+
+    def __init__(self, build, hosts=None):
+        self.hosts = Hosts.of(build, hosts)
+        self.engine = WalkerEngine(build, self.hosts)
+        self.examiner = Examiner(build, self.hosts, Prediction.of(build))
+        self.counts = self.hosts.every_pair()
+        self.seen = self.engine.send(self.counts, quiet)
+
+    def failed(self, seen, expect=None):
+        checks = self.examiner.compare("all", self.counts, seen)
+        checks += self.examiner.judge(expect or Expect(), seen)
+        return {
+            check.name: list(map(str, check.mismatches)) for check in checks if not check.passed
+        }
+
+
+def rehearse(build, engine=None, **keys):
+    scenario = Scenario(name="trial", **keys)
+    listener = Listener()
+    engine = engine or WalkerEngine(build, Hosts.of(build, scenario.hosts))
+    return Rehearsal(scenario, build, engine, listener).run(), listener.notes
+
+
+@pytest.mark.parametrize(("q", "hosts"), [(2, 1), (3, 1), (3, 2), (4, 1)])
+def test_a_right_fabric_passes(compiled, q, hosts):
+    result, notes = rehearse(compiled(q, hosts))
+    assert result.passed
+    assert result.delivered == result.pairs == hosts * (n := q * q + q + 1) * (hosts * n - 1)
+    assert result.seen_hops == result.predicted_hops
+    assert result.seen_hops[1] == hosts * hosts * q * (q + 1) ** 2
+    assert len(notes) == 1
+    assert notes[0].startswith("a wrong table was caught: class ")
+    assert all(check.required == check.seen for check in result.checks)
+
+
+def test_some_of_the_hosts(compiled):
+    result, _ = rehearse(compiled(3, 3), hosts=2)
+    assert result.passed
+    assert result.pairs == 26 * 25
+
+
+def test_a_lost_answer_is_named(compiled):
+    trial = Round(compiled(3))
+    replies, longest = trial.seen.replies.copy(), trial.seen.longest.copy()
+    replies[4, 9], longest[9, 4] = 0, SILENT
+    failed = trial.failed(replace(trial.seen, replies=replies, longest=longest))
+    assert failed == {
+        "all: answered": ["h4 → h9: expected 1 answer, seen 0 answers"],
+        "pairs delivered": ["h9 → h4: expected delivered, seen lost (the tables deliver it)"],
+    }
+
+
+def test_a_longer_path_is_named(compiled):
+    trial = Round(compiled(3))
+    hops = trial.seen.longest.copy()
+    i, j = np.argwhere(hops == 2)[0]
+    hops[i, j] = 3
+    failed = trial.failed(replace(trial.seen, shortest=hops, longest=hops))
+    told = [f"h{i} → h{j}: expected 2 hops, seen 3 hops"]
+    assert failed == {
+        "all: hops as predicted": told,
+        "at most 2 hops": told,
+        "shortest paths": told,
+    }
+
+
+def test_paths_of_different_lengths_are_a_mismatch(compiled):
+    trial = Round(compiled(3))
+    shortest = trial.seen.shortest.copy()
+    shortest[tuple(np.argwhere(shortest == 2)[0])] = 1
+    assert list(trial.failed(replace(trial.seen, shortest=shortest))) == ["all: hops as predicted"]
+
+
+def test_one_packet_on_another_link_is_named(compiled):
+    build = compiled(3)
+    trial = Round(build)
+    loads = trial.seen.loads.copy()
+    port, far, far_port = (
+        int(x[5, 0]) for x in (build.wiring.port, build.wiring.far, build.wiring.far_port)
+    )
+    before = int(loads[5, port])
+    loads[5, port] += 1
+    assert trial.failed(replace(trial.seen, loads=loads)) == {
+        "all: link counters as predicted": [
+            f"link 5 eth{port} → {far} eth{far_port}: expected {before} packets, seen {before + 1}"
+        ]
+    }
+
+
+def test_expectations_can_be_set(compiled):
+    trial = Round(compiled(3))
+    assert list(trial.failed(trial.seen, Expect(max_hops=1))) == ["at most 1 hops"]
+    assert list(trial.failed(trial.seen, Expect(delivered=150))) == ["pairs delivered"]
+
+
+def test_a_checker_that_sees_nothing_fails(compiled):
+    build = compiled(3)
+
+    class Blind(WalkerEngine):
+        def divert(self, _):
+            pass
+
+    result, notes = rehearse(build, Blind(build, Hosts.of(build)))
+    assert [check.name for check in result.checks if not check.passed] == [
+        "a wrong table is caught"
+    ]
+    assert not notes
+
+
+def test_a_table_that_stays_wrong_fails(compiled):
+    build = compiled(3)
+
+    class Stuck(WalkerEngine):
+        def restore(self):
+            pass
+
+    result, _ = rehearse(build, Stuck(build, Hosts.of(build)))
+    assert any(check.name.startswith("the right table again") for check in result.checks)
+    assert not result.passed
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5])
+def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
+    build = compiled(q)
+    trial = Round(build)
+    diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
+    assert isinstance(diversion, Diversion)
+    assert counts.any()
+    assert (counts == counts.T).all()
+    trial.engine.divert(diversion)
+    seen = trial.engine.send(counts, quiet)
+    hops = trial.examiner.compare("", counts, seen)[1]
+    assert hops.required - hops.seen == counts.sum() // 2
+
+
+def test_the_sample_is_seeded_and_each_pair_has_its_own_count():
+    counts = sample_counts(Sample(pairs=20, seed=7), 13)
+    assert (counts == sample_counts(Sample(pairs=20, seed=7), 13)).all()
+    assert (counts != sample_counts(Sample(pairs=20, seed=8), 13)).any()
+    assert sorted(counts[counts > 0]) == list(range(1, 21))
+    assert not counts.diagonal().any()
+    assert np.count_nonzero(sample_counts(Sample(pairs=200), 3)) == 6
+
+
+def test_a_fabric_without_hosts_is_refused(compiled):
+    with pytest.raises(InputError, match="at least two hosts"):
+        rehearse(compiled(3, 0))
+
+
+def test_what_ping_prints():
+    answers = {}
+    read_answers(
+        [
+            "PING 10.0.0.6 (10.0.0.6) 56(84) bytes of data.\n",
+            "64 bytes from 10.0.0.6: icmp_seq=1 ttl=61 time=0.312 ms\n",
+            "64 bytes from 10.0.0.6: icmp_seq=1 ttl=60 time=0.4 ms (DUP!)\n",
+            "From 10.0.0.9 icmp_seq=1 Time to live exceeded\n",
+            "1 packets transmitted, 0 received, 100% packet loss, time 0ms\n",
+        ],
+        answers,
+    )
+    assert answers == {"10.0.0.6": Answers(2, 60, 61)}
+    assert (hops_of(61), hops_of(63)) == (2, 0)
+
+
+def test_the_histogram_leaves_out_what_does_not_arrive():
+    hops = np.array([[0, 1], [-3, 2]])
+    assert histogram(hops, np.ones((2, 2), bool)) == {0: 1, 1: 1, 2: 1}

@@ -1,0 +1,87 @@
+"""Scenario files: what they mean, and what is said about mistakes in them."""
+
+import pytest
+
+from compilers.build import save
+from inventory.problems import InputError
+from mininet_scenarios.scenario import load_scenario, shipped
+
+FABRIC = "fabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
+
+
+def load(tmp_path, text):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(text)
+    return load_scenario(str(file))
+
+
+def test_the_shipped_scenarios_load_under_their_names():
+    names = {"first-light-q3": 3, "first-light-q5": 5, "first-light-q7": 7, "even-q4": 4}
+    assert set(names) == set(shipped())
+    for name, q in names.items():
+        loaded = load_scenario(name)
+        assert loaded.scenario.name == name
+        assert loaded.fabric.spec.topology.q == q
+        assert loaded.scenario.prove_checker
+
+
+def test_defaults(tmp_path):
+    scenario = load(tmp_path, f"name: x\n{FABRIC}").scenario
+    assert (scenario.engine, scenario.framework, scenario.hosts) == ("auto", None, None)
+    assert scenario.expect.delivered is None
+    assert scenario.sample.pairs == 24
+
+
+def test_a_fabric_file_is_found_beside_the_scenario(tmp_path):
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    assert load(tmp_path, "name: x\nfabric: fabric.yaml\n").fabric.spec.topology.q == 2
+
+
+def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled):
+    save(compiled(2), tmp_path / "build")
+    assert load_scenario(str(tmp_path / "build")).scenario.name == "lab"
+    loaded = load(tmp_path, "name: x\nfabric: build\nengine: walker\n")
+    assert loaded.folder == tmp_path / "build"
+    assert loaded.scenario.engine == "walker"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"name: x\nengin: walker\n{FABRIC}", "scenario.yaml:2: engin: .*did you mean engine"),
+        (f"name: x\nengine: mininett\n{FABRIC}", "scenario.yaml:2: engine: .*did you mean mininet"),
+        ("name: x\n", "scenario.yaml:1: fabric: .*add `fabric"),
+        ("name: x\nfabric:\n", "scenario.yaml:2: fabric: required a mapping"),
+        (
+            "name: x\nfabric:\n  name: lab\n  topology: {family: polarfly, q: 6}\n",
+            "scenario.yaml:4: topology.q: required .*prime power.*given 6",
+        ),
+        (
+            "name: x\nfabric:\n  name: lab\n  topologie: {family: polarfly, q: 3}\n",
+            "scenario.yaml:4: fabric.topologie: .*did you mean topology",
+        ),
+        (
+            f"name: x\n{FABRIC}prove_checker: maybe\n",
+            "scenario.yaml:3: prove_checker: required true or false, given maybe",
+        ),
+        (
+            f"name: x\n{FABRIC}sample: {{pairs: 1000}}\n",
+            "scenario.yaml:3: sample.pairs: required at most 200, given 1000",
+        ),
+        (
+            f"name: x\n{FABRIC}expect: {{delivered: all}}\n",
+            "scenario.yaml:3: expect.delivered: required a whole number, given all",
+        ),
+        ("name: x\nfabric: nowhere.yaml\n", "nowhere.yaml: required a file.*, given no such file"),
+        (f"name: x\n{FABRIC}: [\n", "scenario.yaml:3: required YAML"),
+        ("", "scenario.yaml: required a mapping"),
+    ],
+)
+def test_mistakes(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, text)
+
+
+def test_an_unknown_name_says_which_there_are():
+    with pytest.raises(InputError, match=r"one of even-q4, .*did you mean first-light-q3"):
+        load_scenario("first-ligth-q3")
