@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compilers.routing import polarfly
+from compilers.routing import polarfly, polarstar, projective
 from compilers.tables import Classes, Routes, Tables
 from compilers.topologies.topology import Topology
 from compilers.wiring import Wiring
 
-ROUTES: dict[str, Callable[[Topology], Routes]] = {"polarfly": polarfly.routes}
+ROUTES: dict[str, Callable[[Topology], Routes]] = {
+    "polarfly": polarfly.routes,
+    "polarstar": polarstar.routes,
+    "pn": projective.pn_routes,
+    "oft": projective.oft_routes,
+}
 
 
 def minimal(topology: Topology, wiring: Wiring) -> Tables:
