@@ -59,7 +59,7 @@ class Examiner:
             self._links(f"{what}: link counters as predicted", counts, seen),
         ]
 
-    def judge(self, expect: Expect, seen: Observation) -> list[Check]:
+    def judge(self, what: str, expect: Expect, seen: Observation) -> list[Check]:
         """What a scenario expects of the round of all pairs, whatever the tables say."""
         here, pairs = self.hosts, len(self.hosts) * (len(self.hosts) - 1)
         others = ~np.eye(len(here), dtype=bool)
@@ -71,15 +71,19 @@ class Examiner:
         ]
         lost_pairs = self._pairs(lost, ["delivered"] * len(excuse), excuse)
         checks = [
-            Check("pairs delivered", wanted, delivered, lost_pairs if delivered != wanted else ())
+            Check(
+                f"{what}: delivered", wanted, delivered, lost_pairs if delivered != wanted else ()
+            )
         ]
         most = self.build.topology.diameter if expect.max_hops is None else expect.max_hops
-        checks.append(self._within(f"at most {most} hops", np.full_like(self.hops, most), seen))
+        checks.append(
+            self._within(f"{what}: at most {most} hops", np.full_like(self.hops, most), seen)
+        )
         minimal = self.build.balance == "minimal" if expect.minimal is None else expect.minimal
         if minimal:
             graph = self.build.topology.graph
             shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
-            checks.append(self._within("shortest paths", self._of_hosts(shortest), seen))
+            checks.append(self._within(f"{what}: shortest paths", self._of_hosts(shortest), seen))
         return checks
 
     def _answers(self, name: str, counts: Counts, seen: Observation) -> Check:

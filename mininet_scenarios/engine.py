@@ -91,11 +91,13 @@ class Engine(Protocol):
     """A way to bring a build up and send packets over it."""
 
     name: str
+    versions: tuple[int, ...]
+    """Of the Internet protocol, that it can send."""
 
     def start(self, step: Step) -> None:
         """Bring up switches, links and hosts, and let the controller program every switch."""
 
-    def send(self, counts: Counts, progress: Progress) -> Observation:
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
         """Send the echo requests, all hosts at once, and see what comes back."""
 
     def divert(self, diversion: Diversion) -> None:

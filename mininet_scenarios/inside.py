@@ -56,8 +56,7 @@ class Inside:
         """Start the controller, Open vSwitch and the network."""
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", RUN], check=True)
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-        for which in ("all", "default"):
-            Path(QUIET.format(which)).write_text("1")
+        Path(QUIET).write_text("1")
         self._start_controller()
         self.ovs.start()
         os.environ.update(self.ovs.env)
@@ -81,14 +80,14 @@ class Inside:
             self._progress(done, expected)
             time.sleep(POLL)
 
-    def send(self, requests: list[list[int]]) -> dict[str, Any]:
-        """Ping: a list of (from, to, count) by host number.
+    def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
+        """Ping: a list of (from, to, count) by host number, and the version of the protocol.
 
         Returns answers as (at, from, count, shortest, longest), hops of the way to `at`, and the
         packets that left the fabric's ports meanwhile as (switch, port, count).
         """
         wanted: dict[int, dict[str, int]] = {}
-        number = {self.network.address(i): i for i in range(len(self.hosts))}
+        number = {self.network.address(i, version): i for i in range(len(self.hosts))}
         address = list(number)
         for here, there, count in requests:
             wanted.setdefault(here, {})[address[there]] = count

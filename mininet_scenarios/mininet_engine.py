@@ -53,6 +53,7 @@ class MininetEngine:
     def __init__(self, build: Build, job: Job, patience: float) -> None:
         """`patience` is in seconds, until every switch must have its program."""
         self.build, self.job, self.patience = build, job, patience
+        self.versions: tuple[int, ...] = (4, 6) if build.addressing.ipv6 else (4,)
         self.inner: subprocess.Popen[str] | None = None
 
     def start(self, step: Step) -> None:
@@ -78,10 +79,10 @@ class MininetEngine:
                 start_new_session=True,
             )
 
-    def send(self, counts: Counts, progress: Progress) -> Observation:
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
         """Ping inside, and put the answers into arrays."""
         requests = [[*pair, int(counts[pair])] for pair in map(tuple, np.argwhere(counts).tolist())]
-        result = self._call("send", requests, progress=progress)
+        result = self._call("send", requests, version, progress=progress)
         replies = np.zeros_like(counts)
         shortest, longest = np.full_like(counts, SILENT), np.full_like(counts, SILENT)
         for here, there, count, least, most in result["answers"]:

@@ -23,7 +23,7 @@ from mininet_scenarios.engine import EngineError, Hosts, Progress
 from mininet_scenarios.openvswitch import PrivateOvs
 
 CONTROLLER = "127.0.0.1:6653"
-QUIET = "/proc/sys/net/ipv6/conf/{}/disable_ipv6"
+QUIET = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 """Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
 
 
@@ -73,9 +73,8 @@ class FabricHost(Host):  # type: ignore[misc]
     """A Mininet host whose addresses are set in one command."""
 
     def config(self, *, setup: str, **_: Any) -> dict[str, Any]:
-        """Run the setup lines through one `ip -batch`."""
-        quiet = f"echo 1 > {QUIET.format('all')}; echo 1 > {QUIET.format('default')}"
-        if answer := self.cmd(f"{quiet}; printf '{setup}' | ip -batch -").strip():
+        """Run the setup's shell command."""
+        if answer := self.cmd(setup).strip():
             raise EngineError(f"host {self.name}: {answer}")
         return {}
 
@@ -119,22 +118,23 @@ class FabricNetwork:
         self.ovs.vsctl(*(word for bridge in bridges for word in bridge.records()))
         progress(len(self.who) + 1, len(self.who) + 1)
 
-    def address(self, host: int) -> str:
-        """The IPv4 address of a host."""
-        who = self.who
-        return str(self.build.addressing.host(int(who.switch[host]), int(who.number[host])))
+    def address(self, host: int, version: int) -> str:
+        """The address of a host, of version 4 or 6 of the Internet protocol."""
+        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
+        return str(plan.host(*at) if version == 4 else plan.host6(*at))
 
     def _setup(self, host: int) -> str:
-        """The lines for `ip -batch` inside a host."""
-        vertex = int(self.who.switch[host])
-        network, gateway = (
-            self.build.addressing.network(vertex),
-            self.build.addressing.gateway(vertex),
-        )
+        """The shell command that configures a host: one `ip -batch`."""
+        plan, vertex = self.build.addressing, int(self.who.switch[host])
         lines = ["link set lo up", "link set eth0 up"]
-        lines.append(f"address add {self.address(host)}/{network.prefixlen} dev eth0")
-        lines.append(f"route add default via {gateway}")
-        return "\\n".join(lines) + "\\n"
+        lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
+        lines.append(f"route add default via {plan.gateway(vertex)}")
+        if plan.ipv6:
+            lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
+            lines.append(f"route add default via {plan.network6(vertex)[1]}")
+        off = 0 if plan.ipv6 else 1
+        batch = "".join(f"{line}\\n" for line in lines)
+        return f"echo {off} > {QUIET}; printf '{batch}' | ip -batch -"
 
     def _fabric_links(self) -> list[str]:
         """Link up switches; returns the lines for `ip -batch`."""

@@ -21,7 +21,7 @@ A lost packet costs five seconds, and is the last one sent to that address.
 """
 AT_ONCE = 64
 """Hosts that ping at the same time."""
-ANSWER = re.compile(r"from ([0-9.]+): icmp_seq=[0-9]+ ttl=([0-9]+)")
+ANSWER = re.compile(r"from ([0-9a-f.:]+): icmp_seq=[0-9]+ ttl=([0-9]+)")
 PROGRESS_EVERY = 0.1
 """Seconds."""
 

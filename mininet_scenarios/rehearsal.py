@@ -82,7 +82,8 @@ class Rehearsal:
             self.engine.start(self._step)
             if self.scenario.prove_checker:
                 self._prove_checker()
-            self._every_pair()
+            for version in self.engine.versions:
+                self._every_pair(version)
             self._sample()
         finally:
             self.engine.stop(self._step)
@@ -115,12 +116,18 @@ class Rehearsal:
         port = wiring.port_name(switch, diversion.port)
         return f"class {diversion.egress} of switch {wiring.names[switch]} sent to {port}: {first}"
 
-    def _every_pair(self) -> None:
+    def _every_pair(self, version: int) -> None:
         counts = self.hosts.every_pair()
-        with self._step("pairs", f"check every ordered pair, {self.result.pairs:,}") as progress:
-            seen = self.engine.send(counts, progress)
-        self.result.checks += self.examiner.judge(self.scenario.expect, seen)
-        self.result.checks += self.examiner.compare("every pair", counts, seen)
+        over = "" if version == 4 else f" over IPv{version}"
+        what = f"check every ordered pair{over}, {self.result.pairs:,}"
+        with self._step("pairs" if version == 4 else f"pairs{version}", what) as progress:
+            seen = self.engine.send(counts, progress, version)
+        self.result.checks += [
+            *self.examiner.judge(f"every pair{over}", self.scenario.expect, seen),
+            *self.examiner.compare(f"every pair{over}", counts, seen),
+        ]
+        if version != 4:
+            return
         self.result.delivered = int(np.count_nonzero((counts > 0) & (seen.longest >= 0)))
         self.result.predicted_hops = histogram(self.examiner.hops, counts > 0)
         self.result.seen_hops = histogram(seen.longest, counts > 0)

@@ -16,6 +16,7 @@ class WalkerEngine:
     """Walks packets through the build's tables; no packet is sent."""
 
     name = "walker"
+    versions: tuple[int, ...] = (4,)  # the tables are the same for both
 
     def __init__(self, build: Build, hosts: Hosts) -> None:
         self.build, self.hosts = build, hosts
@@ -24,7 +25,7 @@ class WalkerEngine:
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
 
-    def send(self, counts: Counts, progress: Progress) -> Observation:
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:  # noqa: ARG002
         """Walk requests and replies; a reply needs both ways."""
         walked = Prediction.of(self.build, self.tables)
         switch = self.hosts.switch

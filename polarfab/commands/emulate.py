@@ -209,7 +209,7 @@ def _engine(
 def _work_folder(keep: Path | None) -> Iterator[Path]:
     """Where the build and the logs go: the folder to keep, or one that goes with the run."""
     if keep:
-        keep.mkdir(parents=True, exist_ok=True)
+        _make_folder(keep)
         yield keep
         return
     work = Path(tempfile.mkdtemp(prefix="polarfab-emulate-"))
@@ -217,6 +217,17 @@ def _work_folder(keep: Path | None) -> Iterator[Path]:
         yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _make_folder(folder: Path) -> None:
+    from inventory.problems import InputError, Problem
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        required, given = "a folder that can be written", error.strerror or str(error)
+        problem = Problem(file=str(folder), key="--keep", required=required, given=given)
+        raise InputError(problem) from error
 
 
 class Silent:
@@ -290,7 +301,10 @@ def _print(facts: dict[str, Any], result: Result) -> None:
     print_table(title, ["check", "required", "seen", ""], checks)
     predicted, seen = result.predicted_hops, result.seen_hops
     hops = [
-        (f"over {h} links", f"{seen.get(h, 0):,} pairs, {predicted.get(h, 0):,} predicted")
+        (
+            f"over {h} link{'s' * (h != 1)}",
+            f"{seen.get(h, 0):,} pairs, {predicted.get(h, 0):,} predicted",
+        )
         for h in sorted(predicted.keys() | seen.keys())
     ]
     delivered = ("delivered", f"{result.delivered:,} of {result.pairs:,} pairs")

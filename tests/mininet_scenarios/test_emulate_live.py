@@ -44,9 +44,7 @@ def check(report, q, framework):
     names = [check["name"] for check in report["checks"]]
     assert names == [
         "a wrong table is caught",
-        "pairs delivered",
-        "at most 2 hops",
-        "shortest paths",
+        *(f"every pair: {what}" for what in ("delivered", "at most 2 hops", "shortest paths")),
         *(
             f"{which}: {what}"
             for which in ("every pair", "sample")
@@ -60,6 +58,13 @@ def check(report, q, framework):
 @pytest.mark.parametrize("framework", ["ryu", "os-ken"])
 def test_first_light(framework):
     check(passed("first-light-q3", "--engine", "mininet", "--framework", framework), 3, framework)
+
+
+def test_both_versions_of_the_protocol():
+    report = passed("dual-stack-q2", "--engine", "mininet")
+    seen = {c["name"]: c["seen"] for c in report["checks"]}
+    assert seen["every pair over IPv6: answered"] == seen["every pair: answered"] == 42
+    assert seen["every pair over IPv6: link counters as predicted"] == 18
 
 
 @pytest.mark.long
@@ -101,7 +106,7 @@ def test_a_wrong_table_fails_and_names_the_pair(tmp_path, compiled):
     report = json.loads(done.stdout)
     failed = {c["name"]: c["mismatches"] for c in report["checks"] if not c["passed"]}
     assert {"where": f"h2 → h{far}", "expected": "2 hops", "seen": "3 hops"} in failed[
-        "shortest paths"
+        "every pair: shortest paths"
     ]
     assert not any("predicted" in name for name in failed)
 

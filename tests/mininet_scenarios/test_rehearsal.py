@@ -46,7 +46,7 @@ class Round:
 
     def failed(self, seen, expect=None):
         checks = self.examiner.compare("all", self.counts, seen)
-        checks += self.examiner.judge(expect or Expect(), seen)
+        checks += self.examiner.judge("all", expect or Expect(), seen)
         return {
             check.name: list(map(str, check.mismatches)) for check in checks if not check.passed
         }
@@ -84,7 +84,7 @@ def test_a_lost_answer_is_named(compiled):
     failed = trial.failed(replace(trial.seen, replies=replies, longest=longest))
     assert failed == {
         "all: answered": ["h4 → h9: expected 1 answer, seen 0 answers"],
-        "pairs delivered": ["h9 → h4: expected delivered, seen lost (the tables deliver it)"],
+        "all: delivered": ["h9 → h4: expected delivered, seen lost (the tables deliver it)"],
     }
 
 
@@ -97,8 +97,8 @@ def test_a_longer_path_is_named(compiled):
     told = [f"h{i} → h{j}: expected 2 hops, seen 3 hops"]
     assert failed == {
         "all: hops as predicted": told,
-        "at most 2 hops": told,
-        "shortest paths": told,
+        "all: at most 2 hops": told,
+        "all: shortest paths": told,
     }
 
 
@@ -127,8 +127,8 @@ def test_one_packet_on_another_link_is_named(compiled):
 
 def test_expectations_can_be_set(compiled):
     trial = Round(compiled(3))
-    assert list(trial.failed(trial.seen, Expect(max_hops=1))) == ["at most 1 hops"]
-    assert list(trial.failed(trial.seen, Expect(delivered=150))) == ["pairs delivered"]
+    assert list(trial.failed(trial.seen, Expect(max_hops=1))) == ["all: at most 1 hops"]
+    assert list(trial.failed(trial.seen, Expect(delivered=150))) == ["all: delivered"]
 
 
 def test_a_checker_that_sees_nothing_fails(compiled):

@@ -16,7 +16,13 @@ def load(tmp_path, text):
 
 
 def test_the_shipped_scenarios_load_under_their_names():
-    names = {"first-light-q3": 3, "first-light-q5": 5, "first-light-q7": 7, "even-q4": 4}
+    names = {
+        "first-light-q3": 3,
+        "first-light-q5": 5,
+        "first-light-q7": 7,
+        "even-q4": 4,
+        "dual-stack-q2": 2,
+    }
     assert set(names) == set(shipped())
     for name, q in names.items():
         loaded = load_scenario(name)
@@ -83,5 +89,7 @@ def test_mistakes(tmp_path, text, message):
 
 
 def test_an_unknown_name_says_which_there_are():
-    with pytest.raises(InputError, match=r"one of even-q4, .*did you mean first-light-q3"):
+    with pytest.raises(
+        InputError, match=r"one of dual-stack-q2, even-q4, .*did you mean first-light-q3"
+    ):
         load_scenario("first-ligth-q3")
