@@ -7,6 +7,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from inventory.floor import Generate
+from inventory.library import library_names, library_type
+from inventory.load_floor import check_floor
 from inventory.model import Inventory, Node, NodeType
 from inventory.problems import InputError, KeyPath, Problem, few, nearest, shown
 from inventory.validate import part, validate
@@ -18,6 +21,8 @@ Nodes = Sequence[tuple[int, Node]]
 
 def load_inventory(path: str | Path) -> tuple[Inventory, Document]:
     """The inventory in a YAML file (`-`: standard input), and the document it stands in.
+
+    Its node_types hold the types of the library that it uses, behind its own.
 
     Raises:
         InputError: every mistake in the file.
@@ -32,7 +37,16 @@ def load_inventory(path: str | Path) -> tuple[Inventory, Document]:
     problems += _check(inventory, document)
     if inventory is None or problems:
         raise InputError(sorted(problems, key=lambda problem: problem.line))
-    return inventory, document
+    return _with_library(inventory), document
+
+
+def _with_library(inventory: Inventory) -> Inventory:
+    """The inventory with every type that it uses among its node_types."""
+    used = [node.type for node in inventory.nodes]
+    used += [inventory.generate.type] if inventory.generate else []
+    missing = sorted(set(used) - set(inventory.node_types))
+    shipped = {name: library_type(name) for name in missing}
+    return inventory.model_copy(update={"node_types": {**inventory.node_types, **shipped}})
 
 
 def _nodes(inventory: Inventory | None, document: Document) -> Nodes:
@@ -56,14 +70,27 @@ def _check(inventory: Inventory | None, document: Document) -> list[Problem]:
             for name, value in types.items()
             for p in _ports(name, part(NodeType, value), document)
         ),
+        *_neither_nodes_nor_generate(document),
         *_unknown_types(nodes, names, document),
+        *_repeated(_own(nodes, "serial"), "a serial number of its own", document),
+        *_repeated(_own(nodes, "guid"), "a GUID of its own", document),
         *_repeated(_names(nodes), "a name that no other node or host has", document),
-        *_repeated(_numbers(nodes, "vertex"), "a vertex that no other node has", document),
-        *_repeated(_numbers(nodes, "datapath_id"), "a datapath id of its own", document),
-        *_repeated(_numbers(nodes, "management"), "a management address of its own", document),
+        *_repeated(_own(nodes, "vertex"), "a vertex that no other node has", document),
+        *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own", document),
+        *_repeated(_own(nodes, "management"), "a management address of its own", document),
         *_repeated(_macs(nodes), "a MAC address of its own", document),
     ]
-    return few(found)
+    return few([*found, *check_floor(nodes, types, document)])
+
+
+def _neither_nodes_nor_generate(document: Document) -> list[Problem]:
+    data = document.data
+    if "nodes" in data and "generate" in data:
+        todo = "remove one of them"
+        return [document.problem(("generate",), "nodes or generate", "both", todo)]
+    if "nodes" in data or "generate" in data:
+        return []
+    return [document.problem(("nodes",), "the key nodes", "nothing", "add `nodes: …`")]
 
 
 def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Problem]:
@@ -71,13 +98,14 @@ def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Pr
     if node_type is None:
         return []
     path: KeyPath = ("node_types", name, "ports")
-    total = sum(block.count for block in node_type.ports)
+    total = sum(block.total for block in node_type.ports)
     if total > MOST_PORTS:
         return [document.problem(path, f"at most {MOST_PORTS:,} ports a type", f"{total:,}")]
     problems = []
     block_of: dict[str, int] = {}
     for b, block in enumerate(node_type.ports):
-        if block.count > 1 and "{}" not in block.name:
+        names = block.names()
+        if len(set(names)) < len(names):
             problems.append(
                 document.problem(
                     (*path, b, "name"),
@@ -87,7 +115,6 @@ def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Pr
                 )
             )
             continue
-        names = block.names()
         if taken := [port for port in names if port in block_of]:
             problems.append(
                 document.problem(
@@ -102,16 +129,19 @@ def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Pr
 
 
 def _unknown_types(nodes: Nodes, names: set[str], document: Document) -> list[Problem]:
+    asked: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
+    generate = part(Generate, document.data.get("generate"))
+    asked += [(("generate", "type"), generate.type)] if generate else []
+    known = {*names, *library_names()}
     problems = []
-    for i, node in nodes:
-        if names and node.type not in names:
-            meant = nearest(node.type, names)
-            todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(sorted(names))}"
-            problems.append(
-                document.problem(
-                    ("nodes", i, "type"), "a type of node_types", shown(node.type), todo
-                )
-            )
+    if not names and "node_types" in document.data:
+        return []  # said to be wrong as a whole
+    for path, name in asked:
+        if name not in known:
+            meant = nearest(name, known)
+            there = ", ".join(sorted(names or known))
+            todo = f"did you mean {meant}?" if meant else f"there are: {there}"
+            problems.append(document.problem(path, "a type of node_types", shown(name), todo))
     return problems
 
 
@@ -133,7 +163,7 @@ def _macs(nodes: Nodes) -> Uses:
                 yield ("nodes", i, "hosts", h, "mac"), host.mac
 
 
-def _numbers(nodes: Nodes, field: str) -> Uses:
+def _own(nodes: Nodes, field: str) -> Uses:
     for i, node in nodes:
         if (value := getattr(node, field)) is not None:
             yield ("nodes", i, field), value

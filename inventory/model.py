@@ -2,124 +2,120 @@
 
 from __future__ import annotations
 
-import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
-PORT_NAME = re.compile(r"[A-Za-z0-9._/:-]{0,32}(\{\})?[A-Za-z0-9._/:-]{0,32}")
-DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
-LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
+from inventory.floor import Cable, Cabling, Generate, Placement, Rack
+from inventory.values import (
+    DatapathId,
+    Guid,
+    Line,
+    Mac,
+    Management,
+    Model,
+    Name,
+    PortName,
+    TypeName,
+    Whole,
+    refusal,
+)
 
+__all__ = [
+    "Host",
+    "Inventory",
+    "Mac",
+    "Model",
+    "Name",
+    "Node",
+    "NodeType",
+    "PortBlock",
+    "TableLimits",
+    "TypeName",
+    "Whole",
+    "refusal",
+]
 
-def refusal(required: str, todo: str = "") -> PydanticCustomError:
-    """What a validator raises: `required` and `todo` reach the user as they are."""
-    return PydanticCustomError("refused", "{required}", {"required": required, "todo": todo})
-
-
-def _text(value: Any) -> Any:
-    """A whole number where a text is wanted is the text of its digits (`name: 7`)."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _name(value: Any) -> Any:
-    text = _text(value)
-    if not isinstance(text, str) or not NAME.fullmatch(text):
-        raise refusal(
-            "a name of at most 63 letters, digits and . _ -, a letter or digit first",
-            "it becomes a host name and a file name",
-        )
-    return text
-
-
-def _mac(value: Any) -> Any:
-    if not isinstance(value, str) or not MAC.fullmatch(value):
-        raise refusal("a MAC address such as 02:00:00:00:00:01")
-    if int(value[:2], 16) & 1:
-        raise refusal("a unicast MAC address", "the lowest bit of its first byte must be 0")
-    if not int(value.replace(":", ""), 16):
-        raise refusal("a MAC address other than 00:00:00:00:00:00")
-    return value.lower()
-
-
-def _whole(value: Any) -> Any:
-    """Numbers of over 15 digits come from YAML as text."""
-    return int(value) if isinstance(value, str) and LONG_NUMBER.fullmatch(value) else value
-
-
-def _datapath_id(value: Any) -> Any:
-    if isinstance(value, str):
-        match = DATAPATH_ID.fullmatch(value)
-        if match is None:
-            raise refusal(
-                "a datapath id: 0x and 1 to 16 hexadecimal digits, or at most 15 decimal ones"
-            )
-        value = int(match[1] or match[2], 16)
-    if type(value) is int and not 1 <= value < 2**64:
-        raise refusal("a datapath id from 1 to 0xffffffffffffffff")
-    return value
-
-
-def _management(value: Any) -> Any:
-    try:
-        address = ip_address(value) if isinstance(value, str) and "%" not in value else value
-    except ValueError:
-        address = None
-    if not isinstance(address, IPv4Address | IPv6Address):
-        raise refusal("an IPv4 or IPv6 address", "without prefix length, zone or host name")
-    if address.is_multicast or address.is_unspecified:
-        raise refusal("a unicast IPv4 or IPv6 address")
-    return address
-
-
-def _port_name(value: Any) -> Any:
-    text = _text(value)
-    if not isinstance(text, str) or not text or not PORT_NAME.fullmatch(text):
-        raise refusal(
-            "a port name of letters, digits and . _ / : -, with one bare {} for the number",
-            "write it like eth{} or ethernet-1/{}",
-        )
-    return text
-
-
-_WORD = WithJsonSchema({"type": ["string", "integer"], "pattern": f"^{NAME.pattern}$"})
-_MAC = WithJsonSchema({"type": "string", "pattern": f"^{MAC.pattern}$"})
-Whole = Annotated[int, BeforeValidator(_whole), Strict()]
-Name = Annotated[str, BeforeValidator(_name), _WORD]
-Mac = Annotated[str, BeforeValidator(_mac), _MAC]
-TypeName = Annotated[str, BeforeValidator(_text), _WORD]
-
-
-class Model(BaseModel):
-    """A frozen value read from YAML: unknown keys and wrong types are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+Limit = Annotated[Whole, Field(ge=0)]
+Capability = Literal[
+    "openflow", "ipv6", "weights", "ingress", "repair", "aggregates", "srv6", "infiniband"
+]
 
 
 class PortBlock(Model):
-    """A run of alike ports: `count` of them, named by `name` with {} for first, first + 1, …
+    """A run of alike ports: `modules` (optical modules, line cards) of `count` cages.
+
+    A cage is one port, or `breakout` of them. In `name` and `label`, {} is the number (first,
+    first + step, …: within the module where the name has {module}, else running on), {module} the
+    module's number from `first_module`, {lane} the part of a cage from `first_lane`; without {lane}
+    the parts are numbered like ports. `speed` is in Gb/s, `lanes` those of one port.
 
     Port numbers (OpenFlow, 1 first) run on over the blocks of a type in their order.
     """
 
-    name: Annotated[str, BeforeValidator(_port_name)] = "eth{}"
+    name: PortName = "eth{}"
     count: Annotated[Whole, Field(ge=1, le=65_000)]
     first: Annotated[Whole, Field(ge=0, le=1_000_000)] = 1
     role: Literal["any", "fabric", "host"] = "any"
+    step: Annotated[Whole, Field(ge=1, le=1000)] = 1
+    modules: Annotated[Whole, Field(ge=1, le=1000)] = 1
+    first_module: Annotated[Whole, Field(ge=0, le=10_000)] = 0
+    breakout: Annotated[Whole, Field(ge=1, le=16)] = 1
+    first_lane: Annotated[Whole, Field(ge=0, le=16)] = 0
+    speed: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
+    lanes: Annotated[Whole, Field(ge=1, le=64)] = 1
+    connector: Line | None = None
+    label: PortName | None = None
+
+    @property
+    def total(self) -> int:
+        """How many ports the block has in all."""
+        return self.modules * self.count * self.breakout
 
     def names(self) -> list[str]:
-        """The name of each port of the block."""
-        return [self.name.replace("{}", str(self.first + i)) for i in range(self.count)]
+        """The name of each port of the block, module by module."""
+        return self._filled(self.name)
+
+    def labels(self) -> list[str]:
+        """What stands beside each port; its name where nothing else is said."""
+        return self._filled(self.label or self.name)
+
+    def _filled(self, pattern: str) -> list[str]:
+        per_number = self.breakout if "{lane}" not in pattern else 1
+        restarts = "{module}" in pattern
+        filled = []
+        for m in range(self.modules):
+            text = pattern.replace("{module}", str(self.first_module + m))
+            for c in range(self.count):
+                cage = (c if restarts else m * self.count + c) * per_number
+                for lane in range(self.breakout):
+                    number = self.first + self.step * (cage + (lane if per_number > 1 else 0))
+                    part = str(self.first_lane + lane)
+                    filled.append(text.replace("{}", str(number)).replace("{lane}", part))
+        return filled
+
+
+class TableLimits(Model):
+    """What a switch can hold; a limit that is left out is not checked."""
+
+    lpm_rows: Limit | None = None
+    groups: Limit | None = None
+    ecmp_width: Limit | None = None
 
 
 class NodeType(Model):
-    """A kind of switch: its ports."""
+    """A kind of switch: its ports, its height in rack units, what it holds and can do.
+
+    Without `capabilities` nothing is known of them, and nothing is checked.
+    """
 
     ports: Annotated[tuple[PortBlock, ...], Field(min_length=1)]
+    units: Annotated[Whole, Field(ge=1, le=100)] = 1
+    tables: TableLimits = TableLimits()
+    capabilities: tuple[Capability, ...] | None = None
+    manufacturer: Line | None = None
+    model: Line | None = None
+    part_number: Line | None = None
 
 
 class Host(Model):
@@ -130,18 +126,33 @@ class Host(Model):
 
 
 class Node(Model):
-    """One switch. Without `vertex`, nodes take the free vertices in the order they are listed."""
+    """One switch. Without `vertex`, nodes take the free vertices in the order they are listed.
+
+    unit is the lowest rack unit that it fills, from 1 at the bottom.
+    """
 
     name: Name
     type: TypeName
     vertex: Annotated[Whole, Field(ge=0)] | None = None
-    datapath_id: Annotated[int, BeforeValidator(_datapath_id), Strict()] | None = None
-    management: Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)] | None = None
+    datapath_id: DatapathId | None = None
+    management: Management | None = None
     hosts: tuple[Host, ...] = ()
+    rack: Name | None = None
+    unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
+    serial: Line | None = None
+    guid: Guid | None = None
 
 
 class Inventory(Model):
-    """The hardware that a fabric is built from."""
+    """The hardware that a fabric is built from: `nodes`, or `generate` in their place.
 
-    node_types: Annotated[dict[Name, NodeType], Field(min_length=1)]
-    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    A type that `node_types` lacks is looked for in the library (`inventory.library`).
+    """
+
+    node_types: Annotated[dict[Name, NodeType], Field(min_length=1, default_factory=dict)]
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = ()
+    generate: Generate | None = None
+    racks: tuple[Rack, ...] = ()
+    placement: Placement = Placement()
+    cabling: Cabling = Cabling()
+    cables: tuple[Cable, ...] = ()

@@ -1,0 +1,103 @@
+"""The room as values: racks on a grid, the cables on the shelf, and what is decided by hand."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from inventory.values import Colour, Line, Metres, Model, Name, PortName, TypeName, Whole
+
+Media = Literal[
+    "cat6",
+    "cat6a",
+    "cat8",
+    "dac-active",
+    "dac-passive",
+    "mmf-om3",
+    "mmf-om4",
+    "mmf-om5",
+    "smf-os1",
+    "smf-os2",
+    "aoc",
+]
+STOCK = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0, 75.0, 100.0, 150.0, 200.0)
+Position = Annotated[Whole, Field(ge=0, le=10_000)]
+
+
+class Rack(Model):
+    """A rack; `row` and `column` are its place on the floor grid, from 0.
+
+    Without them it stands in row 0, in the column of its place in the list.
+    """
+
+    name: Name
+    row: Position | None = None
+    column: Position | None = None
+    units: Annotated[Whole, Field(ge=1, le=1000)] = 42
+
+
+class CableType(Model):
+    """A kind of cable in stock: `lengths` in metres, `media` in the words of NetBox."""
+
+    name: Name
+    media: Media = "smf-os2"
+    lengths: Annotated[tuple[Metres, ...], Field(min_length=1)] = STOCK
+    colour: Colour | None = None
+
+
+class Cabling(Model):
+    """How long cables are, and which there are.
+
+    A cable between racks rises to the tray, `tray` metres above its rack, runs along rows and
+    columns and goes down again; `slack` metres are added to every cable. Of `types` a link takes
+    the first that has a length for it. A lane needs `cores` fibre cores; multi-core fibres have
+    `fibre_cores` cores, or without it as many as their bundle needs.
+    """
+
+    row_pitch: Metres = 2.4
+    column_pitch: Metres = 0.6
+    tray: Metres = 0.5
+    slack: Metres = 0.5
+    types: Annotated[tuple[CableType, ...], Field(min_length=1)] = (CableType(name="smf"),)
+    cores: Annotated[Whole, Field(ge=1, le=64)] = 2
+    fibre_cores: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
+
+
+class Placement(Model):
+    """How clusters (PolarFly racks, PolarStar supernodes) come to racks.
+
+    layout: its name, the usual one of the topology without; order: the clusters as they come, or
+    so that cables are short.
+    """
+
+    layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes"] | None = None
+    order: Literal["listed", "shortest"] = "listed"
+
+
+class RackGrid(Model):
+    """Racks as many as are needed, alike, `columns` to a row (without it, about a square)."""
+
+    name: PortName = "rack{}"
+    units: Annotated[Whole, Field(ge=1, le=1000)] = 42
+    columns: Annotated[Whole, Field(ge=1, le=10_000)] | None = None
+
+
+class Generate(Model):
+    """Nodes of one type for a whole fabric, {} in their name the vertex, instead of a list."""
+
+    type: TypeName
+    name: PortName = "n{}"
+    racks: RackGrid = RackGrid()
+
+
+class Cable(Model):
+    """A link whose ports are chosen by hand; the schedule takes what else is said of it."""
+
+    a: Name
+    a_port: Line
+    b: Name
+    b_port: Line
+    type: Name | None = None
+    length: Metres | None = None
+    label: Line | None = None

@@ -1,0 +1,193 @@
+"""What no single value of racks and cables can tell: places, heights, ends and names agree."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from inventory.floor import Cable, Cabling, Generate, Rack
+from inventory.library import library_names, library_type
+from inventory.model import Node, NodeType
+from inventory.problems import KeyPath, Problem, nearest, shown
+from inventory.validate import part
+from inventory.yamlfile import Document
+
+Nodes = Sequence[tuple[int, Node]]
+
+
+def check_floor(nodes: Nodes, types: Mapping[str, object], document: Document) -> list[Problem]:
+    """Every mistake in racks, units, cable types and cables, of the well-formed parts.
+
+    Args:
+        nodes: the well-formed nodes and their places in the list.
+        types: node_types as it is written.
+        document: the inventory.
+    """
+    known = _types(nodes, types)
+    racks = [(i, rack) for i, value in _listed(document, "racks") if (rack := part(Rack, value))]
+    cables = [(i, c) for i, value in _listed(document, "cables") if (c := part(Cable, value))]
+    return [
+        *_racks(racks, document),
+        *_places(nodes, {rack.name: rack for _, rack in racks}, known, document),
+        *_generate(known, document),
+        *_cable_types(document),
+        *_cables(cables, {node.name: node for _, node in nodes}, known, document),
+    ]
+
+
+def _listed(document: Document, word: str) -> Iterator[tuple[int, object]]:
+    value = document.data.get(word)
+    yield from enumerate(value if isinstance(value, list) else [])
+
+
+def _types(nodes: Nodes, types: Mapping[str, object]) -> dict[str, NodeType]:
+    shipped = {node.type for _, node in nodes} & set(library_names()) - set(types)
+    known = {name: part(NodeType, value) for name, value in types.items()}
+    good = {name: value for name, value in known.items() if value is not None}
+    return good | {name: library_type(name) for name in shipped}
+
+
+def _racks(racks: Sequence[tuple[int, Rack]], document: Document) -> Iterator[Problem]:
+    names: dict[str, int] = {}
+    spots: dict[tuple[int, int], int] = {}
+    for i, rack in racks:
+        path: KeyPath = ("racks", i)
+        if (before := names.setdefault(rack.name.lower(), i)) != i:
+            held = f"{rack.name}, also in line {document.line(('racks', before, 'name'))}"
+            todo = "change one of them"
+            yield document.problem((*path, "name"), "a name that no other rack has", held, todo)
+        if (rack.row is None) != (rack.column is None):
+            todo = "give both or neither"
+            yield document.problem(path, "row and column", "one of them", todo)
+            continue
+        spot = (rack.row or 0, i if rack.column is None else rack.column)
+        if (before := spots.setdefault(spot, i)) != i:
+            where = f"row {spot[0]}, column {spot[1]}, where {shown(racks[before][1].name)} stands"
+            todo = "change row or column; racks without them stand in row 0"
+            yield document.problem(path, "a place of its own on the floor", where, todo)
+
+
+def _places(
+    nodes: Nodes, racks: Mapping[str, Rack], types: Mapping[str, NodeType], document: Document
+) -> Iterator[Problem]:
+    """Nodes stand in racks that are there, side by side, and no rack holds more than it can."""
+    filled: dict[str, dict[int, int]] = defaultdict(dict)
+    held: dict[str, int] = defaultdict(int)
+    for i, node in nodes:
+        path: KeyPath = ("nodes", i, "rack")
+        if node.rack is None:
+            if node.unit is not None:
+                todo = "add rack, or remove unit"
+                yield document.problem(("nodes", i, "unit"), "a rack", "a unit only", todo)
+            continue
+        rack = racks.get(node.rack)
+        if rack is None:
+            meant = nearest(node.rack, racks)
+            todo = f"did you mean {meant}?" if meant else "add it to racks"
+            yield document.problem(path, "a rack of racks", shown(node.rack), todo)
+            continue
+        height = types[node.type].units if node.type in types else 1
+        held[rack.name] += height
+        if held[rack.name] - height <= rack.units < held[rack.name]:
+            given = f"{held[rack.name]} in {rack.name} with {shown(node.name)}"
+            todo = "move nodes to another rack"
+            yield document.problem(path, f"nodes of at most {rack.units} units", given, todo)
+        if node.unit is not None:
+            yield from _unit(i, node, height, rack, filled[rack.name], document)
+
+
+def _unit(
+    i: int, node: Node, height: int, rack: Rack, filled: dict[int, int], document: Document
+) -> Iterator[Problem]:
+    """The units that the node fills are in its rack, and no other node's."""
+    first = node.unit or 1
+    path: KeyPath = ("nodes", i, "unit")
+    if first + height - 1 > rack.units:
+        top = rack.units - height + 1
+        given = f"{first}, of a node {height} high"
+        yield document.problem(path, f"a unit from 1 to {top} of {rack.name}", given)
+        return
+    for unit in range(first, first + height):
+        if (before := filled.setdefault(unit, i)) != i:
+            line = document.line(("nodes", before, "unit"))
+            given = f"unit {unit} of {rack.name}, taken in line {line}"
+            yield document.problem(path, "units of its own", given, "choose others")
+            return
+
+
+def _generate(types: Mapping[str, NodeType], document: Document) -> Iterator[Problem]:
+    generate = part(Generate, document.data.get("generate"))
+    if generate is None:
+        return
+    for path, pattern in ((("name",), generate.name), (("racks", "name"), generate.racks.name)):
+        if "{}" not in pattern:
+            todo = f"write {pattern}{{}}"
+            required = "a name with {} for the number"
+            yield document.problem(("generate", *path), required, shown(pattern), todo)
+    shipped = library_type(generate.type) if generate.type in library_names() else None
+    node_type = types.get(generate.type, shipped)
+    if node_type and node_type.units > generate.racks.units:
+        path = ("generate", "racks", "units")
+        required = f"racks of {node_type.units} units or more, the height of {generate.type}"
+        yield document.problem(path, required, str(generate.racks.units))
+
+
+def _cable_types(document: Document) -> Iterator[Problem]:
+    cabling = part(Cabling, document.data.get("cabling", {})) or Cabling()
+    names: set[str] = set()
+    for t, cable_type in enumerate(cabling.types):
+        path: KeyPath = ("cabling", "types", t)
+        if cable_type.name in names:
+            yield document.problem(
+                (*path, "name"), "a name of its own", cable_type.name, "change one of them"
+            )
+        names.add(cable_type.name)
+        if list(cable_type.lengths) != sorted(set(cable_type.lengths)) or not cable_type.lengths[0]:
+            required = "lengths over 0 that ascend"
+            yield document.problem((*path, "lengths"), required, "another order")
+
+
+def _cables(
+    cables: Sequence[tuple[int, Cable]],
+    nodes: Mapping[str, Node],
+    types: Mapping[str, NodeType],
+    document: Document,
+) -> Iterator[Problem]:
+    """Both ends of a cable are ports for links, and no port has two cables."""
+    cabling = part(Cabling, document.data.get("cabling", {})) or Cabling()
+    kinds = [cable_type.name for cable_type in cabling.types]
+    ports = {
+        name: {p: block.role for block in node_type.ports for p in block.names()}
+        for name, node_type in types.items()
+    }
+    taken: dict[tuple[str, str], int] = {}
+    for i, cable in cables:
+        if cable.a == cable.b:
+            given = f"both at {shown(cable.a)}"
+            yield document.problem(("cables", i), "ends at two nodes", given, "correct a or b")
+        if cable.type is not None and cable.type not in kinds:
+            meant = nearest(cable.type, kinds)
+            todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(kinds)}"
+            path: KeyPath = ("cables", i, "type")
+            yield document.problem(path, "a type of cabling.types", shown(cable.type), todo)
+        for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
+            node = nodes.get(name)
+            if node is None and not nodes:
+                continue  # generated: the ports are looked up when there are nodes
+            if node is None:
+                meant = nearest(name, nodes)
+                todo = f"did you mean {meant}?" if meant else ""
+                yield document.problem(("cables", i, end), "a node of nodes", shown(name), todo)
+                continue
+            path = ("cables", i, f"{end}_port")
+            there = ports.get(node.type, {port: "fabric"})
+            if port not in there or there[port] == "host":
+                fit = [p for p, role in there.items() if role != "host"]
+                meant = nearest(port, fit)
+                todo = f"did you mean {meant}?" if meant else ""
+                required = f"a port of {node.type} for links"
+                yield document.problem(path, required, shown(port), todo)
+            elif (before := taken.setdefault((name, port), i)) != i:
+                line = document.line(("cables", before))
+                given = f"{shown(port)} of {shown(name)}, also in line {line}"
+                yield document.problem(path, "one cable a port", given, "change one of them")

@@ -1,0 +1,141 @@
+"""What single values of an inventory look like: names, addresses, numbers, lengths."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
+PORT_WORD = re.compile(r"[A-Za-z0-9._/:-]{0,64}")
+PLACEHOLDERS = ("{}", "{module}", "{lane}")
+METRES = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
+GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
+COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
+DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
+LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
+
+
+def refusal(required: str, todo: str = "") -> PydanticCustomError:
+    """What a validator raises: `required` and `todo` reach the user as they are."""
+    return PydanticCustomError("refused", "{required}", {"required": required, "todo": todo})
+
+
+def _text(value: Any) -> Any:
+    """A whole number where a text is wanted is the text of its digits (`name: 7`)."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _name(value: Any) -> Any:
+    text = _text(value)
+    if not isinstance(text, str) or not NAME.fullmatch(text):
+        raise refusal(
+            "a name of at most 63 letters, digits and . _ -, a letter or digit first",
+            "it becomes a host name and a file name",
+        )
+    return text
+
+
+def _mac(value: Any) -> Any:
+    if not isinstance(value, str) or not MAC.fullmatch(value):
+        raise refusal("a MAC address such as 02:00:00:00:00:01")
+    if int(value[:2], 16) & 1:
+        raise refusal("a unicast MAC address", "the lowest bit of its first byte must be 0")
+    if not int(value.replace(":", ""), 16):
+        raise refusal("a MAC address other than 00:00:00:00:00:00")
+    return value.lower()
+
+
+def _whole(value: Any) -> Any:
+    """Numbers of over 15 digits come from YAML as text."""
+    return int(value) if isinstance(value, str) and LONG_NUMBER.fullmatch(value) else value
+
+
+def _datapath_id(value: Any) -> Any:
+    if isinstance(value, str):
+        match = DATAPATH_ID.fullmatch(value)
+        if match is None:
+            raise refusal(
+                "a datapath id: 0x and 1 to 16 hexadecimal digits, or at most 15 decimal ones"
+            )
+        value = int(match[1] or match[2], 16)
+    if type(value) is int and not 1 <= value < 2**64:
+        raise refusal("a datapath id from 1 to 0xffffffffffffffff")
+    return value
+
+
+def _management(value: Any) -> Any:
+    try:
+        address = ip_address(value) if isinstance(value, str) and "%" not in value else value
+    except ValueError:
+        address = None
+    if not isinstance(address, IPv4Address | IPv6Address):
+        raise refusal("an IPv4 or IPv6 address", "without prefix length, zone or host name")
+    if address.is_multicast or address.is_unspecified:
+        raise refusal("a unicast IPv4 or IPv6 address")
+    return address
+
+
+def _port_name(value: Any) -> Any:
+    text = bare = _text(value)
+    for placeholder in PLACEHOLDERS if isinstance(text, str) else ():
+        bare = bare.replace(placeholder, "", 1)
+    if not isinstance(text, str) or not text or not PORT_WORD.fullmatch(bare):
+        raise refusal(
+            "a port name of letters, digits and . _ / : -, with one bare {} for the number",
+            "write it like eth{} or ethernet-1/{}",
+        )
+    return text
+
+
+def _metres(value: Any) -> Any:
+    text = str(value) if type(value) in (int, float) else value
+    if not isinstance(text, str) or not METRES.fullmatch(text):
+        raise refusal("metres, at most 99999.999", "write them like 3 or 2.5")
+    return float(text)
+
+
+def _guid(value: Any) -> Any:
+    match = GUID.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise refusal("a GUID such as 0x0002c90300001234", "16 hexadecimal digits after 0x")
+    return f"0x{(match[1] or match[2]).replace(':', '').lower()}"
+
+
+def _line(value: Any) -> Any:
+    text = _text(value)
+    if not isinstance(text, str) or not text.isprintable() or not 1 <= len(text) <= 100:
+        raise refusal("a line of 1 to 100 printable characters")
+    return text
+
+
+def _colour(value: Any) -> Any:
+    text = _text(value)
+    if not isinstance(text, str) or not COLOUR.fullmatch(text):
+        raise refusal("a colour of six hexadecimal digits", "write it like ffeb3b")
+    return text.lower()
+
+
+_WORD = WithJsonSchema({"type": ["string", "integer"], "pattern": f"^{NAME.pattern}$"})
+_MAC = WithJsonSchema({"type": "string", "pattern": f"^{MAC.pattern}$"})
+Whole = Annotated[int, BeforeValidator(_whole), Strict()]
+Name = Annotated[str, BeforeValidator(_name), _WORD]
+Mac = Annotated[str, BeforeValidator(_mac), _MAC]
+TypeName = Annotated[str, BeforeValidator(_text), _WORD]
+DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict()]
+Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)]
+PortName = Annotated[str, BeforeValidator(_port_name)]
+Metres = Annotated[float, BeforeValidator(_metres)]
+Guid = Annotated[str, BeforeValidator(_guid)]
+Line = Annotated[str, BeforeValidator(_line)]
+Colour = Annotated[str, BeforeValidator(_colour)]
+
+
+class Model(BaseModel):
+    """A frozen value read from YAML: unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
