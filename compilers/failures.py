@@ -1,0 +1,361 @@
+"""Failures: where every packet goes when links or switches are down and no controller acts.
+
+Nothing changes before a packet meets a failure. So it is enough to start, for every cable that is
+down, with the packets that would cross it: for each destination, one a way in which it can have come
+to the near end. From there every packet is followed by the forwarding rule, all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from compilers.forwarding import HOME, NOWHERE, Dead, Forwarding, Numbers, Towards
+from compilers.walk import TTL
+
+CELLS_AT_ONCE = 1 << 20
+EXAMPLES = 10
+KINDS = ("link", "node", "2")
+SAMPLE = 1000
+ARRIVED, DROPPED, LOOPED = 0, 1, 2
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A pair that loses packets, while `failed` is down."""
+
+    failed: str
+    source: int
+    destination: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailureReport:
+    """What all failures of a kind do to the pairs between the nodes that are left.
+
+    kind: "link", "node" or "2" (any two of both). cases: how many were tried, of `all_cases`.
+    lost_pairs: over all cases, the pairs some of whose packets are lost, whatever way their source
+    chooses; looped: those whose packets are still forwarded after 64 links. max_hops: the longest
+    path delivered, in links. stretch: the most links that a repair adds to a packet's path. losses
+    are the first few lost pairs.
+    """
+
+    kind: str
+    cases: int
+    all_cases: int
+    lost_pairs: int
+    looped: int
+    max_hops: int
+    stretch: int
+    losses: tuple[Loss, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packets:
+    """n packets: the arc each came by, the column of its destination, its case.
+
+    dead: what fails in its case. hops: the most links that it can have taken before.
+    """
+
+    arc: Numbers
+    column: Numbers
+    case: Numbers
+    dead: Dead
+    hops: Numbers
+
+    def take(self, which: Numbers) -> Packets:
+        """Some of them."""
+        dead = tuple(part[which] for part in self.dead)
+        return Packets(
+            self.arc[which], self.column[which], self.case[which], dead, self.hops[which]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reached:
+    """What can happen without failures, towards D destinations.
+
+    depth: int8[S·L·D], the most links that a packet for a column can have taken when it came by an
+    arc; NOWHERE where none does. strays: cells of it whose packet is not delivered.
+    """
+
+    towards: Towards
+    depth: NDArray[np.int8]
+    strays: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, towards: Towards, sources: NDArray[np.int64]) -> Reached:
+        """Follow every packet that hosts of `sources` can send, by every way they may choose."""
+        f, width = towards.forwarding, len(towards.destinations)
+        depth = np.full(len(f.end) * width, NOWHERE, np.int8)
+        source, column = np.nonzero(sources[:, None] != towards.destinations)
+        at = sources[source]
+        depth[f.hosts[at] * width + column] = 0
+        row = towards.row(at, column)
+        for ways in f.weighted:
+            way = ways.take(row)
+            depth[f.end[way[way >= 0]] * width + column[way >= 0]] = 1
+        # A host whose class has no weighted way follows the transit rule.
+        none = (f.weighted.take(row, axis=1) < 0).all(axis=0)
+        cells = np.concatenate((np.flatnonzero(depth == 1), (f.hosts[at] * width + column)[none]))
+        strays = []
+        for level in range(2, TTL + 2):
+            arc, column = np.divmod(cells, width)
+            out = towards.way_out(arc, column)
+            home = arc // f.slots == towards.destinations[column]
+            strays.append(cells[(out == NOWHERE) | ((out == HOME) != home)])
+            moving = out >= 0
+            if not moving.any():
+                break
+            cells = f.end[out[moving]].astype(np.int64) * width + column[moving]
+            depth[cells] = level
+            cells = np.unique(cells)
+        else:
+            strays.append(cells)
+        return cls(towards, depth, np.concatenate(strays))
+
+
+def walk_failures(
+    build: Build, kind: str, sample: int = SAMPLE, seed: int = 1, progress: Progress | None = None
+) -> FailureReport:
+    """Try every failure of a kind; of two at once, a sample of so many where there are more.
+
+    Args:
+        build: its tables and wiring are walked.
+        kind: one of `KINDS`.
+        sample: how many cases of "2" to try.
+        seed: of the sample.
+        progress: called with destinations done and all.
+    """
+    f = Forwarding.of(build)
+    cases, all_cases = _cases(f, kind, sample, seed)
+    tally = _Tally(build, f, cases)
+    ends = np.flatnonzero(build.topology.endpoints)
+    step = max(1, CELLS_AT_ONCE // len(f.end))
+    for first in range(0, len(ends), step):
+        towards = Towards.of(f, ends[first : first + step])
+        reached = Reached.of(towards, ends)
+        for packets in _starts(reached, cases):
+            tally.add(reached, packets)
+        if progress:
+            progress(min(first + step, len(ends)), len(ends))
+    return tally.report(kind, all_cases)
+
+
+def _cases(f: Forwarding, kind: str, sample: int, seed: int) -> tuple[Numbers, int]:
+    """int64[n, F], what is dead in each case as in `Forwarding.element`; and how many there are."""
+    parts = f.links + f.switches
+    if kind != "2":
+        cases = np.arange(f.links) if kind == "link" else np.arange(f.links, parts)
+        return cases[:, None], len(cases)
+    all_cases = parts * (parts - 1) // 2
+    if all_cases <= sample:
+        return np.array(list(combinations(range(parts), 2))), all_cases
+    random = np.random.default_rng(seed)
+    chosen: set[tuple[int, int]] = set()
+    while len(chosen) < sample:
+        one, other = sorted(random.integers(parts, size=2).tolist())
+        if one != other:
+            chosen.add((one, other))
+    return np.array(sorted(chosen)), all_cases
+
+
+def _starts(reached: Reached, cases: Numbers) -> Iterator[Packets]:
+    """The packets that meet a failure, for one group of cases after the other."""
+    towards = reached.towards
+    f, width = towards.forwarding, len(towards.destinations)
+    parts = cases.shape[1]
+    cells = np.flatnonzero(reached.depth >= 0)
+    arc, column = np.divmod(cells, width)
+    from_host = arc % f.slots == f.slots - 1
+    hops = reached.depth[cells]
+    met = [(arc[~from_host], column[~from_host], hops[~from_host])]
+    met = [(*met[0], towards.way_out(*met[0][:2]))]
+    arc, column, hops = arc[from_host], column[from_host], hops[from_host]
+    # A host has another way, and packets on that are among the others, until all are down.
+    ways = f.weighted.take(towards.row(arc // f.slots, column), axis=1)
+    few = np.count_nonzero(ways >= 0, axis=0) <= parts
+    arc, column, hops, ways = arc[few], column[few], hops[few], ways[:, few]
+    for way in ways:
+        there = way >= 0
+        met.append((arc[there], column[there], hops[there], way[there]))
+    unweighted = (ways < 0).all(axis=0)
+    arc, column, hops = arc[unweighted], column[unweighted], hops[unweighted]
+    met.append((arc, column, hops, towards.way_out(arc, column)))
+    arc, column, hops, out = (np.concatenate(part) for part in zip(*met, strict=True))
+    moving = out >= 0
+    arc, column, hops, out = arc[moving], column[moving], hops[moving], out[moving]
+
+    group = len(cases) if parts == 1 else max(1, (f.links + f.switches) // 4)
+    for first in range(0, len(cases), group):
+        which, case = _meeting(f, out, cases[first : first + group])
+        if not len(which):
+            continue
+        packets = Packets(
+            arc=arc[which],
+            column=column[which],
+            case=case + first,
+            dead=tuple(cases[case + first].T),
+            hops=hops[which],
+        )
+        yield packets.take(_left(towards, packets))
+
+
+def _meeting(f: Forwarding, out: Numbers, cases: Numbers) -> tuple[Numbers, Numbers]:
+    """int64[n] twice: all ways out, by index, that are down, and the case in which they are."""
+    parts = f.links + f.switches
+    by_part = np.argsort(cases.ravel(), kind="stable")
+    count = np.bincount(cases.ravel(), minlength=parts)
+    start = np.cumsum(count) - count
+    found = []
+    for element in f.element:
+        part = element[out]
+        which = np.repeat(np.arange(len(out)), count[part])
+        ahead = np.cumsum(count[part]) - count[part]
+        place = np.arange(len(which)) - ahead[which] + start[part[which]]
+        found.append((which, by_part[place] // cases.shape[1]))
+    which, case = (np.concatenate(part) for part in zip(*found, strict=True))
+    return which, case
+
+
+def _left(towards: Towards, packets: Packets) -> Numbers:
+    """bool[n]: those that are there at all, and that a host cannot send another way."""
+    f = towards.forwarding
+    at = packets.arc // f.slots
+    left = ~f.down(packets.arc, packets.dead)
+    for part in packets.dead:
+        left &= part != f.links + at
+        left &= part != f.links + towards.destinations[packets.column]
+    hosts = np.flatnonzero(packets.arc % f.slots == f.slots - 1)
+    for ways in f.weighted:
+        way = ways.take(towards.row(at[hosts], packets.column[hosts]))
+        down = f.down(way, tuple(part[hosts] for part in packets.dead))
+        left[hosts] &= (way < 0) | down
+    return left
+
+
+def _follow(towards: Towards, packets: Packets) -> tuple[NDArray[np.int8], Numbers]:
+    """int8[n], int64[n]: ARRIVED, DROPPED or LOOPED, and the links taken in all."""
+    f = towards.forwarding
+    outcome = np.full(len(packets.arc), LOOPED, np.int8)
+    hops = packets.hops.astype(np.int64)
+    left, arc = np.arange(len(hops)), packets.arc
+    column, dead = packets.column, packets.dead
+    for _ in range(TTL):
+        out = towards.way_out(arc, column, dead)
+        home = (out == HOME) & (arc // f.slots == towards.destinations[column])
+        outcome[left[out < 0]] = DROPPED
+        outcome[left[home]] = ARRIVED
+        going = np.flatnonzero(out >= 0)
+        left, arc = left[going], f.end[out[going]]
+        if not len(left):
+            break
+        column, dead = column[going], tuple(part[going] for part in dead)
+        hops[left] += 1
+    return outcome, hops
+
+
+def _losers(reached: Reached, sources: NDArray[np.bool_], lost: Packets) -> Numbers:
+    """int64[n]: (case·S + source)·D + column of the pairs whose packets can be among `lost`.
+
+    Goes back over the ways that packets can have come, a link at a time.
+    """
+    towards = reached.towards
+    f, width = towards.forwarding, len(towards.destinations)
+    keys: list[Numbers] = []
+    while len(lost.arc):
+        host = lost.arc % f.slots == f.slots - 1
+        keys.append(_key(f, width, lost.take(host), lost.arc[host] // f.slots))
+        lost = lost.take(~host)
+        way = f.end[lost.arc]
+        before = way // f.slots
+        row = towards.row(before, lost.column)
+        chosen = sources[before] & (before != towards.destinations[lost.column])
+        chosen &= (f.weighted.take(row, axis=1) == way).any(axis=0)
+        keys.append(_key(f, width, lost.take(chosen), before[chosen]))
+
+        which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
+        again = lost.take(which)
+        arc = before[which] * f.slots + slot
+        weighted_host = (slot == f.slots - 1) & (f.weighted.take(row, axis=1) >= 0).any(axis=0)[
+            which
+        ]
+        comes = reached.depth[arc * width + again.column] >= 0
+        comes &= ~weighted_host & ~f.down(arc, again.dead)
+        kept = np.flatnonzero(comes)
+        kept = kept[towards.way_out(arc[kept], again.column[kept]) == way[which[kept]]]
+        again = again.take(kept)
+        cell = (again.case * len(f.end) + arc[kept]) * width + again.column
+        _, first = np.unique(cell, return_index=True)
+        again = again.take(first)
+        lost = Packets(arc[kept][first], again.column, again.case, again.dead, again.hops)
+    return np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+
+
+def _key(f: Forwarding, width: int, packets: Packets, source: Numbers) -> Numbers:
+    return (packets.case * f.switches + source) * width + packets.column
+
+
+class _Tally:
+    """Counts over all cases, for the report."""
+
+    def __init__(self, build: Build, f: Forwarding, cases: Numbers) -> None:
+        self.build, self.f, self.cases = build, f, cases
+        self.lost_pairs = self.looped = self.max_hops = self.stretch = 0
+        self.losses: list[Loss] = []
+
+    def add(self, reached: Reached, packets: Packets) -> None:
+        """Follow packets, and count what becomes of them."""
+        towards = reached.towards
+        outcome, hops = _follow(towards, packets)
+        arrived = outcome == ARRIVED
+        if arrived.any():
+            usual = self.f.walker.hops(towards.destinations)
+            at = packets.arc[arrived] // self.f.slots
+            added = hops[arrived] - packets.hops[arrived] - usual[at, packets.column[arrived]]
+            self.max_hops = max(self.max_hops, int(hops[arrived].max()))
+            self.stretch = max(self.stretch, int(added.max()))
+        if arrived.all():
+            return
+        ends = self.build.topology.endpoints
+        lost = _losers(reached, ends, packets.take(~arrived))
+        looping = outcome == LOOPED
+        self.looped += len(_losers(reached, ends, packets.take(looping))) if looping.any() else 0
+        self.lost_pairs += len(lost)
+        for key in lost[: EXAMPLES - len(self.losses)].tolist():
+            before, column = divmod(key, len(towards.destinations))
+            case, source = divmod(before, self.f.switches)
+            destination = int(towards.destinations[column])
+            self.losses.append(Loss(self._name(case), source, destination))
+
+    def _name(self, case: int) -> str:
+        """The nodes and links that fail in a case, by their names."""
+        return " and ".join(element_name(self.build, self.f, p) for p in self.cases[case].tolist())
+
+    def report(self, kind: str, all_cases: int) -> FailureReport:
+        """What came of all."""
+        return FailureReport(
+            kind=kind,
+            cases=len(self.cases),
+            all_cases=all_cases,
+            lost_pairs=self.lost_pairs,
+            looped=self.looped,
+            max_hops=self.max_hops,
+            stretch=self.stretch,
+            losses=tuple(self.losses),
+        )
+
+
+def element_name(build: Build, f: Forwarding, element: int) -> str:
+    """What a number of `Forwarding.element` is called: a node's name, or two for their link."""
+    names = build.wiring.names
+    if element >= f.links:
+        return names[element - f.links]
+    arc = int(np.flatnonzero(f.element[0] == element)[0])
+    return f"{names[arc // f.slots]}-{names[int(f.end[arc]) // f.slots]}"
