@@ -2,9 +2,10 @@
 
 Lines are numbered as the points that they are orthogonal to, so two switches of one side meet at
 s×d, as in ER_q. In PN, a point s and a line d that is not through it have q + 1 minimal paths, one
-over each line through s; ours goes over the line through s and the point that has d's number. Over
-all pairs this loads the links evenly, but for quadrics (where that point is on d) and for the
-switch of the same number, whose rows take the lines in turn.
+over each line through s. A correlation a gives every line a point; ours goes over the line through
+s and a(d), so that the destinations on every line through s are spread over the lines, and the
+lines over their points: but for lines through their own point. Our a has a single one of these,
+number 0, whose rows follow a conic instead. The loads of a fabric's links differ by a few paths.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from numpy.typing import NDArray
 
 from compilers.routing.plane import meets
 from compilers.tables import Egress, Routes, empty_egress, local, no_route
-from compilers.topologies.polarfly import lines
+from compilers.topologies.field import field
+from compilers.topologies.polarfly import index, lines, points
 from compilers.topologies.topology import Topology
 
-POINTS_AT_ONCE = 256
+SWITCHES_AT_ONCE = 256
 
 
 def pn_routes(topology: Topology) -> Routes:
     """Exact minimal rows of G_q, N a switch."""
-    near = lines(int(topology.parameters["q"]))
+    q = int(topology.parameters["q"])
+    near, across = lines(q), _Across(q)
     n = len(near)
-    egress = empty_egress(2 * n, 2 * n, near.shape[1])
-    for points in _parts(n):
-        same = meets(near, points)
-        other = _across(near, points, same)
-        egress[points, :n] = egress[n + points, n:] = same
-        egress[points, n:] = egress[n + points, :n] = other
+    egress = empty_egress(2 * n, 2 * n, q + 1)
+    for part in _parts(n):
+        same = meets(near, part)
+        egress[part, :n] = egress[n + part, n:] = same
+        egress[part, n:] = egress[n + part, :n] = across.classes(part, same)
     np.fill_diagonal(egress, local(egress))
     return _exact(egress)
 
@@ -40,16 +42,17 @@ def oft_routes(topology: Topology) -> Routes:
     Class k of a leaf leads to the k-th spine. A spine has q + 1 leaves of the first column, then
     those of the other. Leaves with the same point take one of their q + 1 common spines.
     """
-    near = lines(int(topology.parameters["q"]))
-    n, width = near.shape
-    egress = empty_egress(3 * n, 3 * n, 2 * width)
+    q = int(topology.parameters["q"])
+    near, across = lines(q), _Across(q)
+    n = len(near)
+    egress = empty_egress(3 * n, 3 * n, 2 * (q + 1))
     leaf = egress[:n]
-    for points in _parts(n):
-        leaf[points, :n] = meets(near, points)
-        across = _across(near, points, leaf[points, :n])
-        egress[n + points, :n] = across
-        egress[n + points, 2 * n :] = across + width
-    np.fill_diagonal(leaf[:, :n], np.arange(n) % width)
+    for part in _parts(n):
+        same = meets(near, part)
+        leaf[part, :n] = same
+        egress[n + part, :n] = across.classes(part, same)
+    np.fill_diagonal(leaf[:, :n], np.arange(n) % (q + 1))
+    egress[n : 2 * n, 2 * n :] = egress[n : 2 * n, :n] + (q + 1)
     leaf[:, 2 * n :] = leaf[:, :n]
     egress[2 * n :] = leaf
     egress[:, n : 2 * n] = no_route(egress)
@@ -58,18 +61,46 @@ def oft_routes(topology: Topology) -> Routes:
     return _exact(egress)
 
 
-def _across(
-    near: NDArray[np.int32], points: NDArray[np.int64], same: NDArray[np.integer]
-) -> NDArray[np.int16]:
-    """int16[B, N]: the class towards each switch of the other side, of the same numbers."""
-    width = near.shape[1]
-    own = (near == np.arange(len(near))[:, None]).any(axis=1)
-    table = same.astype(np.int16)
-    table[:, own] = (points[:, None] + np.flatnonzero(own)) % width
-    rows = np.arange(len(points))
-    table[rows, points] = points % width
-    table[rows[:, None], near[points]] = np.arange(width)
-    return table
+class _Across:
+    """Classes towards the other side of G_q, whose switches have the same numbers."""
+
+    def __init__(self, q: int) -> None:
+        self.near = lines(q)
+        self.partner = _correlation(q)
+        f = field(q)
+        x, y, z = points(q).T
+        y = f.mul[y, f.inv[z]]
+        self.conic = 1 + f.add[f.mul[x, f.inv[z]], f.mul[y, y]]
+
+    def classes(self, part: NDArray[np.int64], same: NDArray[np.int16]) -> NDArray[np.int16]:
+        """int16[B, N], from the switches in `part`, whose `meets` are `same`."""
+        width = self.near.shape[1]
+        table = same[:, self.partner]
+        # Where line 0 passes through s it is the first of the lines through s.
+        over_0 = (table == 0) & (self.near[part, :1] == 0)
+        row, column = np.nonzero(over_0 | (part[:, None] == self.partner))
+        table[row, column] = (part[row] + column) % width
+        table[:, 0] = self.conic[part]
+        table[np.arange(len(part))[:, None], self.near[part]] = np.arange(width)
+        return table
+
+
+def _correlation(q: int) -> NDArray[np.int32]:
+    """int32[N], the number of the point (x + by, cy + z, -y) for each line (x, y, z).
+
+    t² + bt + c is the first polynomial without a root, so x² + bxy + cy², which is 0 where a line
+    passes through its own point, is 0 for (0, 0, 1) alone.
+    """
+    f = field(q)
+    t = np.arange(q)
+    values = f.add[f.mul[t, t], f.mul[t[:, None], t]]
+    free = np.ones((q, q), np.bool_)
+    free[t[:, None], f.neg[values]] = False
+    b, c = np.argwhere(free)[0]
+    x, y, z = points(q).T
+    u, v, w = f.add[x, f.mul[b, y]], f.add[f.mul[c, y], z], f.neg[y]
+    scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
+    return index(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))
 
 
 def _exact(egress: Egress) -> Routes:
@@ -82,4 +113,4 @@ def _exact(egress: Egress) -> Routes:
 
 
 def _parts(n: int) -> list[NDArray[np.int64]]:
-    return np.array_split(np.arange(n), -(-n // POINTS_AT_ONCE))
+    return np.array_split(np.arange(n), -(-n // SWITCHES_AT_ONCE))
