@@ -1,8 +1,12 @@
 """Addresses: a prefix a vertex, a gateway and hosts in each, taken in order from the pools.
 
-Vertex v owns the v-th block of the pool. In an IPv4 block address 1 is the gateway (the switch)
-and hosts follow from 2; a block is the smallest power of two that also holds the network and
-broadcast addresses. In IPv6 a block is a /64, the gateway ::1, hosts from ::2.
+Vertex v owns the v-th block of the pool. Where vertices are the members of supernodes, each of
+these starts at the next power of two of blocks, so that its blocks are one prefix, the aggregate.
+In an IPv4 block address 1 is the gateway (the switch) and hosts follow from 2; a block is the
+smallest power of two that also holds the network and broadcast addresses. In IPv6 a block is a
+/64, the gateway ::1, hosts from ::2.
+
+Prefixes are numbered as in `compilers.tables.Routes`: S blocks of vertices, then the aggregates.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ class Addressing:
 
     ipv4: the pool; ipv4_length: prefix length of a vertex's block. ipv6: the pool or None; its
     blocks are /64. gateway_mac: 48-bit number, the same on every switch. host_mac: uint64[S, P].
+    hierarchy: vertices a supernode; 1 where there are none, and so no aggregates.
     """
 
     ipv4: IPv4Network
@@ -39,23 +44,60 @@ class Addressing:
     ipv6: IPv6Network | None
     gateway_mac: int
     host_mac: NDArray[np.uint64]
+    hierarchy: int = 1
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:
         """uint32[S], the network address of each vertex."""
-        step = 1 << (32 - self.ipv4_length)
-        first = int(self.ipv4.network_address)
-        return (first + np.arange(len(self.host_mac), dtype=np.int64) * step).astype(np.uint32)
+        return self.ipv4_prefixes()[0][: len(self.host_mac)]
 
     def ipv6_blocks(self) -> NDArray[np.uint64]:
         """uint64[S], the upper 64 bits of each vertex's block. Needs an IPv6 pool."""
+        return self.ipv6_prefixes()[0][: len(self.host_mac)]
+
+    def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """uint32[P], uint8[P]: the network address and length of each prefix."""
+        block, shorter = self._places()
+        first = int(self.ipv4.network_address)
+        network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
+        return network, (self.ipv4_length - shorter).astype(np.uint8)
+
+    def ipv6_prefixes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        """uint64[P], uint8[P]: the upper 64 bits and the length of each prefix.
+
+        Raises:
+            ValueError: there is no IPv6 pool.
+        """
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
+        block, shorter = self._places()
         first = np.uint64(int(self.ipv6.network_address) >> 64)
-        return first + np.arange(len(self.host_mac), dtype=np.uint64)
+        return first + block.astype(np.uint64), (64 - shorter).astype(np.uint8)
 
-    def network(self, vertex: int) -> IPv4Network:
-        """The IPv4 block of a vertex."""
-        return IPv4Network((int(self.ipv4_blocks()[vertex]), self.ipv4_length))
+    def vertex(self, address: IPv4Address | IPv6Address) -> int | None:
+        """The vertex whose block an address is in; None where there is none."""
+        if isinstance(address, IPv4Address):
+            block = (int(address) - int(self.ipv4.network_address)) >> (32 - self.ipv4_length)
+        elif self.ipv6 is not None:
+            block = (int(address) - int(self.ipv6.network_address)) >> 64
+        else:
+            return None
+        supernode, member = divmod(block, 1 << member_bits(self.hierarchy))
+        vertex = supernode * self.hierarchy + member
+        known = 0 <= vertex < len(self.host_mac) and member < self.hierarchy
+        return vertex if known else None
+
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[P], int64[P]: each prefix's first block, and by how many bits it is shorter."""
+        bits = member_bits(self.hierarchy)
+        supernode, member = np.divmod(np.arange(len(self.host_mac)), self.hierarchy)
+        aggregates = np.arange(len(supernode) // self.hierarchy if self.hierarchy > 1 else 0)
+        block = np.concatenate(((supernode << bits) + member, aggregates << bits))
+        return block, np.repeat([0, bits], [len(supernode), len(aggregates)])
+
+    def network(self, prefix: int) -> IPv4Network:
+        """The IPv4 network of a prefix: a vertex's block, or an aggregate."""
+        network, length = self.ipv4_prefixes()
+        return IPv4Network((int(network[prefix]), int(length[prefix])))
 
     def gateway(self, vertex: int) -> IPv4Address:
         """The address at which the switch answers ARP."""
@@ -65,9 +107,10 @@ class Addressing:
         """The IPv4 address of the host-th host (from 0) of a vertex."""
         return self.network(vertex)[FIRST_HOST + host]
 
-    def network6(self, vertex: int) -> IPv6Network:
-        """The IPv6 block of a vertex."""
-        return IPv6Network((int(self.ipv6_blocks()[vertex]) << 64, 64))
+    def network6(self, prefix: int) -> IPv6Network:
+        """The IPv6 network of a prefix: a vertex's block, or an aggregate."""
+        network, length = self.ipv6_prefixes()
+        return IPv6Network((int(network[prefix]) << 64, int(length[prefix])))
 
     def host6(self, vertex: int, host: int) -> IPv6Address:
         """The IPv6 address of the host-th host (from 0) of a vertex."""
@@ -111,6 +154,7 @@ def plan(
         ipv6=spec.addressing.ipv6,
         gateway_mac=gateway_mac,
         host_mac=host_mac,
+        hierarchy=topology.hierarchy,
     )
 
 
@@ -150,6 +194,16 @@ def _own_macs(
 def ipv4_block_length(hosts: int) -> int:
     """The prefix length whose block holds `hosts` hosts, a gateway, network and broadcast."""
     return 32 - (hosts + FIRST_HOST).bit_length()
+
+
+def member_bits(hierarchy: int) -> int:
+    """The bits of a block's number that tell the members of a supernode apart."""
+    return (hierarchy - 1).bit_length()
+
+
+def block_count(order: int, hierarchy: int) -> int:
+    """How many blocks a pool has to hold, those between supernodes included."""
+    return order // hierarchy << member_bits(hierarchy)
 
 
 def default_host_macs(switches: int, hosts: int) -> NDArray[np.uint64]:

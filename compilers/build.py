@@ -86,6 +86,7 @@ def _fabric(build: Build) -> dict[str, Any]:
             "parameters": dict(t.parameters),
             "kinds": t.kinds,
             "diameter": t.diameter,
+            "hierarchy": t.hierarchy,
         },
         "routing": {"balance": build.balance, "protect": build.protect},
         "addressing": {
@@ -233,6 +234,7 @@ def _assemble(
             coordinates=a["coordinates"],
             endpoints=a["endpoints"],
             diameter=shape["diameter"],
+            hierarchy=shape["hierarchy"],
         ),
         wiring=Wiring(
             names=tuple(nodes["names"]),
@@ -253,6 +255,7 @@ def _assemble(
             ipv6=IPv6Network(addressing["ipv6"]) if addressing["ipv6"] else None,
             gateway_mac=addressing["gateway_mac"],
             host_mac=a["host_mac"],
+            hierarchy=shape["hierarchy"],
         ),
         tables=Tables(
             routes=Routes(

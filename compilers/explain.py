@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from itertools import pairwise
 
 import numpy as np
@@ -93,11 +93,4 @@ def _by_address(build: Build, word: str) -> int | None:
         address = ip_address(word)
     except ValueError:
         return None
-    plan = build.addressing
-    if isinstance(address, IPv4Address):
-        vertex = (int(address) - int(plan.ipv4.network_address)) >> (32 - plan.ipv4_length)
-    elif isinstance(address, IPv6Address) and plan.ipv6 is not None:
-        vertex = (int(address) - int(plan.ipv6.network_address)) >> 64
-    else:
-        return None
-    return vertex if 0 <= vertex < len(build.wiring.names) else None
+    return build.addressing.vertex(address)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from compilers.addressing import ipv4_block_length
+from compilers.addressing import block_count, ipv4_block_length
 from compilers.spec import AddressingSpec, FabricSpec, RoutingSpec, TopologySpec
 from compilers.topologies import FAMILIES
-from compilers.topologies.select import check_topology
+from compilers.topologies.select import check_topology, hierarchy
 from inventory.load import load_inventory, schema_of
 from inventory.model import Inventory
 from inventory.problems import InputError, KeyPath, Problem, few, shown
@@ -116,8 +116,9 @@ def _check(document: Document) -> list[Problem]:
         return problems + [_anchored(problem, document) for problem in wrong]
     hosts = data.get("hosts_per_node", 1)
     if addressing is not None and type(hosts) is int and 0 <= hosts <= 1024:
-        order = FAMILIES[topology.family].order(topology.parameters())
-        problems += _small_pools(addressing, order, hosts, document)
+        family, parameters = topology.family, topology.parameters()
+        shape = FAMILIES[family].order(parameters), hierarchy(family, parameters)
+        problems += _small_pools(addressing, shape, hosts, document)
     return problems
 
 
@@ -145,26 +146,29 @@ def _unavailable(routing: RoutingSpec, document: Document) -> list[Problem]:
 
 
 def _small_pools(
-    addressing: AddressingSpec, order: int, hosts: int, document: Document
+    addressing: AddressingSpec, shape: tuple[int, int], hosts: int, document: Document
 ) -> list[Problem]:
-    """Pools that cannot give every vertex its block."""
+    """Pools that cannot give every vertex its block; `shape` is (order, hierarchy)."""
     block = ipv4_block_length(hosts)
-    longest = block - (order - 1).bit_length()
+    order, count = shape[0], block_count(*shape)
+    bits = (count - 1).bit_length()
+    longest = block - bits
+    spare = f", {shape[1]} a supernode in {count * shape[1] // order} blocks" * (shape[1] > 1)
     problems = []
     if longest < 0:
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
-        given = f"{order:,} blocks of /{block}, more than IPv4 has"
+        given = f"{count:,} blocks of /{block}, more than IPv4 has"
         path: KeyPath = ("hosts_per_node",)
         problems.append(document.problem(path, "hosts that IPv4 can number", given, todo))
     for word, pool, length, most in (
         ("ipv4", addressing.ipv4, block, longest),
-        ("ipv6", addressing.ipv6, 64, 64 - (order - 1).bit_length()),
+        ("ipv6", addressing.ipv6, 64, 64 - bits),
     ):
         if pool is not None and most >= 0 and pool.prefixlen > most:
             problems.append(
                 document.problem(
                     ("addressing", word),
-                    f"a pool of /{most} or larger: {order:,} vertices with a /{length} each",
+                    f"a pool of /{most} or larger: {order:,} vertices with a /{length} each{spare}",
                     str(pool),
                     f"write an address with /{most}",
                 )

@@ -92,6 +92,7 @@ class PolarStar:
             coordinates=np.column_stack((np.repeat(structure.coordinates, k, axis=0), member)),
             endpoints=np.ones(len(member), np.bool_),
             diameter=3,
+            hierarchy=k,
         )
 
     def designs(self, radix: int) -> Iterator[Design]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compilers.topologies import FAMILIES
+from compilers.topologies.supernodes import shape
 from compilers.topologies.topology import Parameters, Topology
 from inventory.problems import InputError, Problem, nearest
 
@@ -39,6 +40,14 @@ def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters
     """Those of the given values that the family takes."""
     values = {name: given.get(name) for name in FAMILIES[family].parameters}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def hierarchy(family: str, parameters: Parameters) -> int:
+    """How many vertices make a supernode, by formula; 1 in a family without any."""
+    if "supernode" not in FAMILIES[family].parameters:
+        return 1
+    found = shape(str(parameters["supernode"]), int(parameters["degree"]))
+    return found.order if found else 1
 
 
 def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:

@@ -21,7 +21,8 @@ class Topology:
 
     kinds names the kinds of vertices, kind (uint8[N]) says which each vertex is; coordinates
     (int[N, …]) are what the family's algebra knows a vertex by; endpoints (bool[N]) tells which
-    vertices carry hosts; diameter is the graph's, by theorem (tests check it).
+    vertices carry hosts; diameter is the graph's, by theorem (tests check it). hierarchy is the
+    number of consecutive vertices that make a supernode, 1 where there are none.
     """
 
     family: str
@@ -32,6 +33,7 @@ class Topology:
     coordinates: NDArray[np.int32]
     endpoints: NDArray[np.bool_]
     diameter: int
+    hierarchy: int = 1
 
     def title(self) -> str:
         """The family and its parameters in words: `polarfly q=7`."""
