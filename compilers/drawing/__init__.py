@@ -1,0 +1,1 @@
+"""Pictures of fabrics: where everything stands is computed here, templates print it."""

@@ -1,0 +1,126 @@
+"""What the interactive page knows besides its picture: ports, and where packets go.
+
+One look-up table a switch, so that the page follows packets as the switches would and computes no
+routes of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.drawing.scene import Scene
+from compilers.tables import Tables
+from compilers.topologies.layout import Layout
+from compilers.topologies.topology import Topology
+from compilers.walk import Walker
+from compilers.wiring import Wiring
+from inventory.problems import InputError, Problem
+
+MOST_NODES = 3_000
+STOPPED = 255
+
+
+def page_data(
+    scene: Scene, topology: Topology, wiring: Wiring, tables: Tables, racks: Layout
+) -> str:
+    """A JSON text that can stand in a <script> element.
+
+    `next` is base64 of uint8[S, S]: the link by which a switch sends what is for another, or
+    STOPPED. `alternates` is base64 of uint8[S, C, K/8]: bit k of a class set where link k shares
+    its traffic, and `egress` the classes, both empty where the tables have none.
+
+    Raises:
+        InputError: the fabric is too large for a page.
+    """
+    if topology.graph.order > MOST_NODES:
+        raise InputError(
+            Problem(
+                required=f"at most {MOST_NODES:,} nodes in a page",
+                given=f"{topology.graph.order:,}",
+                todo="draw a picture instead: -o FILE.svg",
+            )
+        )
+    egress = Walker.of(tables, wiring.cables()).egress(np.arange(topology.graph.order))
+    names = sorted({name for names in wiring.port_names for name in names})
+    data: dict[str, Any] = {
+        "names": wiring.names,
+        "kinds": topology.kinds,
+        "kind": topology.kind.tolist(),
+        "coordinates": topology.coordinates.tolist(),
+        "racks": racks.names,
+        "rack": racks.rack.tolist(),
+        "x": [node.x for node in scene.nodes],
+        "y": [node.y for node in scene.nodes],
+        "links": [row[row >= 0].tolist() for row in wiring.far],
+        "portNames": names,
+        "ports": _port_numbers(wiring, names),
+        "hosts": _hosts(wiring),
+        "next": _base64(_links(wiring, tables, egress)),
+        "alternates": "",
+        "egress": "",
+    }
+    if tables.classes.alternate.shape[2]:
+        data["alternates"] = _base64(_shared(wiring, tables))
+        data["egress"] = _base64(egress.astype("<u2"))
+        data["classes"] = int(tables.classes.port.shape[1])
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c")
+
+
+def _base64(array: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+
+
+def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """uint8[S, S]: the number of the link that each egress value leaves by, or STOPPED."""
+    order = len(egress)
+    link = np.full((order, int(np.iinfo(egress.dtype).max) + 1), STOPPED, np.uint8)
+    link[:, : tables.classes.port.shape[1]] = _link_of(wiring, tables.classes.port)
+    return np.take_along_axis(link, egress.astype(np.int64), axis=1)
+
+
+def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> NDArray[np.uint8]:
+    """uint8, shaped as `port`, int[S, …]: the number of the link at each port, or STOPPED."""
+    table = np.full((len(port), int(max(wiring.port.max(), port.max())) + 1), STOPPED, np.uint8)
+    switch, link = np.nonzero(wiring.far >= 0)
+    table[switch, wiring.port[switch, link]] = link
+    flat = port.reshape(len(port), -1).astype(np.int64)
+    return np.take_along_axis(table, flat, axis=1).reshape(port.shape)
+
+
+def _shared(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
+    """uint8[S, C, K/8]: the links among which a class shares traffic, a bit each, lowest first."""
+    link = _link_of(wiring, tables.classes.alternate)
+    used = (tables.classes.weight[..., 1:] > 0) & (link != STOPPED)
+    mask = np.zeros((*link.shape[:2], wiring.port.shape[1]), np.bool_)
+    switch, row, column = np.nonzero(used)
+    mask[switch, row, link[switch, row, column]] = True
+    return np.packbits(mask, axis=2, bitorder="little")
+
+
+def _port_numbers(wiring: Wiring, names: list[str]) -> list[list[int]]:
+    """The name of each link's port, as a place in `names`."""
+    number = {name: i for i, name in enumerate(names)}
+    by_type = [[number[name] for name in type_names] for type_names in wiring.port_names]
+    return [
+        [by_type[kind][port - 1] for port in ports if port]
+        for kind, ports in zip(wiring.node_type.tolist(), wiring.port.tolist(), strict=True)
+    ]
+
+
+def _hosts(wiring: Wiring) -> list[list[str]]:
+    """`name (port)` of each host of a vertex."""
+    per_node = wiring.host_port.shape[1]
+    return [
+        [
+            f"{wiring.host_names[vertex * per_node + host]} ({wiring.port_name(vertex, port)})"
+            for host, port in enumerate(ports)
+            if port
+        ]
+        for vertex, ports in enumerate(wiring.host_port.tolist())
+    ]

@@ -1,0 +1,375 @@
+"""What a picture shows, as values that a template prints: racks, vertices, links, words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.drawing.placement import Floats, Placement
+from compilers.topologies.layout import Layout
+from compilers.topologies.topology import Topology
+from compilers.wiring import Wiring
+
+MARGIN = 24.0
+HEAD = 62.0
+FOOT = 64.0
+ORIGIN = np.array([MARGIN, HEAD])
+ROW = 15.0
+LETTER = 5.6
+LONGEST_NAME = 14
+CABLES_WIDTH = 270.0
+MOST_LINES = 20_000
+WORDS = {
+    "W": "quadric",
+    "V1": "next to a quadric",
+    "V2": "not next to a quadric",
+    "quadrics": "the quadrics",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Strokes:
+    """Lines drawn alike: an SVG path of straight pieces, how many, and the links they stand for."""
+
+    name: str
+    path: str
+    lines: int
+    links: int
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rack or a cluster; middle is where its label stands; marked where it is highlighted."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    middle: float
+    label: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A vertex: its middle, kind (a number), text inside ("" for none), and all that is known."""
+
+    vertex: int
+    x: float
+    y: float
+    kind: int
+    label: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disc:
+    """A supernode."""
+
+    x: float
+    y: float
+    radius: float
+    label: str
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of the legend: a kind of vertex (its number) or of line (its name)."""
+
+    x: float
+    y: float
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """Widths in pixels and how opaque links between racks are: the more of them, the fainter."""
+
+    between_width: float
+    between_opacity: float
+    inside_width: float
+    marked_width: float
+    marked_opacity: float
+    ring: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A whole picture; half and half_width are of a vertex; all in pixels."""
+
+    title: str
+    subtitle: str
+    width: float
+    height: float
+    half: float
+    half_width: float
+    boxes: tuple[Box, ...]
+    discs: tuple[Disc, ...]
+    strokes: tuple[Strokes, ...]
+    nodes: tuple[Node, ...]
+    keys: tuple[Key, ...]
+    cables: tuple[str, ...]
+    cables_x: float
+    style: Style
+
+
+def name_width(names: Sequence[str]) -> float:
+    """The width of the widest name as it is written in a vertex."""
+    return LETTER * max(map(len, map(_short, names)), default=0)
+
+
+def compose(
+    title: str,
+    topology: Topology,
+    wiring: Wiring,
+    racks: Layout,
+    placement: Placement,
+    marked: tuple[int, ...] = (),
+) -> Scene:
+    """The picture of a topology.
+
+    Args:
+        title: the first line.
+        topology: the fabric graph.
+        wiring: the names and ports of its vertices.
+        racks: which vertex stands in which rack.
+        placement: where they stand (`compilers.drawing.placement.place`).
+        marked: no rack, one whose links are shown, or two between which they are.
+    """
+    cables = _cables(topology, wiring, racks, marked)
+    at = np.round(placement.at + ORIGIN, 6)
+    width, height = (placement.size[0] + 2 * MARGIN, placement.size[1] + HEAD + FOOT)
+    room = int((height - HEAD - FOOT) // ROW) - 2
+    if len(cables) > room:
+        cables = (*cables[: room - 1], f"… and {len(cables) - room + 1} more")
+    keys = _legend(topology, placement, marked, height - FOOT + 22)
+    subtitle = _subtitle(topology, racks, placement, marked)
+    width = max(width, 7 * len(subtitle), *(key.x + 40 + 6.6 * len(key.text) for key in keys))
+    strokes = _strokes(topology, racks, placement, at, marked)
+    return Scene(
+        title=title,
+        subtitle=subtitle,
+        width=_tidy(width + (CABLES_WIDTH if cables else 0)),
+        height=_tidy(height),
+        half=placement.half,
+        half_width=_tidy(placement.half_width),
+        boxes=_boxes(racks, placement, marked),
+        discs=_discs(racks, placement, marked),
+        strokes=strokes,
+        nodes=_nodes(topology, wiring, racks, placement, at),
+        keys=keys,
+        cables=cables,
+        cables_x=_tidy(width),
+        style=_style(strokes, placement, bool(marked)),
+    )
+
+
+def _style(strokes: Sequence[Strokes], placement: Placement, marked: bool) -> Style:
+    lines = max(1, strokes[0].lines)
+    chosen = max(1, strokes[-1].lines)
+    faint = 0.4 if marked else 1.0
+    small = placement.half < 5
+    return Style(
+        between_width=1.0 if lines < 2000 else 0.6,
+        between_opacity=round(faint * min(0.6, max(0.07, 9 / sqrt(lines))), 3),
+        inside_width=1.0 if small else 1.8,
+        marked_width=1.8 if chosen < 300 else 0.8,
+        marked_opacity=0.85 if chosen < 300 else 0.5,
+        ring=1.3 if small else 2.0,
+    )
+
+
+def _tidy(value: float) -> float:
+    # Twice, so that the last bit of a sine never decides a tie: the same bytes on every machine.
+    return round(round(float(value), 6), 1)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _nodes(
+    topology: Topology, wiring: Wiring, racks: Layout, placement: Placement, at: Floats
+) -> tuple[Node, ...]:
+    written = placement.half >= 9
+    nodes = []
+    for v, name in enumerate(wiring.names):
+        kind = topology.kinds[topology.kind[v]]
+        coordinates = ", ".join(map(str, topology.coordinates[v].tolist()))
+        about = [name, f"{kind} ({coordinates})", f"rack {racks.names[racks.rack[v]]}"]
+        nodes.append(
+            Node(
+                vertex=v,
+                x=_tidy(at[v, 0]),
+                y=_tidy(at[v, 1]),
+                kind=int(topology.kind[v]),
+                label=_short(name) if written else "",
+                about="\n".join(about),
+            )
+        )
+    return tuple(nodes)
+
+
+def _boxes(racks: Layout, placement: Placement, marked: tuple[int, ...]) -> tuple[Box, ...]:
+    names = [racks.names[rack] for rack in marked]
+    return tuple(
+        Box(
+            x=_tidy(x + MARGIN),
+            y=_tidy(y + HEAD),
+            width=_tidy(width),
+            height=_tidy(height),
+            middle=_tidy(x + MARGIN + width / 2),
+            label=name,
+            marked=name in names,
+        )
+        for name, (x, y, width, height) in zip(
+            placement.box_names, placement.boxes.tolist(), strict=True
+        )
+    )
+
+
+def _discs(racks: Layout, placement: Placement, marked: tuple[int, ...]) -> tuple[Disc, ...]:
+    return tuple(
+        Disc(
+            x=_tidy(x + MARGIN),
+            y=_tidy(y + HEAD),
+            radius=_tidy(radius),
+            label=f"supernode{number}",
+            marked=racks.name == "supernodes" and number in marked,
+        )
+        for number, (x, y, radius) in enumerate(placement.discs.tolist())
+    )
+
+
+def _strokes(
+    topology: Topology, racks: Layout, placement: Placement, at: Floats, marked: tuple[int, ...]
+) -> tuple[Strokes, ...]:
+    """Links, the lowest drawn first; between supernodes, and in large fabrics racks, as bundles."""
+    edges = topology.graph.edges()
+    group = _groups(topology, racks, placement)
+    inside = group[edges[:, 0]] == group[edges[:, 1]]
+    apart = edges[~inside]
+    if len(placement.discs):
+        middle = placement.discs[:, :2] + ORIGIN
+        near = placement.disc_box[group[apart]]
+        near = near[:, 0] == near[:, 1]
+        strokes = [
+            _bundles("between", group[apart[~near]], middle),
+            _bundles("cluster", group[apart[near]], middle),
+        ]
+    elif len(apart) > MOST_LINES:
+        middle = placement.boxes[:, :2] + placement.boxes[:, 2:] / 2 + ORIGIN
+        strokes = [_bundles("between", group[apart], middle)]
+    else:
+        strokes = [_lines("between", at[apart], len(apart))]
+    strokes.append(_lines("inside", at[edges[inside]], int(inside.sum())))
+    if marked:
+        chosen = _chosen(racks.rack[edges], marked)
+        strokes.append(_lines("marked", at[edges[chosen]], int(chosen.sum())))
+    return tuple(strokes)
+
+
+def _groups(topology: Topology, racks: Layout, placement: Placement) -> NDArray[np.int32]:
+    """int32[N]: the supernode of each vertex where there are any, else its rack."""
+    if not len(placement.discs):
+        return racks.rack
+    members = topology.graph.order // len(placement.discs)
+    return np.arange(topology.graph.order, dtype=np.int32) // members
+
+
+def _chosen(ends: NDArray[np.int32], marked: tuple[int, ...]) -> NDArray[np.bool_]:
+    """bool[E]: the links that leave the marked rack, or run between the two."""
+    apart = ends[:, 0] != ends[:, 1]
+    touched = np.isin(ends, marked)
+    chosen: NDArray[np.bool_] = apart & (
+        touched.all(axis=1) if len(marked) == 2 else touched.any(axis=1)
+    )
+    return chosen
+
+
+def _bundles(name: str, ends: NDArray[np.int32], middle: Floats) -> Strokes:
+    """One line a pair of groups that are cabled, from middle to middle; ends int[n, 2]."""
+    ordered = np.sort(ends.astype(np.int64), axis=1)
+    pairs = np.stack(np.divmod(np.unique(ordered @ [len(middle), 1]), len(middle)), axis=1)
+    return _lines(name, middle[pairs], len(ends))
+
+
+def _lines(name: str, ends: Floats, links: int) -> Strokes:
+    """Straight lines, ends float[n, 2, 2]."""
+    tidy = np.round(np.round(ends, 6), 1).reshape(-1, 4)
+    path = "".join(f"M{x:g} {y:g}L{z:g} {w:g}" for x, y, z, w in tidy.tolist())
+    return Strokes(name=name, path=path, lines=len(tidy), links=links)
+
+
+def _cables(
+    topology: Topology, wiring: Wiring, racks: Layout, marked: tuple[int, ...]
+) -> tuple[str, ...]:
+    """The cables between two marked racks, `node:port – node:port`."""
+    if len(marked) != 2:
+        return ()
+    edges = topology.graph.edges()
+    texts = []
+    for u, v in edges[_chosen(racks.rack[edges], marked)].tolist():
+        first, second = (u, v) if racks.rack[u] == marked[0] else (v, u)
+        link = int(np.flatnonzero(wiring.far[first] == second)[0])
+        here = wiring.port_name(first, int(wiring.port[first, link]))
+        there = wiring.port_name(second, int(wiring.far_port[first, link]))
+        texts.append(f"{wiring.names[first]}:{here} – {wiring.names[second]}:{there}")
+    return tuple(texts)
+
+
+def _subtitle(
+    topology: Topology, racks: Layout, placement: Placement, marked: tuple[int, ...]
+) -> str:
+    graph = topology.graph
+    parts = [f"{graph.order:,} nodes, {graph.size:,} links, diameter {topology.diameter}"]
+    if len(placement.discs):
+        parts.append(
+            f"{len(placement.discs):,} supernodes in {int(topology.parameters['q']) + 1} clusters"
+        )
+    elif racks.name != "kinds":
+        parts.append(f"{len(racks.names)} racks ({racks.name})")
+    if marked:
+        chosen = int(_chosen(racks.rack[graph.edges()], marked).sum())
+        names = " and ".join(racks.names[rack] for rack in marked)
+        where = f"between {names}" if len(marked) == 2 else f"leaving {names}"
+        parts.append(f"{chosen} links {where}")
+    return " · ".join(parts)
+
+
+def _legend(
+    topology: Topology, placement: Placement, marked: tuple[int, ...], top: float
+) -> tuple[Key, ...]:
+    """Two rows: kinds of vertices, kinds of lines."""
+    counts = np.bincount(topology.kind, minlength=len(topology.kinds))
+    vertices = [
+        (str(number), _kind_words(kind, int(counts[number])))
+        for number, kind in enumerate(topology.kinds)
+        if counts[number]
+    ]
+    if len(placement.discs):
+        links = [
+            ("inside", "in a supernode"),
+            ("cluster", "bundle in a cluster"),
+            ("between", "bundle between clusters"),
+        ]
+    else:
+        links = [("inside", "inside a rack"), ("between", "between racks")]
+    links += [("marked", "highlighted")] * bool(marked)
+    keys = []
+    for row, entries in enumerate((vertices, links)):
+        x = MARGIN
+        for sign, text in entries:
+            keys.append(Key(x=_tidy(x), y=_tidy(top + 22 * row), sign=sign, text=text))
+            x += 58 + 6.6 * len(text)
+    return tuple(keys)
+
+
+def _kind_words(kind: str, count: int) -> str:
+    return f"{kind}: {WORDS[kind]} ({count})" if kind in WORDS else f"{kind} ({count})"
