@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.addressing import Addressing
+from compilers.hardware import Hardware, dump, restore
 from compilers.tables import Classes, Routes, Tables
 from compilers.topologies.graph import Graph
 from compilers.topologies.topology import Topology
@@ -37,7 +38,8 @@ class Build:
     """A compiled fabric.
 
     identity is 16 hexadecimal digits that name everything emitted, "" before it is saved; inputs
-    are the SHA-256 digests of the files it was made from, by their role.
+    are the SHA-256 digests of the files it was made from, by their role; hardware is None where no
+    inventory was given.
     """
 
     name: str
@@ -48,12 +50,14 @@ class Build:
     wiring: Wiring
     addressing: Addressing
     tables: Tables
+    hardware: Hardware | None = None
     identity: str = ""
 
 
 def _arrays(build: Build) -> dict[str, NDArray[Any]]:
     t, w, routes, classes = build.topology, build.wiring, build.tables.routes, build.tables.classes
-    return {
+    kept = dump(build.hardware)[0] if build.hardware else {}
+    return kept | {
         "graph_offsets": t.graph.offsets,
         "graph_targets": t.graph.targets,
         "kind": t.kind,
@@ -97,6 +101,7 @@ def _fabric(build: Build) -> dict[str, Any]:
         },
         "nodes": {"names": w.names, "management": w.management, "hosts": w.host_names},
         "node_types": {"names": w.type_names, "ports": w.port_names},
+        "hardware": dump(build.hardware)[1] if build.hardware else None,
     }
 
 
@@ -271,6 +276,7 @@ def _assemble(
                 bounce=a["class_bounce"],
             ),
         ),
+        hardware=restore(a, fabric.get("hardware")),
         identity=identity,
     )
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from compilers.addressing import plan
 from compilers.build import Build
+from compilers.capacity import check_capacity
+from compilers.hardware import hardware
 from compilers.load import LoadedFabric
+from compilers.placement import clusters, settle
 from compilers.routing.minimal import minimal
 from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
@@ -20,10 +23,14 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     topology = FAMILIES[spec.topology.family].build(spec.topology.parameters())
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node)
-    wiring = wire(topology, inventory, spec.hosts_per_node, loaded.locate)
+    # Placement before wiring: links to one rack share modules.
+    inventory = settle(topology, inventory, loaded.locate)
+    found = clusters(topology, inventory.placement.layout or "")
+    wiring = wire(topology, inventory, spec.hosts_per_node, loaded.locate, found.position)
     addressing = plan(spec, inventory, topology, loaded.locate)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     tables = minimal(topology, wiring)
+    check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
     return Build(
         name=spec.name,
         balance=spec.routing.balance,
@@ -33,4 +40,5 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
         wiring=wiring,
         addressing=addressing,
         tables=tables,
+        hardware=hardware(inventory, wiring, found) if loaded.inventory else None,
     )

@@ -1,24 +1,28 @@
 """Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
 
-The k-th neighbour of a vertex (ascending) is cabled to its node's k-th fabric port, so egress class
-k of a switch leaves by that port. Deterministic: the same topology and inventory give the same
-wiring on every machine.
+Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
+k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
+(`compilers.ports`). Deterministic: the same topology and inventory give the same wiring on every
+machine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.pins import pins_of, unequal_speeds
+from compilers.ports import Groups, TypePorts, ports_of_links
 from compilers.topologies.topology import Topology
 from compilers.wiring_checks import Locate, Shortage, Site, nowhere
 from inventory.problems import InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import Inventory, Node, NodeType
+    from inventory.model import Inventory, Node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +83,11 @@ def generated_inventory(topology: Topology, hosts_per_node: int) -> Inventory:
 
 
 def wire(
-    topology: Topology, inventory: Inventory, hosts_per_node: int, locate: Locate = nowhere
+    topology: Topology,
+    inventory: Inventory,
+    hosts_per_node: int,
+    locate: Locate = nowhere,
+    position: NDArray[np.int32] | None = None,
 ) -> Wiring:
     """Place the topology on the inventory's nodes and ports.
 
@@ -88,51 +96,45 @@ def wire(
         inventory: nodes and their types.
         hosts_per_node: P; vertices that are not endpoints get none.
         locate: finds the inventory's values in their file, for messages.
+        position: int32[S], the order of links to one rack; by vertex without it.
 
     Raises:
-        InputError: too few nodes, nodes short of ports, or names and datapath ids that clash with
-            those that nodes and hosts get where the inventory gives none.
+        InputError: too few nodes, nodes short of ports, names and datapath ids that clash with
+            those that nodes and hosts get where the inventory gives none, cables that are no
+            links, or links between ports of different speeds.
     """
     placed = place(topology.graph.order, inventory, locate)
     nodes = [inventory.nodes[i] for i in placed]
     type_names = tuple(inventory.node_types)
     type_index = {name: t for t, name in enumerate(type_names)}
     node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
-    types = [_ports(inventory.node_types[name]) for name in type_names]
+    types = [TypePorts.of(inventory.node_types[name]) for name in type_names]
 
-    degrees = topology.graph.degrees
+    site = Site(nodes, placed, locate)
+    far = topology.graph.padded()
+    pins, problems = pins_of(inventory.cables, topology, site, node_type, types)
+    groups = _groups(far, nodes, inventory, position)
+    port = ports_of_links(far, node_type, types, groups, pins)
     hosts = np.where(topology.endpoints, hosts_per_node, 0)
-    port = np.zeros((len(nodes), int(degrees.max())), np.int32)
-    host_port = np.zeros((len(nodes), hosts_per_node), np.int32)
-    shape = np.stack((node_type.astype(np.int64), degrees, hosts), axis=1)
-    short: dict[int, Shortage] = {}
-    for t, degree, count in np.unique(shape, axis=0).tolist():
-        alike = (shape == (t, degree, count)).all(axis=1)
-        links, ends = types[t].split(degree, count)
-        if len(links) < degree or len(ends) < count:
-            lack = Shortage(len(types[t].names), len(links), degree, len(ends), count)
-            short |= dict.fromkeys(np.flatnonzero(alike).tolist(), lack)
-        else:
-            port[alike, :degree] = links
-            host_port[alike, :count] = ends
+    host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
+    host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
 
     host_names = tuple(
         name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
     )
-    site = Site(nodes, placed, locate)
-    problems = [
+    problems += [
         *site.short_of_ports(short),
         *site.hosts_beyond(hosts),
         *site.clashing_names(host_names, hosts_per_node),
         *site.clashing_ids(),
     ]
+    present = far >= 0
+    far_port = np.zeros_like(port)
+    far_port[present] = port[present][topology.graph.reverse()]
+    if not problems:
+        problems += unequal_speeds(port, far, far_port, site, node_type, types)
     if problems:
         raise InputError(few(problems))
-
-    far = topology.graph.padded()
-    far_port = np.zeros_like(port)
-    present = far >= 0
-    far_port[present] = port[present][topology.graph.reverse()]
     return Wiring(
         names=tuple(node.name for node in nodes),
         management=tuple(str(node.management or "") for node in nodes),
@@ -150,35 +152,40 @@ def wire(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _TypePorts:
-    """The ports of a node type: names by number, and the numbers each use may take, in order."""
-
-    names: tuple[str, ...]
-    fabric: tuple[int, ...]
-    host: tuple[int, ...]
-
-    def split(self, degree: int, hosts: int) -> tuple[list[int], list[int]]:
-        """The first `degree` fabric ports, and `hosts` of the host ports that are left."""
-        links = list(self.fabric[:degree])
-        taken = set(links)
-        return links, [n for n in self.host if n not in taken][:hosts]
+def _groups(
+    far: NDArray[np.int32],
+    nodes: Sequence[Node],
+    inventory: Inventory,
+    position: NDArray[np.int32] | None,
+) -> Groups:
+    """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
+    listed = np.arange(len(nodes)) if position is None or not index else position
+    return Groups.of(far, rack, listed.astype(np.int64), whole=not index)
 
 
-def _ports(node_type: NodeType) -> _TypePorts:
-    names: list[str] = []
-    fabric: list[int] = []
-    either: list[int] = []
-    host: list[int] = []
-    for block in node_type.ports:
-        numbers = range(len(names) + 1, len(names) + block.count + 1)
-        names += block.names()
-        if block.role != "host":
-            fabric += numbers
-        if block.role != "fabric":
-            (host if block.role == "host" else either).extend(numbers)
-    # Host-only ports first, so that ports of either use stay free for links as long as they can.
-    return _TypePorts(tuple(names), tuple(fabric), (*host, *either))
+def _host_ports(
+    port: NDArray[np.int32],
+    degrees: NDArray[np.int64],
+    hosts: NDArray[np.int64],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> tuple[NDArray[np.int32], dict[int, Shortage]]:
+    """int32[S, P], the ports of hosts, and the switches that are short of ports of either use."""
+    host_port = np.zeros((len(port), int(hosts.max(initial=0))), np.int32)
+    shape = np.column_stack((node_type, degrees, hosts, np.sort(port, axis=1)))
+    patterns, which = np.unique(shape, axis=0, return_inverse=True)
+    short: dict[int, Shortage] = {}
+    for pattern, (t, degree, count, *taken) in enumerate(patterns.tolist()):
+        alike = np.flatnonzero(which.ravel() == pattern)
+        links = [number for number in taken if number]
+        ends = types[t].hosts(links, count)
+        host_port[alike, : len(ends)] = ends
+        if len(links) < degree or len(ends) < count:
+            lack = Shortage(len(types[t].names), len(links), degree, len(ends), count)
+            short |= dict.fromkeys(alike.tolist(), lack)
+    return host_port, short
 
 
 def place(order: int, inventory: Inventory, locate: Locate = nowhere) -> list[int]:

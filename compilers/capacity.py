@@ -1,0 +1,120 @@
+"""Capacity: what every switch's program needs, against what its node type holds and can do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables import Tables
+from compilers.wiring import Wiring
+from compilers.wiring_checks import Locate, Site, nowhere
+from inventory.problems import InputError, Problem, few
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory
+
+LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports a group"}
+NEEDS = {
+    "ipv6": "IPv6",
+    "weights": "weighted groups",
+    "ingress": "entering packets told from transit",
+    "repair": "repair in the switch",
+    "aggregates": "aggregated routes",
+}
+
+
+def needed(tables: Tables, wiring: Wiring, families: int) -> dict[str, NDArray[np.int64]]:
+    """What each switch's program takes, int64[S] a key of `TableLimits`.
+
+    lpm_rows: routes to other prefixes and one a host, for each address family (1: IPv4 only);
+    groups: classes in use; ecmp_width: the most ports that a class or its repair chooses among.
+    """
+    classes = tables.classes
+    hosts = np.count_nonzero(wiring.host_port, axis=1)
+    used = classes.port > 0
+    shared = np.count_nonzero(classes.weight, axis=2)
+    repair = 1 + np.count_nonzero(classes.protection, axis=2)
+    return {
+        "lpm_rows": (tables.routes.rows() - 1 + hosts) * families,
+        "groups": used.sum(axis=1),
+        "ecmp_width": np.where(used, np.maximum(shared, repair), 0).max(axis=1, initial=0),
+    }
+
+
+def check_capacity(
+    tables: Tables,
+    wiring: Wiring,
+    inventory: Inventory,
+    ipv6: bool,
+    locate: Locate = nowhere,
+) -> None:
+    """Refuse tables that a node cannot hold or do.
+
+    Args:
+        tables: the program of every switch.
+        wiring: which node each is.
+        inventory: the nodes' types, with limits where they are known.
+        ipv6: whether routes are of both address families.
+        locate: finds the inventory's values in their file, for messages.
+
+    Raises:
+        InputError: every node and limit, with the number.
+    """
+    index = {node.name: i for i, node in enumerate(inventory.nodes)}
+    placed = [index[name] for name in wiring.names]
+    site = Site([inventory.nodes[i] for i in placed], placed, locate)
+    problems = [
+        *_over(tables, wiring, inventory, ipv6, site),
+        *_unable(tables, wiring, inventory, ipv6, site),
+    ]
+    if problems:
+        raise InputError(few(problems))
+
+
+def _over(
+    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
+) -> Iterator[Problem]:
+    for word, counts in needed(tables, wiring, 2 if ipv6 else 1).items():
+        for t, name in enumerate(wiring.type_names):
+            limit = getattr(inventory.node_types[name].tables, word)
+            if limit is None:
+                continue
+            for v in np.flatnonzero((wiring.node_type == t) & (counts > limit)).tolist():
+                yield site.problem(
+                    v,
+                    ("type",),
+                    f"at most {limit:,} {LIMITS[word]}, the {word} of {name}",
+                    f"{counts[v]:,} at {wiring.names[v]} (vertex {v})",
+                    "choose another type, a smaller fabric or a simpler routing policy",
+                )
+
+
+def _unable(
+    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
+) -> Iterator[Problem]:
+    """The first node of each type that lacks a capability which the build needs."""
+    classes = tables.classes
+    weighted = bool(classes.alternate.shape[2])
+    asked = {
+        "ipv6": ipv6,
+        "weights": weighted,
+        "ingress": weighted,
+        "repair": bool(classes.protection.shape[2]),
+        "aggregates": tables.routes.aggregated,
+    }
+    for t, name in enumerate(wiring.type_names):
+        able = inventory.node_types[name].capabilities
+        at = np.flatnonzero(wiring.node_type == t)
+        if able is None or not len(at):
+            continue
+        for word in [word for word, wanted in asked.items() if wanted and word not in able]:
+            yield site.problem(
+                int(at[0]),
+                ("type",),
+                f"a type that can do {NEEDS[word]} ({word})",
+                f"{name} at {len(at):,} nodes, the first of them {wiring.names[at[0]]}",
+                "choose another type or a simpler routing policy",
+            )

@@ -1,0 +1,169 @@
+"""What a fabric is made of beyond its wiring: racks, units, modules, labels, cables by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topologies.layout import Layout
+from compilers.wiring import Wiring
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, NodeType
+
+
+@dataclass(frozen=True, slots=True)
+class PortFacts:
+    """A node type, whose port n has entry n - 1 of each list.
+
+    module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
+    Gb/s, 0 where unknown; lanes: of one port. units: height; limits: TableLimits that are given.
+    """
+
+    name: str
+    units: int
+    manufacturer: str
+    model: str
+    part_number: str
+    limits: Mapping[str, int]
+    capabilities: tuple[str, ...] | None
+    module: tuple[int, ...]
+    label: tuple[str, ...]
+    speed: tuple[int, ...]
+    lanes: tuple[int, ...]
+    connector: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hardware:
+    """Where the S nodes of a fabric stand, and what their types are.
+
+    cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
+    unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place: int32[R, 2],
+    row and column; rack_units: int32[R]. serial and guid: a text a vertex, "" where unknown.
+    types: by `Wiring.node_type`. cabling: `inventory.floor.Cabling` as plain data; hand: cables of
+    the inventory as plain data.
+    """
+
+    cluster: NDArray[np.int32]
+    cluster_names: tuple[str, ...]
+    rack: NDArray[np.int32]
+    unit: NDArray[np.int32]
+    rack_names: tuple[str, ...]
+    rack_place: NDArray[np.int32]
+    rack_units: NDArray[np.int32]
+    serial: tuple[str, ...]
+    guid: tuple[str, ...]
+    types: tuple[PortFacts, ...]
+    cabling: Mapping[str, Any]
+    hand: tuple[Mapping[str, Any], ...]
+
+
+def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
+    """The hardware of a settled inventory (`compilers.placement.settle`).
+
+    Without racks in it, every cluster has one of its own that just fits, on a square grid.
+    """
+    by_vertex = {node.name: node for node in inventory.nodes}
+    nodes = [by_vertex[name] for name in wiring.names]
+    types = tuple(port_facts(name, inventory.node_types[name]) for name in wiring.type_names)
+    if inventory.racks:
+        index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+        racks = np.array([index[node.rack or ""] for node in nodes], np.int32)
+        units = np.array([node.unit for node in nodes], np.int32)
+        names = tuple(index)
+        places = [
+            (k.row or 0, i if k.column is None else k.column) for i, k in enumerate(inventory.racks)
+        ]
+        heights = [rack.units for rack in inventory.racks]
+    else:
+        height = max(t.units for t in types)
+        racks, units, names = found.rack, found.position * height + 1, found.names
+        columns = round(len(names) ** 0.5)
+        places = [divmod(r, columns) for r in range(len(names))]
+        heights = (np.bincount(racks, minlength=len(names)) * height).tolist()
+    return Hardware(
+        cluster=found.rack,
+        cluster_names=found.names,
+        rack=racks,
+        unit=units.astype(np.int32),
+        rack_names=names,
+        rack_place=np.array(places, np.int32),
+        rack_units=np.array(heights, np.int32),
+        serial=tuple(node.serial or "" for node in nodes),
+        guid=tuple(node.guid or "" for node in nodes),
+        types=types,
+        cabling=inventory.cabling.model_dump(mode="json"),
+        hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
+    )
+
+
+def port_facts(name: str, node_type: NodeType) -> PortFacts:
+    """A node type as a build keeps it."""
+    from compilers.ports import TypePorts
+
+    ports = TypePorts.of(node_type)
+    each = [block for block in node_type.ports for _ in range(block.total)]
+    return PortFacts(
+        name=name,
+        units=node_type.units,
+        manufacturer=node_type.manufacturer or "",
+        model=node_type.model or name,
+        part_number=node_type.part_number or "",
+        limits=node_type.tables.model_dump(exclude_none=True),
+        capabilities=node_type.capabilities,
+        module=ports.module,
+        label=ports.labels,
+        speed=tuple(speed or 0 for speed in ports.speed),
+        lanes=tuple(block.lanes for block in each),
+        connector=tuple(block.connector or "" for block in each),
+    )
+
+
+ARRAYS = ("cluster", "rack", "unit", "rack_place", "rack_units")
+
+
+def dump(value: Hardware) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the plain data of a build folder."""
+    from dataclasses import asdict
+
+    arrays = {f"hardware_{name}": getattr(value, name) for name in ARRAYS}
+    plain = {
+        "cluster_names": value.cluster_names,
+        "rack_names": value.rack_names,
+        "serial": value.serial,
+        "guid": value.guid,
+        "types": [asdict(t) for t in value.types],
+        "cabling": value.cabling,
+        "hand": value.hand,
+    }
+    return arrays, plain
+
+
+def restore(arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any] | None) -> Hardware | None:
+    """What `dump` took apart; None where the build has no hardware."""
+    if plain is None:
+        return None
+    return Hardware(
+        **{name: arrays[f"hardware_{name}"] for name in ARRAYS},
+        cluster_names=tuple(plain["cluster_names"]),
+        rack_names=tuple(plain["rack_names"]),
+        serial=tuple(plain["serial"]),
+        guid=tuple(plain["guid"]),
+        types=tuple(_type(entry) for entry in plain["types"]),
+        cabling=plain["cabling"],
+        hand=tuple(plain["hand"]),
+    )
+
+
+def _type(entry: Mapping[str, Any]) -> PortFacts:
+    lists = {"capabilities", "module", "label", "speed", "lanes", "connector"}
+    values: dict[str, Any] = {
+        name: tuple(value) if name in lists and value is not None else value
+        for name, value in entry.items()
+    }
+    return PortFacts(**values)

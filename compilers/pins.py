@@ -1,0 +1,139 @@
+"""Cables of the inventory as ports of links, and what ports may not be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.ports import Pins, TypePorts
+from compilers.topologies.topology import Topology
+from compilers.wiring_checks import Locate, Site
+from inventory.problems import KeyPath, Problem, key, nearest, shown
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.floor import Cable
+
+
+def pins_of(
+    cables: Sequence[Cable],
+    topology: Topology,
+    site: Site,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> tuple[Pins, list[Problem]]:
+    """The port of each link that a cable of the inventory names, and what is wrong with cables."""
+    vertex = {node.name: v for v, node in enumerate(site.nodes)}
+    pins: dict[int, dict[int, int]] = defaultdict(dict)
+    used: dict[tuple[int, int], int] = {}
+    problems = []
+    for i, cable in enumerate(cables):
+        wrong = _unknown(i, cable, vertex, node_type, types, site.locate)
+        if not wrong:
+            u, v = vertex[cable.a], vertex[cable.b]
+            near = topology.graph.neighbours(u)
+            where = int(np.searchsorted(near, v))
+            if where == len(near) or near[where] != v:
+                wrong = [_no_link(i, cable, u, v, near, site)]
+            else:
+                back = int(np.searchsorted(topology.graph.neighbours(v), u))
+                for s, k, port in ((u, where, cable.a_port), (v, back, cable.b_port)):
+                    number = types[node_type[s]].names.index(port) + 1
+                    wrong += _taken(i, cable, used, (s, number), pins[s], k, site.locate)
+                    pins[s][k] = number
+        problems += wrong
+    return pins, problems
+
+
+def _unknown(
+    i: int,
+    cable: Cable,
+    vertex: dict[str, int],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    locate: Locate,
+) -> list[Problem]:
+    problems = []
+    for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
+        if name not in vertex:
+            meant = nearest(name, vertex)
+            todo = f"did you mean {meant}?" if meant else "spare nodes have no links"
+            problems.append(_problem(locate, (i, end), "a node with a vertex", shown(name), todo))
+            continue
+        ports = types[node_type[vertex[name]]]
+        names = [ports.names[n - 1] for n in ports.fabric]
+        if port not in names:
+            meant = nearest(port, names)
+            todo = f"did you mean {meant}?" if meant else ""
+            required = f"a port of {name} for links"
+            problems.append(_problem(locate, (i, f"{end}_port"), required, shown(port), todo))
+    return problems
+
+
+def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Problem:
+    there = ", ".join(site.nodes[w].name for w in near[:6].tolist())
+    return _problem(
+        site.locate,
+        (i,),
+        "a link of the fabric",
+        f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
+        f"{cable.a} is joined to {there}{', …' if len(near) > 6 else ''}",
+    )
+
+
+def _taken(
+    i: int,
+    cable: Cable,
+    used: dict[tuple[int, int], int],
+    end: tuple[int, int],
+    pinned: dict[int, int],
+    link: int,
+    locate: Locate,
+) -> Iterator[Problem]:
+    if (before := used.setdefault(end, i)) != i:
+        given = f"a second for one port, the first is cables[{before}]"
+        yield _problem(locate, (i,), "one cable a port", given, "change one of them")
+    elif link in pinned:
+        given = f"another between {cable.a} and {cable.b}"
+        yield _problem(locate, (i,), "one cable a link", given, "remove one of them")
+
+
+def _problem(locate: Locate, rest: KeyPath, required: str, given: str, todo: str) -> Problem:
+    path: KeyPath = ("cables", *rest)
+    file, line = locate(path)
+    return Problem(required, given, todo, file, line, key(path))
+
+
+def unequal_speeds(
+    port: NDArray[np.int32],
+    far: NDArray[np.int32],
+    far_port: NDArray[np.int32],
+    site: Site,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> Iterator[Problem]:
+    """Links between ports that are both of a known speed, but not of the same."""
+    widest = max(len(t.speed) for t in types)
+    speed = np.zeros((len(types), widest + 1), np.int64)
+    for t, ports in enumerate(types):
+        speed[t, 1 : len(ports.speed) + 1] = [s or 0 for s in ports.speed]
+    here = speed[node_type[:, None], port]
+    there = np.where(far >= 0, speed[node_type[far], far_port], 0)
+    differ = (here != there) & (here > 0) & (there > 0) & (far > np.arange(len(far))[:, None])
+    for s, k in np.argwhere(differ).tolist():
+        other = int(far[s, k])
+        names = (
+            types[node_type[s]].names[port[s, k] - 1],
+            types[node_type[other]].names[far_port[s, k] - 1],
+        )
+        yield site.problem(
+            s,
+            ("type",),
+            "ports of one speed at both ends of a link",
+            f"{here[s, k]} Gb/s at {site.nodes[s].name} {names[0]} and {there[s, k]} Gb/s at "
+            f"{site.nodes[other].name} {names[1]}",
+            "choose types with the same speed, or ports by hand (cables)",
+        )
