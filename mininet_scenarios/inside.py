@@ -123,7 +123,7 @@ class Inside:
             self.right = None
 
     def _start_controller(self) -> None:
-        command = [sys.executable, "-m", "polarfab", "controller", self.job["build"]]
+        command = [sys.executable, "-P", "-m", "polarfab", "controller", self.job["build"]]
         command += ["--framework", self.job["framework"], "--listen", CONTROLLER]
         command += ["--status-file", str(self.status)]
         command += ["--unverified"] * self.job["unverified"]

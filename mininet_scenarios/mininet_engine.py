@@ -24,7 +24,7 @@ from mininet_scenarios.engine import (
 )
 from mininet_scenarios.preflight import namespaces
 
-INNER = (sys.executable, "-m", "mininet_scenarios.inside")
+INNER = (sys.executable, "-P", "-m", "mininet_scenarios.inside")
 PATIENCE = 20
 """Seconds that the inner process may take to leave before it is killed."""
 

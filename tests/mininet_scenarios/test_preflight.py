@@ -1,0 +1,44 @@
+"""What is missing for Mininet is told at once, with what to install."""
+
+import shutil
+
+import pytest
+
+from inventory.problems import InputError
+from mininet_scenarios import preflight
+
+
+def test_everything_that_is_missing_at_once(monkeypatch):
+    absent = {"ovs-vswitchd", "mnexec", "ping"}
+    which = shutil.which
+    monkeypatch.setattr(
+        preflight.shutil,
+        "which",
+        lambda tool, path: None if tool in absent else which(tool, path=path),
+    )
+    monkeypatch.setattr(preflight, "find_spec", lambda _: None)
+    monkeypatch.setattr(preflight, "TUN", "/nowhere/tun")
+    with pytest.raises(InputError) as error:
+        preflight.require("os-ken")
+    told = {problem.required: problem.todo for problem in error.value.problems}
+    assert told == {
+        "ovs-vswitchd, mnexec, ping": "apt install iputils-ping mininet openvswitch-switch",
+        "the Python package mininet": "pip install 'polarfab[mininet]'",
+        "os-ken": "pip install 'polarfab[os-ken]'",
+        "access to /nowhere/tun": "as root: modprobe tun",
+    }
+
+
+def test_ryu_comes_first(monkeypatch):
+    assert preflight.choose_framework("os-ken") == "os-ken"
+    assert preflight.choose_framework(None) == "ryu"
+    monkeypatch.setattr(preflight, "find_spec", lambda package: package == "os_ken")
+    assert preflight.choose_framework(None) == "os-ken"
+    assert preflight.choose_framework("ryu") is None
+
+
+def test_a_user_namespace_where_we_are_not_root(monkeypatch):
+    monkeypatch.setattr(preflight.os, "geteuid", lambda: 1000)
+    assert preflight.namespaces()[:2] == ["unshare", "--map-root-user"]
+    monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
+    assert "--map-root-user" not in preflight.namespaces()
