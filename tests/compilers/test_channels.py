@@ -1,0 +1,157 @@
+"""Channels: against every path written out one by one, and with assignments that deadlock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+
+import networkx
+import numpy as np
+import pytest
+
+from compilers.build import Build
+from compilers.forwarding import HOME, Forwarding, Towards
+from compilers.routing import channels as module
+from compilers.routing.channels import channels, ranking
+from tests.compilers.routed import routed
+
+IQ = {"family": "polarstar", "supernode": "inductive-quad"}
+
+
+@cache
+def every_path(build: Build, failures: str) -> list[list[int]]:
+    """The switches of every path that the tables can emit, under every failure of a kind."""
+    forwarding = Forwarding.of(build)
+    order, ends = build.tables.switches, np.flatnonzero(build.topology.endpoints).tolist()
+    dead: list[tuple[int, ...]] = [()]
+    if failures == "link":
+        dead += [(link,) for link in range(forwarding.links)]
+    if failures == "node":
+        dead += [(forwarding.links + node,) for node in range(order)]
+    paths = []
+    for d in ends:
+        towards = Towards.of(forwarding, np.array([d]))
+        for s in ends:
+            row = towards.row(np.array([s]), np.array([0]))[0]
+            ways = [int(w) for w in forwarding.weighted[:, row] if w >= 0]
+            for case in dead:
+                gone = {part - forwarding.links for part in case}
+                if s == d or s in gone or d in gone:
+                    continue
+                live = [w for w in ways if not forwarding.down(np.array(w), case)]
+                starts = [(int(forwarding.end[w]), [s]) for w in live]
+                for arc, before in starts or [(int(forwarding.hosts[s]), [])]:
+                    rest, outcome = towards.path(arc, case, 20)
+                    assert outcome == HOME, (s, d, case, before, rest)
+                    paths.append(before + rest)
+    return paths
+
+
+def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool]:
+    """How many channels the paths need, and whether their dependency graph has no cycle."""
+    rank = ranking(build)
+    graph: networkx.DiGraph = networkx.DiGraph()
+    most = 0
+    for path in every_path(build, failures):
+        channel, held = 0, []
+        for u, v in pairwise(path):
+            if held:
+                valley = rank[held[-1][0]] > rank[u] < rank[v]
+                channel += {"hop": True, "single": False, "valley": valley}[scheme]
+            held.append((u, v, channel))
+        most = max(most, channel + 1)
+        networkx.add_path(graph, held)
+    return most, networkx.is_directed_acyclic_graph(graph)
+
+
+@pytest.mark.parametrize("scheme", ["hop", "valley", "single"])
+@pytest.mark.parametrize(
+    ("build", "failures"),
+    [
+        (routed(q=3), "none"),
+        (routed(q=4, spread=True), "none"),
+        (routed(q=3, protect="link"), "link"),
+        (routed(q=3, spread=True, protect="link"), "link"),
+        (routed(q=3, spread=True, protect="node"), "node"),
+        (routed("oft", q=2), "none"),
+        (routed("pn", q=3), "none"),
+        (routed(q=2, degree=3, **IQ), "none"),
+    ],
+    ids=lambda value: value.topology.title() + value.balance if isinstance(value, Build) else value,
+)
+def test_walk_is_what_every_path_says(build: Build, failures: str, scheme: str) -> None:
+    found = channels(build, scheme, failures)
+    assert (found.count, found.free) == by_hand(build, scheme, failures)
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, 16])
+@pytest.mark.parametrize("spread", [False, True])
+def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: bool) -> None:
+    build = routed(q=q, spread=spread)
+    assert channels(build, "hop").count == 2 + spread
+    valley = channels(build, "valley")
+    assert (valley.count, valley.free) == (2, True)
+    single = channels(build, "single")
+    assert not single.free
+    neighbours = [set(build.topology.graph.neighbours(v).tolist()) for v in range(q * q + q + 1)]
+    assert single.cycle[0] == single.cycle[-1]
+    assert len(single.cycle) > 3
+    assert all(v in neighbours[u] for u, v in pairwise(single.cycle))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "hop", "valley"),
+    [
+        ({"family": "polarstar", "supernode": "paley", "q": 4, "degree": 4}, 3, 2),
+        ({"q": 5, "degree": 4, **IQ}, 3, 2),
+        ({"family": "pn", "q": 5}, 3, 2),
+        ({"family": "oft", "q": 5}, 2, 1),
+    ],
+    ids=str,
+)
+def test_other_families(parameters: dict[str, int | str], hop: int, valley: int) -> None:
+    build = routed(**parameters)
+    assert [channels(build, scheme).count for scheme in ("hop", "valley")] == [hop, valley]
+    assert channels(build, "valley").free
+    assert channels(build, "single").free == (valley == 1)
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8])
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("failures", ["link", "node"])
+def test_repair_needs_half_the_hops(q: int, spread: bool, failures: str) -> None:
+    build = routed(q=q, spread=spread, protect=failures)
+    hops, valley = channels(build, "hop", failures), channels(build, "valley", failures)
+    assert hops.count == {"link": 5, "node": 3}[failures] + spread
+    assert valley.free
+    assert valley.count <= 1 + hops.count // 2
+
+
+def test_a_broken_assignment_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ports that do not tell up from down leave the cycles in."""
+    build = routed(q=4, spread=True)
+    monkeypatch.setattr(module, "rising", lambda build: np.zeros(build.wiring.far.shape, np.bool_))
+    assert not channels(build, "valley").free
+
+
+def test_packets_that_loop_have_no_channels() -> None:
+    build = routed(q=3)
+    far, egress = build.wiring.far.tolist(), build.tables.routes.egress.copy()
+    triangle = next(
+        (u, v, w) for u in range(13) for v in far[u] for w in far[v] if w >= 0 <= v and w in far[u]
+    )
+    d = next(d for d in range(13) if d not in triangle)
+    for u, v in pairwise((*triangle, triangle[0])):
+        egress[u, d] = far[u].index(v)
+    routes = replace(build.tables.routes, egress=egress)
+    broken = replace(build, tables=replace(build.tables, routes=routes))
+    for scheme in ("hop", "valley", "single"):
+        assert not channels(broken, scheme).free
+    assert channels(broken, "hop").count == 0
+
+
+def test_progress_counts_to_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    channels(routed(q=3), progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (13, 13)
