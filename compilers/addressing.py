@@ -56,7 +56,7 @@ class Addressing:
 
     def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
         """uint32[P], uint8[P]: the network address and length of each prefix."""
-        block, shorter = self._places()
+        block, shorter = self._places(self._prefixes())
         first = int(self.ipv4.network_address)
         network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
         return network, (self.ipv4_length - shorter).astype(np.uint8)
@@ -69,7 +69,7 @@ class Addressing:
         """
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
-        block, shorter = self._places()
+        block, shorter = self._places(self._prefixes())
         first = np.uint64(int(self.ipv6.network_address) >> 64)
         return first + block.astype(np.uint64), (64 - shorter).astype(np.uint8)
 
@@ -86,18 +86,26 @@ class Addressing:
         known = 0 <= vertex < len(self.host_mac) and member < self.hierarchy
         return vertex if known else None
 
-    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """int64[P], int64[P]: each prefix's first block, and by how many bits it is shorter."""
-        bits = member_bits(self.hierarchy)
-        supernode, member = np.divmod(np.arange(len(self.host_mac)), self.hierarchy)
-        aggregates = np.arange(len(supernode) // self.hierarchy if self.hierarchy > 1 else 0)
-        block = np.concatenate(((supernode << bits) + member, aggregates << bits))
-        return block, np.repeat([0, bits], [len(supernode), len(aggregates)])
+    def _prefixes(self) -> NDArray[np.int64]:
+        """int64[P]: all prefix numbers."""
+        order = len(self.host_mac)
+        return np.arange(order if self.hierarchy == 1 else order + order // self.hierarchy)
+
+    def _places(self, prefix: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[n], int64[n]: each prefix's first block, and by how many bits it is shorter."""
+        order, bits = len(self.host_mac), member_bits(self.hierarchy)
+        supernode, member = np.divmod(prefix, self.hierarchy)
+        whole = prefix >= order
+        block = np.where(whole, prefix - order << bits, (supernode << bits) + member)
+        return block, whole * bits
 
     def network(self, prefix: int) -> IPv4Network:
         """The IPv4 network of a prefix: a vertex's block, or an aggregate."""
-        network, length = self.ipv4_prefixes()
-        return IPv4Network((int(network[prefix]), int(length[prefix])))
+        block, shorter = (int(part) for part in self._places(np.array(prefix)))
+        length = 32 - self.ipv4_length
+        return IPv4Network(
+            (int(self.ipv4.network_address) + (block << length), self.ipv4_length - shorter)
+        )
 
     def gateway(self, vertex: int) -> IPv4Address:
         """The address at which the switch answers ARP."""
@@ -109,8 +117,10 @@ class Addressing:
 
     def network6(self, prefix: int) -> IPv6Network:
         """The IPv6 network of a prefix: a vertex's block, or an aggregate."""
-        network, length = self.ipv6_prefixes()
-        return IPv6Network((int(network[prefix]) << 64, int(length[prefix])))
+        if self.ipv6 is None:
+            raise ValueError("the fabric has no IPv6 pool")
+        block, shorter = (int(part) for part in self._places(np.array(prefix)))
+        return IPv6Network((int(self.ipv6.network_address) + (block << 64), 64 - shorter))
 
     def host6(self, vertex: int, host: int) -> IPv6Address:
         """The IPv6 address of the host-th host (from 0) of a vertex."""

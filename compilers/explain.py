@@ -39,7 +39,21 @@ class Explanation:
 
 
 def explain(build: Build, source: int, destination: int) -> Explanation:
-    """Follow a packet from one switch to another through the tables."""
+    """Follow a packet from one switch to another through the tables.
+
+    Raises:
+        InputError: the destination carries no hosts, so it has no addresses.
+    """
+    topology = build.topology
+    if not topology.endpoints[destination]:
+        raise InputError(
+            Problem(
+                required="a destination with hosts",
+                given=f"{build.wiring.names[destination]}, "
+                f"a {topology.kinds[topology.kind[destination]]}",
+                todo="no packet is addressed to it; choose a switch that has some",
+            )
+        )
     walker = Walker.of(build.tables, build.wiring.cables())
     path, outcome = walker.path(source, destination)
     return Explanation(
