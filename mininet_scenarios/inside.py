@@ -114,13 +114,18 @@ class Inside:
         if right == wrong:
             raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
         self.right = bridge, right
-        self.ovs.ofctl("mod-group", bridge, wrong)
+        self._change_group(bridge, wrong)
 
     def restore(self) -> None:
         """Undo the last `divert`."""
         if self.right:
-            self.ovs.ofctl("mod-group", *self.right)
+            self._change_group(*self.right)
             self.right = None
+
+    def _change_group(self, bridge: str, group: str) -> None:
+        """Returns when packets follow the change: flows cached under the old group are gone."""
+        self.ovs.ofctl("mod-group", bridge, group)
+        self.ovs.appctl("revalidator/wait")
 
     def _start_controller(self) -> None:
         command = [sys.executable, "-P", "-m", "polarfab", "controller", self.job["build"]]
