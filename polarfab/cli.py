@@ -19,7 +19,8 @@ from inventory.problems import InputError, nearest
 from polarfab import __version__
 
 VERBS = {
-    "design": "Which fabrics fit a radix: sizes, links, efficiency.",
+    "design": "Which fabrics can be built: sizes, efficiency, cost; the papers' tables.",
+    "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
     "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
     "compile": "Spec and inventory to verified tables in a build folder.",
     "verify": "Walk every ordered pair through a build's tables.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     click.echo(json.dumps(value, indent=2))
+
+
+def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
+    """One CSV table on stdout, its columns the keys of the first row; None is an empty field."""
+    import csv
+
+    if rows:
+        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

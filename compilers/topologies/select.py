@@ -50,6 +50,34 @@ def hierarchy(family: str, parameters: Parameters) -> int:
     return found.order if found else 1
 
 
+def build_any(family: str, given: Mapping[str, int | str | None]) -> Topology:
+    """The topology that the words name, of the families for comparison as well.
+
+    Raises:
+        InputError: they name none; every problem at once.
+    """
+    from compilers.topologies.baselines import BASELINES
+
+    if family in FAMILIES:
+        return build_topology(family, given)
+    if family not in BASELINES:
+        known = [*FAMILIES, *BASELINES]
+        near = nearest(family, known)
+        todo = f"did you mean {near}?" if near else ""
+        required = f"one of {', '.join(known)}"
+        raise InputError(Problem(key="family", required=required, given=family, todo=todo))
+    baseline = BASELINES[family]
+    values = {name: value for name, value in given.items() if value is not None}
+    surplus = [
+        Problem(key=name, required=f"only {', '.join(baseline.parameters)}", given=str(value))
+        for name, value in values.items()
+        if name not in baseline.parameters
+    ]
+    if problems := surplus or baseline.check(values):
+        raise InputError(problems)
+    return baseline.build(values)
+
+
 def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:
     """The topology that the words name.
 

@@ -1,44 +1,155 @@
-"""`polarfab design`: which fabrics fit a radix."""
+"""`polarfab design`: which fabrics fit a radix, a size or a hardware type, and how they compare."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from polarfab.output import json_option, print_json, print_table
+from polarfab.output import json_option, print_csv, print_json, print_table
 
-COLUMNS = (
-    "family",
-    "radix",
-    "nodes",
-    "q",
-    "supernode",
-    "supernode_degree",
-    "supernode_order",
-    "links",
-    "diameter",
-    "moore_efficiency",
-)
+if TYPE_CHECKING:
+    from compilers.comparison.candidates import Candidate
+    from compilers.topologies.topology import Design, Family
+
+SHORT = {
+    "nodes": "nodes",
+    "radix": "radix",
+    "links": "links",
+    "diameter": "diam",
+    "moore_efficiency": "Moore",
+    "mean_distance": "mean",
+    "hosts_per_node": "hosts/node",
+    "bundles": "bundles",
+    "cost_per_host": "$/host",
+    "power_per_host": "W/host",
+    "optical_ports_per_host_uniform": "OIO/host",
+}
+
+
+def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> range | None:
+    """`15` or `8..128` as a range with both ends in it."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
+    low, high = (int(n or found[1]) for n in found.groups()) if found else (0, 0)
+    if not 2 <= low <= high <= 4096:
+        raise click.BadParameter(f"required 2 to 4096 or a range as in 8..128, given {value}")
+    return range(low, high + 1)
 
 
 @click.command("design")
-@click.option("--radix", type=click.IntRange(2, 4096), required=True, help="Fabric ports a node.")
-@click.option("--min-nodes", type=click.IntRange(1), default=1, help="Leave out smaller fabrics.")
+@click.option(
+    "--radix",
+    metavar="N|N..M",
+    callback=_range,
+    help="Fabric ports a node; a range as in 8..128.",
+)
+@click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules a node.")
+@click.option("--links", type=click.IntRange(1, 512), help="Hardware: links a module.")
+@click.option("--min-nodes", type=click.IntRange(1, 10_000_000), help="Leave out smaller fabrics.")
+@click.option("--family", "names", multiple=True, help="Only this family; may be repeated.")
+@click.option("--baselines", is_flag=True, help="Also the families that the papers compare with.")
+@click.option("--best", is_flag=True, help="Only the largest of each family at each radix.")
+@click.option("--sort", "key", default="nodes", show_default=True, help="A key of --json.")
+@click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
+@click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with every column.")
 @json_option
-def command(radix: int, min_nodes: int, as_json: bool) -> None:
-    """List the fabrics that a node with RADIX fabric ports can build, largest first.
+def command(
+    radix: range | None,
+    modules: int | None,
+    links: int | None,
+    min_nodes: int | None,
+    names: tuple[str, ...],
+    baselines: bool,
+    best: bool,
+    key: str,
+    file: Path | None,
+    table: str | None,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """List the fabrics that can be built, and compare them. Sizes come from formulas.
 
-    For a family with none of exactly that radix, the largest below it stands in, with ports to
-    spare. Sizes come from formulas; no graph is built.
+    \b
+        polarfab design --radix 32                  largest first; a family with none of
+                                                    exactly that radix gives the next below
+        polarfab design --radix 8..128 --best       exactly these radixes
+        polarfab design --modules 4 --links 8       a node with 4 x 8 fabric ports
+        polarfab design --min-nodes 5000            at the smallest radix of each family
+        polarfab design --table polarfly-5          a table of the papers, beside its print
     """
-    from compilers.topologies.designs import fitting
+    from compilers.comparison.candidates import candidate
+    from compilers.comparison.designs import KEYS, families, largest, ranked
+    from compilers.comparison.prices import prices
 
-    found = [
-        {column: getattr(design, column) for column in COLUMNS}
-        for design in fitting(radix, min_nodes)
-    ]
-    if as_json:
-        print_json(found)
+    if table is not None:
+        _table(table, as_csv, as_json)
         return
-    print_table(f"fabrics of radix {radix}", COLUMNS, [list(row.values()) for row in found])
-    if not found:
-        click.echo(f"no family has {min_nodes} nodes at radix {radix}", err=True)
+    if key not in KEYS:
+        raise click.UsageError(f"--sort: required one of {', '.join(KEYS)}, given {key}")
+    cost = prices(file)
+    if modules or links:
+        if radix or not (modules and links):
+            raise click.UsageError("--modules and --links go together, without --radix")
+        radix = range(modules * links, modules * links + 1)
+        cost = cost.with_links_per_module(links)
+    if radix is None and min_nodes is None:
+        raise click.UsageError("say --radix, --modules and --links, or --min-nodes")
+    found = _chosen(radix, min_nodes, families(names, baselines))
+    candidates = [candidate(design, cost) for design in (largest(found) if best else found)]
+    _show(ranked(candidates, key), _title(radix, min_nodes), as_csv, as_json)
+
+
+def _chosen(radix: range | None, min_nodes: int | None, among: list[Family]) -> list[Design]:
+    from compilers.comparison.designs import fitting, reaching, within
+
+    if radix is None:
+        return reaching(min_nodes or 1, among)
+    if len(radix) == 1:
+        return fitting(radix[0], min_nodes or 1, among)
+    return within(radix, min_nodes or 1, among)
+
+
+def _title(radix: range | None, min_nodes: int | None) -> str:
+    ports = "the smallest radix" if radix is None else f"radix {radix[0]}"
+    if radix is not None and len(radix) > 1:
+        ports += f" to {radix[-1]}"
+    return f"fabrics of {ports}" + (f" with {min_nodes:,} nodes or more" if min_nodes else "")
+
+
+def _show(candidates: Iterable[Candidate], title: str, as_csv: bool, as_json: bool) -> None:
+    from compilers.comparison.candidates import parameter_text
+
+    found = list(candidates)
+    rows = [each.row() for each in found]
+    if as_json:
+        print_json(rows)
+    elif as_csv:
+        texts = [{**row, "parameters": parameter_text(row["parameters"])} for row in rows]
+        print_csv(texts)
+    else:
+        body = [
+            [each.name, *(row[key] for key in SHORT)] for each, row in zip(found, rows, strict=True)
+        ]
+        print_table(title, ["fabric", *SHORT.values()], body)
+    if not rows:
+        click.echo(f"there are no {title}", err=True)
+
+
+def _table(name: str, as_csv: bool, as_json: bool) -> None:
+    from compilers.comparison.tables import paper_table
+
+    found = paper_table(name)
+    if as_json:
+        print_json(found.as_dict())
+    elif as_csv:
+        print_csv([dict(zip(found.columns, row, strict=True)) for row in found.rows])
+    else:
+        print_table(found.title, found.columns, found.rows)
+        for note in found.corrections:
+            click.echo(f"corrected: {note}")

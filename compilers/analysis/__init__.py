@@ -1,0 +1,1 @@
+"""What a built graph is worth: distances, paths, load, bisection, resilience, growth."""

@@ -1,0 +1,1 @@
+"""Which fabrics can be built, and what each gives and costs, from formulas alone."""
