@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from compilers.wiring import Wiring
 from inventory.problems import InputError, Problem
 
 FORMAT = 1
+TABLED = ("balance", "protect")
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 
 
@@ -39,7 +40,8 @@ class Build:
 
     identity is 16 hexadecimal digits that name everything emitted, "" before it is saved; inputs
     are the SHA-256 digests of the files it was made from, by their role; hardware is None where no
-    inventory was given.
+    inventory was given; policy is what else the spec says about routing, for those who change it at
+    run time.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Build:
     tables: Tables
     hardware: Hardware | None = None
     identity: str = ""
+    policy: Mapping[str, str] = field(default_factory=dict)
 
 
 def _arrays(build: Build) -> dict[str, NDArray[Any]]:
@@ -92,7 +95,7 @@ def _fabric(build: Build) -> dict[str, Any]:
             "diameter": t.diameter,
             "hierarchy": t.hierarchy,
         },
-        "routing": {"balance": build.balance, "protect": build.protect},
+        "routing": {"balance": build.balance, "protect": build.protect, **build.policy},
         "addressing": {
             "ipv4": str(a.ipv4),
             "ipv4_length": a.ipv4_length,
@@ -224,11 +227,13 @@ def _assemble(
     fabric: dict[str, Any], a: dict[str, NDArray[Any]], inputs: dict[str, str], identity: str
 ) -> Build:
     addressing, shape = fabric["addressing"], fabric["topology"]
+    routing = fabric["routing"]
     nodes, types = fabric["nodes"], fabric["node_types"]
     return Build(
         name=fabric["name"],
-        balance=fabric["routing"]["balance"],
-        protect=fabric["routing"]["protect"],
+        balance=routing["balance"],
+        protect=routing["protect"],
+        policy={word: value for word, value in routing.items() if word not in TABLED},
         inputs=inputs,
         topology=Topology(
             family=shape["family"],

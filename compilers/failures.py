@@ -1,8 +1,8 @@
 """Failures: where every packet goes when links or switches are down and no controller acts.
 
 Nothing changes before a packet meets a failure. So it is enough to start, for every cable that is
-down, with the packets that would cross it: for each destination, one a way in which it can have come
-to the near end. From there every packet is followed by the forwarding rule, all at once.
+down, with the packets that would cross it: for each destination, one for each way in which it can
+have come to the near end. From there all are followed by the forwarding rule, a link at a time.
 """
 
 from __future__ import annotations
@@ -168,30 +168,9 @@ def _cases(f: Forwarding, kind: str, sample: int, seed: int) -> tuple[Numbers, i
 
 def _starts(reached: Reached, cases: Numbers) -> Iterator[Packets]:
     """The packets that meet a failure, for one group of cases after the other."""
-    towards = reached.towards
-    f, width = towards.forwarding, len(towards.destinations)
-    parts = cases.shape[1]
-    cells = np.flatnonzero(reached.depth >= 0)
-    arc, column = np.divmod(cells, width)
-    from_host = arc % f.slots == f.slots - 1
-    hops = reached.depth[cells]
-    met = [(arc[~from_host], column[~from_host], hops[~from_host])]
-    met = [(*met[0], towards.way_out(*met[0][:2]))]
-    arc, column, hops = arc[from_host], column[from_host], hops[from_host]
-    # A host has another way, and packets on that are among the others, until all are down.
-    ways = f.weighted.take(towards.row(arc // f.slots, column), axis=1)
-    few = np.count_nonzero(ways >= 0, axis=0) <= parts
-    arc, column, hops, ways = arc[few], column[few], hops[few], ways[:, few]
-    for way in ways:
-        there = way >= 0
-        met.append((arc[there], column[there], hops[there], way[there]))
-    unweighted = (ways < 0).all(axis=0)
-    arc, column, hops = arc[unweighted], column[unweighted], hops[unweighted]
-    met.append((arc, column, hops, towards.way_out(arc, column)))
-    arc, column, hops, out = (np.concatenate(part) for part in zip(*met, strict=True))
-    moving = out >= 0
-    arc, column, hops, out = arc[moving], column[moving], hops[moving], out[moving]
-
+    towards, parts = reached.towards, cases.shape[1]
+    f = towards.forwarding
+    arc, column, hops, out = _crossing(reached, parts)
     group = len(cases) if parts == 1 else max(1, (f.links + f.switches) // 4)
     for first in range(0, len(cases), group):
         which, case = _meeting(f, out, cases[first : first + group])
@@ -205,6 +184,28 @@ def _starts(reached: Reached, cases: Numbers) -> Iterator[Packets]:
             hops=hops[which],
         )
         yield packets.take(_left(towards, packets))
+
+
+def _crossing(reached: Reached, parts: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Every packet and its way out: arc, column, hops and way, int[n] each.
+
+    Of a host's packets only those that have at most `parts` ways: while one is up they take that,
+    and are among the packets that take it anyway.
+    """
+    towards = reached.towards
+    f, width = towards.forwarding, len(towards.destinations)
+    cells = np.flatnonzero(reached.depth >= 0)
+    arc, column = np.divmod(cells, width)
+    hops, from_host = reached.depth[cells], np.flatnonzero(arc % f.slots == f.slots - 1)
+    ways = f.weighted.take(towards.row(arc[from_host] // f.slots, column[from_host]), axis=1)
+    count = np.count_nonzero(ways >= 0, axis=0)
+    taken, host = np.nonzero((ways >= 0) & (count <= parts))
+    chooses = np.zeros(len(arc), np.bool_)
+    chooses[from_host[count > 0]] = True
+    transit = np.flatnonzero(~chooses)
+    which = np.concatenate((transit, from_host[host]))
+    out = towards.way_out(arc[transit], column[transit])
+    return arc[which], column[which], hops[which], np.concatenate((out, ways[taken, host]))
 
 
 def _meeting(f: Forwarding, out: Numbers, cases: Numbers) -> tuple[Numbers, Numbers]:
@@ -224,7 +225,7 @@ def _meeting(f: Forwarding, out: Numbers, cases: Numbers) -> tuple[Numbers, Numb
     return which, case
 
 
-def _left(towards: Towards, packets: Packets) -> Numbers:
+def _left(towards: Towards, packets: Packets) -> NDArray[np.bool_]:
     """bool[n]: those that are there at all, and that a host cannot send another way."""
     f = towards.forwarding
     at = packets.arc // f.slots

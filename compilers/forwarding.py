@@ -1,13 +1,14 @@
 """Forwarding with alternates, protection and bounce: the rule of `compilers.tables.Classes`.
 
-The cables of a fabric are *arcs*, one a switch and link, and an arc stands for two things: a way out
-of its switch, and a packet in that switch that came in over that link. So a packet moves from arc to
-arc: the switch chooses a way out, and the other end of that cable is where the packet is then.
+The cables of a fabric are *arcs*, one a switch and link, and an arc stands for two things: a way
+out of its switch, and a packet in that switch that came in over that link. So a packet moves from
+arc to arc: the switch chooses a way out, and the other end of that cable is where it is then.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from compilers.tables import local, no_route
 from compilers.walk import Walker
 
 NOWHERE, HOME = -1, -2
-Numbers = NDArray[np.integer]
+Numbers = NDArray[Any]
 Dead = tuple[Numbers, ...]
 
 
@@ -119,7 +120,8 @@ class Towards:
 
     def row(self, at: Numbers, column: Numbers) -> NDArray[np.int32]:
         """int32[n]: the columns of `Forwarding.order` at switches, for destinations by column."""
-        return self.rows.take(at * len(self.destinations) + column)
+        row: NDArray[np.int32] = self.rows.take(at * len(self.destinations) + column)
+        return row
 
     def way_out(self, arcs: Numbers, column: Numbers, dead: Dead = ()) -> NDArray[np.int32]:
         """int32[n]: the transit rule. HOME: delivered here, NOWHERE: dropped.
@@ -131,7 +133,7 @@ class Towards:
         """
         f = self.forwarding
         row = self.row(arcs // f.slots, column)
-        out = f.order[0].take(row)
+        out: NDArray[np.int32] = f.order[0].take(row)
         stuck = np.flatnonzero((out == arcs) | f.down(out, dead))
         if len(stuck):
             arc, row = arcs[stuck], row[stuck]
@@ -149,15 +151,18 @@ class Towards:
     def _first_live(
         self, ways: NDArray[np.int32], row: Numbers, arcs: Numbers, dead: Dead
     ) -> NDArray[np.int32]:
-        """int32[n]: the first way that is up and not where the packet came in."""
+        """int32[n]: the first way that is up and not where the packet came in; else back there."""
+        f = self.forwarding
         chosen = np.full(len(row), NOWHERE, np.int32)
         left = np.arange(len(row))
         for ranked in ways:
             way = ranked.take(row[left])
             live = (way >= 0) & (way != arcs[left])
-            live &= ~self.forwarding.down(way, tuple(part[left] for part in dead))
+            live &= ~f.down(way, tuple(part[left] for part in dead))
             chosen[left[live]] = way[live]
             left = left[~live]
+        back = (f.order.take(row[left], axis=1) == arcs[left]).any(axis=0)
+        chosen[left[back]] = arcs[left[back]]
         return chosen
 
     def path(self, arc: int, dead: tuple[int, ...], limit: int) -> tuple[list[int], int]:

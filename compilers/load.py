@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from compilers.addressing import block_count, ipv4_block_length
-from compilers.spec import AddressingSpec, FabricSpec, RoutingSpec, TopologySpec
+from compilers.routing.passes import CONSTRUCTED, LARGEST
+from compilers.routing.share import share
+from compilers.spec import EQUAL_COST, AddressingSpec, FabricSpec, RoutingSpec, TopologySpec
 from compilers.topologies import FAMILIES
 from compilers.topologies.select import check_topology, hierarchy
 from inventory.load import load_inventory, schema_of
@@ -15,12 +17,6 @@ from inventory.model import Inventory
 from inventory.problems import InputError, KeyPath, Problem, few, shown
 from inventory.validate import part, validate
 from inventory.yamlfile import STDIN, Document, Unreadable, read
-
-# What the model knows and this version cannot compile yet; a stage that can takes its words out.
-UNAVAILABLE = {
-    "balance": ("compact-valiant", "valiant", "ugal-pf"),
-    "protect": ("link", "node"),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +104,7 @@ def _check(document: Document) -> list[Problem]:
     topology = part(TopologySpec, data.get("topology"))
     addressing = part(AddressingSpec, data.get("addressing", {}))
     routing = part(RoutingSpec, data.get("routing", {}))
-    problems = _unavailable(routing, document) if routing else []
+    problems = _without_tables(routing, document) if routing else []
     if topology is None:
         return problems
     wrong = check_topology(topology.family, topology.parameters())
@@ -128,20 +124,39 @@ def _anchored(problem: Problem, document: Document) -> Problem:
     return document.problem(path, problem.required, shown(problem.given), problem.todo)
 
 
-def _unavailable(routing: RoutingSpec, document: Document) -> list[Problem]:
+def _without_tables(routing: RoutingSpec, document: Document) -> list[Problem]:
+    """A policy that no tables can hold."""
+    if routing.balance != "valiant":
+        return []
+    given = "valiant, whose packets carry their intermediate: rows by destination have no place"
+    todo = "write compact-valiant, which goes by a neighbour and needs none"
+    return [document.problem(("routing", "balance"), "a policy that tables hold", given, todo)]
+
+
+def _routing(
+    routing: RoutingSpec, topology: TopologySpec, order: int, document: Document
+) -> list[Problem]:
+    """Shares that have no value at this q, and fabrics too large to search."""
     problems = []
-    for word, unavailable in UNAVAILABLE.items():
-        value = getattr(routing, word)
-        if value in unavailable:
-            usual = RoutingSpec.model_fields[word].default
-            problems.append(
-                document.problem(
-                    ("routing", word),
-                    f"{usual}, all that this version of polarfab compiles",
-                    value,
-                    f"write {usual} or leave it out",
-                )
+    for word in ("minimal_share", "threshold"):
+        text = getattr(routing, word)
+        if (word, text) == ("minimal_share", EQUAL_COST):
+            continue
+        try:
+            share(text, topology.q)
+        except ValueError:
+            required = f"an expression from 0 to 1 at q={topology.q}, of numbers, q and + - * / ( )"
+            problems.append(document.problem(("routing", word), required, text, "such as 1/q"))
+    policy = (routing.balance, routing.protect)
+    if order > LARGEST and topology.family not in CONSTRUCTED and policy != ("minimal", "none"):
+        problems.append(
+            document.problem(
+                ("routing",),
+                f"minimal routes without protection for more than {LARGEST:,} switches",
+                f"{policy[0]} and {policy[1]} for {order:,}",
+                "their alternates and repairs are searched for; in PolarFly they are constructed",
             )
+        )
     return problems
 
 

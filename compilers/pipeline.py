@@ -9,6 +9,8 @@ from compilers.hardware import hardware
 from compilers.load import LoadedFabric
 from compilers.placement import clusters, settle
 from compilers.routing.minimal import minimal
+from compilers.routing.passes import choices
+from compilers.spec import RoutingSpec
 from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
 
@@ -30,11 +32,15 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     addressing = plan(spec, inventory, topology, loaded.locate)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     tables = minimal(topology, wiring)
+    # Alternates and repair keep to what is minimal from the next switch on.
+    routing = spec.routing
+    tables = choices(tables, topology, wiring, routing.policy(spec.topology.q))
     check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
     return Build(
         name=spec.name,
-        balance=spec.routing.balance,
-        protect=spec.routing.protect,
+        balance=routing.balance,
+        protect=routing.protect,
+        policy=_for_controllers(routing),
         inputs=loaded.inputs,
         topology=topology,
         wiring=wiring,
@@ -42,3 +48,11 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
         tables=tables,
         hardware=hardware(inventory, wiring, found) if loaded.inventory else None,
     )
+
+
+def _for_controllers(routing: RoutingSpec) -> dict[str, str]:
+    """What shifting weights at run time starts from; the weights themselves are in the tables."""
+    if routing.balance == "minimal":
+        return {}
+    shares = {"minimal_share": routing.minimal_share, "disjoint": routing.disjoint}
+    return shares | ({"threshold": routing.threshold} if routing.balance == "ugal-pf" else {})

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from compilers.routing.policy import Policy
+from compilers.routing.share import LONGEST, share
 from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
 
+EQUAL_COST = "equal-cost"
+SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST}}}")
 NOT_FOR_HOSTS = tuple(
     ip_network(text)
     for text in (
@@ -50,6 +55,20 @@ def _ipv6(value: Any) -> Any:
     return pool
 
 
+def _share(value: Any) -> Any:
+    text = str(value) if type(value) in (int, float) else value
+    if not isinstance(text, str) or not SHARE.fullmatch(text):
+        raise refusal("a number from 0 to 1, or an expression of q such as 1/q")
+    return text
+
+
+Share = Annotated[
+    str,
+    BeforeValidator(_share),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}),
+]
+
+
 class TopologySpec(Model):
     """A family and its parameters; the family checks them (`compilers.topologies`)."""
 
@@ -72,10 +91,28 @@ class AddressingSpec(Model):
 
 
 class RoutingSpec(Model):
-    """Routing policy."""
+    """Routing policy.
+
+    minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
+    `equal-cost`. disjoint: whether alternates may share a link with the minimal path. threshold:
+    the load of a link at which the controller of `ugal-pf` turns to the alternates.
+    """
 
     balance: Literal["minimal", "compact-valiant", "valiant", "ugal-pf"] = "minimal"
     protect: Literal["none", "link", "node"] = "none"
+    minimal_share: Share = EQUAL_COST
+    disjoint: Literal["none", "edge"] = "edge"
+    threshold: Share = "2/3"
+
+    def policy(self, q: int) -> Policy:
+        """The same as numbers; the shares have values at this q (`compilers.load` checks it)."""
+        equal = self.minimal_share == EQUAL_COST
+        return Policy(
+            balances=self.balance != "minimal",
+            protects=self.protect != "none",
+            edge_disjoint=self.disjoint == "edge",
+            minimal_share=None if equal else share(self.minimal_share, q),
+        )
 
 
 class FabricSpec(Model):

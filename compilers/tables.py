@@ -89,19 +89,26 @@ class Classes:
     """What an egress class does. Class k of a switch has k as its number in `Routes.egress`.
 
     port: int32[S, C], the minimal port, 0 where the switch has no such class.
-    alternate: int32[S, C, A], ports that share the class's entering traffic, 0 beyond the last.
+    alternate: uint16[S, C, A], ports that share the class's entering traffic, 0 beyond the last.
     weight: uint16[S, C, 1 + A], shares of the minimal port and of each alternate.
-    protection: int32[S, C, P], ports to try in order when the minimal port is down.
-    bounce: int32[S, C, B], the same for a packet that arrived on the port the class would use.
+    protection: uint16[S, C, P], ports to try in order when the minimal port is down.
+    bounce: uint16[S, C, B], the same for a packet that arrived on the port the class would use.
 
-    A = P = B = 0 is minimal routing without protection.
+    A = P = B = 0 is minimal routing without protection. A target does exactly this:
+
+    - A packet from a host may take any port with a weight that is up. If there is none, or no
+      port has a weight, it goes by the next rule.
+    - A packet in transit tries the minimal port and then those of `protection`, or those of
+      `bounce` if it came in on the minimal port: the first that is up, and not where it came in.
+      If there is none it goes back to where it came in, if that is the minimal port or one of
+      `protection`; else it is dropped.
     """
 
     port: NDArray[np.int32]
-    alternate: NDArray[np.int32]
+    alternate: NDArray[np.uint16]
     weight: NDArray[np.uint16]
-    protection: NDArray[np.int32]
-    bounce: NDArray[np.int32]
+    protection: NDArray[np.uint16]
+    bounce: NDArray[np.uint16]
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -109,7 +116,7 @@ class Classes:
     @classmethod
     def minimal(cls, port: NDArray[np.int32]) -> Classes:
         """Classes that use their minimal port only."""
-        none = np.zeros((*port.shape, 0), np.int32)
+        none = np.zeros((*port.shape, 0), np.uint16)
         weight = np.ones((*port.shape, 1), np.uint16)
         return cls(port=port, alternate=none, weight=weight, protection=none, bounce=none)
 

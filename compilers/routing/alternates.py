@@ -15,10 +15,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.ports import ranked
 from compilers.tables import Tables
 from compilers.wiring import Wiring
 
-LARGEST_WEIGHT = 100
+LARGEST_WEIGHT, MOST = 100, 65535
 
 
 def compact_valiant(
@@ -35,12 +36,8 @@ def compact_valiant(
     usable = other_links(wiring)
     if edge_disjoint:
         usable &= ~apexes(wiring)
-    links = wiring.port.shape[1]
-    port = np.zeros((*usable.shape[:2], links), np.uint16)
-    port[...] = np.where(usable, wiring.port[:, None, :], 0)
     kept = max(1, int(usable.sum(axis=2).max()))
-    order = np.argsort(~usable, axis=2, kind="stable")[..., :kept]
-    port = np.take_along_axis(port, order, axis=2)
+    port = ranked(usable, wiring.port, wiring, kept, turn=False)
     none = np.zeros_like(port)
     alternate = np.concatenate((port, none), axis=1)
     return replace(
@@ -104,5 +101,10 @@ def _ratio(minimal_share: Fraction, alternates: int, most: int) -> NDArray[np.ui
     if minimal_share == 1:
         return np.array([1] + [0] * most, np.uint16)
     ratio = minimal_share * alternates / (1 - minimal_share)
-    whole = ratio.limit_denominator(LARGEST_WEIGHT)
+    if ratio > LARGEST_WEIGHT:
+        whole = Fraction(min(round(ratio), MOST))
+    elif 0 < ratio < Fraction(1, LARGEST_WEIGHT):
+        whole = Fraction(1, min(round(1 / ratio), MOST))
+    else:
+        whole = ratio.limit_denominator(LARGEST_WEIGHT)
     return np.array([whole.numerator] + [whole.denominator] * most, np.uint16)

@@ -23,6 +23,7 @@ def split_direct(tables: Tables, wiring: Wiring) -> Tables:
     egress = _widened(routes.egress, 2 * links)
     switch, link = np.nonzero(wiring.far >= 0)
     row, there = rows_of(routes, switch, wiring.far[switch, link])
+    there &= routes.egress[switch, row] == link  # a spine of an OFT has no address of its own
     egress[switch[there], row[there]] = (links + link[there]).astype(egress.dtype)
     return Tables(
         routes=replace(routes, egress=egress),
@@ -45,7 +46,7 @@ def rows_of(
 
 def _widened(egress: Egress, classes: int) -> Egress:
     """A copy in the narrowest type for that many classes."""
-    wide = empty_egress(*egress.shape, classes)
+    wide = empty_egress(len(egress), egress.shape[1], classes)
     wide[...] = egress
     if wide.dtype != egress.dtype:
         wide[egress == local(egress)] = local(wide)
