@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := ryu,os-ken,mininet,bench,dev
+EXTRAS := ryu,os-ken,mininet,bench,plots,analyse,dev
 
-# The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare.
+# The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; a browser for tests only.
 DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iproute2 util-linux
+test test-all: DEBIAN_PACKAGES += chromium chromium-driver
 
 # The stamp names the checkout: a virtual environment survives neither a move nor a new Python.
 STAMP := $(VENV)/.made

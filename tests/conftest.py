@@ -18,17 +18,23 @@ LIVE_COMMANDS = {
     "ping": "iputils-ping",
     "unshare": "util-linux",
 }
+BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+
+
+def missing_commands(packages: dict[str, str]) -> list[str]:
+    """Say which commands this machine lacks, and where Debian has them."""
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    return [
+        f"{command} (Debian package {package})"
+        for command, package in packages.items()
+        if shutil.which(command, path=path) is None
+    ]
 
 
 @cache
 def missing_for_live() -> tuple[str, ...]:
     """Say what this machine lacks for live tests, a phrase a part."""
-    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-    lacking = [
-        f"{command} (Debian package {package})"
-        for command, package in LIVE_COMMANDS.items()
-        if shutil.which(command, path=path) is None
-    ]
+    lacking = missing_commands(LIVE_COMMANDS)
     if os.geteuid() != 0:
         lacking.append("root, or root in a user namespace (unshare --user --map-root-user)")
     elif shutil.which("unshare"):
@@ -36,6 +42,9 @@ def missing_for_live() -> tuple[str, ...]:
         if made.returncode:
             lacking.append(f"network namespaces ({made.stderr.strip()})")
     return tuple(lacking)
+
+
+GATES = {"live": missing_for_live, "browser": lambda: missing_commands(BROWSER_COMMANDS)}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,10 +67,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _live_gate(request: pytest.FixtureRequest) -> None:
-    if request.node.get_closest_marker("live") and (lacking := missing_for_live()):
-        reason = f"live tests need {', '.join(lacking)}"
-        pytest.fail(reason) if IN_CI else pytest.skip(reason)
+def _gate(request: pytest.FixtureRequest) -> None:
+    for marker, lacks in GATES.items():
+        if request.node.get_closest_marker(marker) and (lacking := lacks()):
+            reason = f"{marker} tests need {', '.join(lacking)}"
+            pytest.fail(reason) if IN_CI else pytest.skip(reason)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

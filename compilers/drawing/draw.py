@@ -67,18 +67,19 @@ def draw(
         )
     racks = layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()
+    found = find_racks(racks, marked)
     scene = compose(
         subject.title,
         topology,
         subject.wiring,
         racks,
         place(topology, racks, name_width(written)),
-        find_racks(racks, marked),
+        () if interactive else found,
     )
     if not interactive:
         return environment().get_template("draw/picture.svg.j2").render(s=scene)
     tables = subject.tables or minimal(topology, subject.wiring)
-    data = page_data(scene, topology, subject.wiring, tables, racks)
+    data = page_data(scene, topology, subject.wiring, tables, racks, found)
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 
 

@@ -26,7 +26,12 @@ STOPPED = 255
 
 
 def page_data(
-    scene: Scene, topology: Topology, wiring: Wiring, tables: Tables, racks: Layout
+    scene: Scene,
+    topology: Topology,
+    wiring: Wiring,
+    tables: Tables,
+    racks: Layout,
+    marked: tuple[int, ...] = (),
 ) -> str:
     """A JSON text that can stand in a <script> element.
 
@@ -54,6 +59,7 @@ def page_data(
         "coordinates": topology.coordinates.tolist(),
         "racks": racks.names,
         "rack": racks.rack.tolist(),
+        "marked": marked,
         "x": [node.x for node in scene.nodes],
         "y": [node.y for node in scene.nodes],
         "links": [row[row >= 0].tolist() for row in wiring.far],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +144,7 @@ def compose(
         marked: no rack, one whose links are shown, or two between which they are.
     """
     cables = _cables(topology, wiring, racks, marked)
-    at = np.round(placement.at + ORIGIN, 6)
+    at = placement.at + ORIGIN
     width, height = (placement.size[0] + 2 * MARGIN, placement.size[1] + HEAD + FOOT)
     room = int((height - HEAD - FOOT) // ROW) - 2
     if len(cables) > room:
@@ -186,8 +187,14 @@ def _style(strokes: Sequence[Strokes], placement: Placement, marked: bool) -> St
 
 
 def _tidy(value: float) -> float:
-    # Twice, so that the last bit of a sine never decides a tie: the same bytes on every machine.
-    return round(round(float(value), 6), 1)
+    return float(_rounded(np.float64(value)))
+
+
+def _rounded(values: Any) -> Any:
+    """To tenths, after millionths: the last bit of a sine, which differs between machines, never
+    decides a tie.
+    """
+    return np.round(np.round(values, 6), 1)
 
 
 def _short(name: str) -> str:
@@ -302,7 +309,7 @@ def _bundles(name: str, ends: NDArray[np.int32], middle: Floats) -> Strokes:
 
 def _lines(name: str, ends: Floats, links: int) -> Strokes:
     """Straight lines, ends float[n, 2, 2]."""
-    tidy = np.round(np.round(ends, 6), 1).reshape(-1, 4)
+    tidy = _rounded(ends).reshape(-1, 4)
     path = "".join(f"M{x:g} {y:g}L{z:g} {w:g}" for x, y, z, w in tidy.tolist())
     return Strokes(name=name, path=path, lines=len(tidy), links=links)
 

@@ -297,12 +297,13 @@ function fromAddress() {
   choose(good && found[0] !== found[1] ? found : []);
 }
 
-for (const id of ["rack", "other"]) {
+["rack", "other"].forEach((id, place) => {
   const select = byId(id);
   select.add(new Option("–", ""));
   fabric.racks.forEach((name, i) => select.add(new Option(name, i)));
+  select.value = String(fabric.marked[place] ?? "");
   select.addEventListener("change", redraw);
-}
+});
 byId("from").addEventListener("change", typed);
 byId("to").addEventListener("change", typed);
 byId("ends").addEventListener("submit", (event) => event.preventDefault());

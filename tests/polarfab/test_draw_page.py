@@ -1,0 +1,194 @@
+"""The page in a real browser, opened from disk: clicks, paths, ports; and the verb's messages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.select import Select
+
+import polarfab
+from compilers.build import Build
+from compilers.explain import explain
+from polarfab import cli
+
+pytestmark = pytest.mark.xdist_group("browser")
+FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+--disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync
+--window-size=1400,900 --proxy-server=127.0.0.1:9"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    """A browser that reaches no network."""
+    options = ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for flag in FLAGS.split():
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options, ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def polarfab_verb(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """Run `polarfab draw …` in this process; gives exit code and stderr."""
+
+    def run(*words: object) -> tuple[int, str]:
+        monkeypatch.setattr("sys.argv", ["polarfab", "draw", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return int(stop.value.code or 0), capfd.readouterr().err
+
+    return run
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text("name: lab\ntopology: {family: polarfly, q: 7}\nhosts_per_node: 2\n")
+    return polarfab.compile(fabric, tmp_path / "build")
+
+
+def open_page(browser: Chrome, page: Path) -> None:
+    browser.get(page.as_uri())
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert errors == []
+
+
+def node(browser: Chrome, vertex: int) -> WebElement:
+    return browser.find_element(By.CSS_SELECTOR, f'use[data-vertex="{vertex}"]')
+
+
+def click(browser: Chrome, vertex: int) -> None:
+    ActionChains(browser).move_to_element(node(browser, vertex)).click().perform()
+
+
+def drawn(browser: Chrome, kind: str) -> list[list[int]]:
+    found = browser.find_elements(By.CSS_SELECTOR, f"#overlay path.{kind}")
+    return [[int(v) for v in (path.get_attribute("data-path") or "").split()] for path in found]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("source", "destination"), [(3, 40), (25, 5), (0, 56)])
+def test_two_clicks_show_the_compiled_path(
+    browser: Chrome, build: Build, polarfab_verb, tmp_path: Path, source: int, destination: int
+) -> None:
+    page = tmp_path / "lab.html"
+    assert polarfab_verb(tmp_path / "build", "-o", page)[0] == 0
+    open_page(browser, page)
+    click(browser, source)
+    click(browser, destination)
+
+    found = explain(build, source, destination)
+    assert drawn(browser, "minimal") == [list(found.minimal)]
+    text = browser.find_element(By.ID, "paths").text
+    for hop in found.hops:
+        names = build.wiring.names
+        here = f"{names[hop.switch]}:{build.wiring.port_name(hop.switch, hop.port)}"
+        there = f"{names[hop.next_switch]}:{build.wiring.port_name(hop.next_switch, hop.next_port)}"
+        assert f"{here} → {there}" in text
+
+    alternates = drawn(browser, "alternate")
+    graph = build.topology.graph
+    assert alternates or len(found.minimal) == 2
+    for path in alternates:
+        assert (path[0], path[-1]) == (source, destination)
+        assert path[1] != found.minimal[1]
+        assert tuple(path[1:]) == explain(build, path[1], destination).minimal
+        assert all(v in graph.neighbours(u) for u, v in pairwise(path))
+    assert browser.save_screenshot(str(tmp_path / "lab.png"))
+    assert (tmp_path / "lab.png").stat().st_size > 20_000
+
+
+@pytest.mark.browser
+def test_alternates_are_those_of_the_tables(browser: Chrome, polarfab_verb, tmp_path: Path) -> None:
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text(
+        "name: lab\ntopology: {family: polarfly, q: 5}\n"
+        "routing: {balance: compact-valiant, disjoint: edge}\n"
+    )
+    build = polarfab.compile(fabric, tmp_path / "build")
+    page = tmp_path / "lab.html"
+    polarfab_verb(tmp_path / "build", "-o", page)
+    source, destination = 0, 30
+    open_page(browser, page)
+    click(browser, source)
+    click(browser, destination)
+
+    tables, wiring = build.tables, build.wiring
+    chosen = int(tables.routes.egress[source, destination])
+    ports = tables.classes.alternate[source, chosen][tables.classes.weight[source, chosen, 1:] > 0]
+    over = [int(wiring.cables()[source, port]) for port in ports]
+    assert 0 < len(over) < len(build.topology.graph.neighbours(source)) - 1
+    shown = drawn(browser, "alternate")
+    assert sorted(path[1] for path in shown) == sorted(over)
+    assert drawn(browser, "minimal") == [list(explain(build, source, destination).minimal)]
+    assert "Alternates in the tables" in browser.find_element(By.ID, "paths").text
+
+
+@pytest.mark.browser
+def test_hover_tells_what_a_node_is(
+    browser: Chrome, build: Build, polarfab_verb, tmp_path: Path
+) -> None:
+    page = tmp_path / "lab.html"
+    polarfab_verb(tmp_path / "build", "-o", page)
+    open_page(browser, page)
+    ActionChains(browser).move_to_element(node(browser, 25)).perform()
+    tip = browser.find_element(By.ID, "tip").text
+    coordinates = ", ".join(map(str, build.topology.coordinates[25]))
+    for words in ["25", "W", f"({coordinates})", "quadrics", "eth1 →", "h25-0", "h25-1"]:
+        assert words in tip
+    near = drawn(browser, "near")
+    assert sorted(v for _, v in near) == build.topology.graph.neighbours(25).tolist()
+
+
+@pytest.mark.browser
+def test_typing_racks_and_escape(browser: Chrome, polarfab_verb, tmp_path: Path) -> None:
+    page = tmp_path / "star.html"
+    words = ["polarstar", "--q", "3", "--supernode", "inductive-quad", "--degree", "3"]
+    assert polarfab_verb(*words, "--pair", "0,1", "-o", page)[0] == 0
+    open_page(browser, page)
+    assert Select(browser.find_element(By.ID, "rack")).first_selected_option.text == "supernode0"
+    Select(browser.find_element(By.ID, "other")).select_by_visible_text("supernode2")
+    pairs = drawn(browser, "pair")
+    assert {(u // 8, v // 8) for u, v in pairs} <= {(0, 2)}
+
+    browser.find_element(By.ID, "from").send_keys("7", Keys.TAB)
+    browser.find_element(By.ID, "to").send_keys("100", Keys.TAB)
+    (path,) = drawn(browser, "minimal")
+    assert (path[0], path[-1]) == (7, 100)
+    assert len(path) <= 4
+    assert browser.current_url.endswith("#7/100")
+    browser.refresh()
+    assert drawn(browser, "minimal") == [path]
+    ActionChains(browser).send_keys(Keys.ESCAPE).perform()
+    assert browser.find_elements(By.CSS_SELECTOR, "#overlay *") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["polarfly", "--q", 7, "-o", "er7.png"], "required FILE.svg or FILE.html, given er7.png"),
+        (["polarfli", "--q", 7, "-o", "er7.svg"], "did you mean polarfly?"),
+        (["polarfly", "-o", "er7.svg"], "q: required a value, polarfly needs it"),
+        (["polarfly", "--q", 6, "-o", "er7.svg"], "the nearest are 5 and 7"),
+        (["polarfly", "--q", 7, "--pair", "1", "-o", "er7.svg"], "required two racks, as in 0,3"),
+        (["polarfly", "--q", 7, "--layout", "stars", "-o", "er7.svg"], "layout: required fans"),
+        (["polarfly", "--q", 7, "-o", "none/er7.svg"], "required a file that can be written"),
+    ],
+)
+def test_bad_words(polarfab_verb, words: list[object], message: str) -> None:
+    code, err = polarfab_verb(*words)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
