@@ -27,6 +27,7 @@ VERBS = {
     "explain": "The paths between two nodes, hop by hop, with ports.",
     "render": "Write every switch's configuration for a target.",
     "draw": "The racks as a picture or an interactive page, and plots.",
+    "cables": "Cable schedule, labels, bill of materials, install phases.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",
     "bench": "Our speed beside that of peers, in one run.",

@@ -1,0 +1,95 @@
+"""The bill of materials: nodes, racks, cables by type and length, fibres of bundles, connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.cables import Cables
+from compilers.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """So many of one thing; kind is node, rack, cable, fibre or connector."""
+
+    kind: str
+    name: str
+    detail: str
+    quantity: int
+
+
+def bill(wiring: Wiring, cables: Cables) -> list[Item]:
+    """What has to be bought for the links between nodes, kind by kind.
+
+    With `fibre_cores` in the cabling, cables of a bundle are multi-core fibres of that many cores,
+    each bundle's as long as its longest cable; without it every cable is bought by itself.
+    """
+    return [
+        *_nodes(wiring, cables),
+        *_racks(cables),
+        *_cables(cables, np.asarray(cables.bundle < 0) | _single(cables)),
+        *_fibres(wiring, cables),
+        *_connectors(wiring, cables),
+    ]
+
+
+def _single(cables: Cables) -> bool:
+    return cables.hardware.cabling["fibre_cores"] is None
+
+
+def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    count = np.bincount(wiring.node_type, minlength=len(wiring.type_names)).tolist()
+    for facts, quantity in zip(cables.hardware.types, count, strict=True):
+        if quantity:
+            detail = " ".join(filter(None, (facts.manufacturer, facts.model, facts.part_number)))
+            yield Item("node", facts.name, detail, quantity)
+
+
+def _racks(cables: Cables) -> Iterator[Item]:
+    known = cables.hardware
+    used = np.unique(known.rack)
+    for units, quantity in zip(
+        *(part.tolist() for part in np.unique(known.rack_units[used], return_counts=True)),
+        strict=True,
+    ):
+        yield Item("rack", f"rack {units}U", "", quantity)
+
+
+def _cables(cables: Cables, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[Item]:
+    kinds = cables.kinds()
+    for t, kind in enumerate(kinds):
+        lengths, count = np.unique(cables.length[wanted & (cables.kind == t)], return_counts=True)
+        for length, quantity in zip(lengths.tolist(), count.tolist(), strict=True):
+            yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
+
+
+def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    if _single(cables) or not len(cables.bundles.cables):
+        return
+    cabling = cables.hardware.cabling
+    inside = cables.bundle >= 0
+    bundle = cables.bundle[inside]
+    cores = np.bincount(bundle, cables.lanes(wiring)[inside]).astype(int) * cabling["cores"]
+    length = np.zeros(len(cores))
+    np.maximum.at(length, bundle, cables.length[inside])
+    fibres = -(-cores // cabling["fibre_cores"])
+    for metres in np.unique(length).tolist():
+        quantity = int(fibres[length == metres].sum())
+        yield Item("fibre", f"{cabling['fibre_cores']} cores", f"{metres:g} m", quantity)
+
+
+def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    vertex, port = cables.ends.ravel(), cables.ports.ravel()
+    kind = wiring.node_type[vertex].astype(np.int64)
+    keys, count = np.unique(np.stack((kind, port), axis=1), axis=0, return_counts=True)
+    total: dict[str, int] = {}
+    for (t, number), quantity in zip(keys.tolist(), count.tolist(), strict=True):
+        facts = cables.hardware.types[t]
+        speed = f"{facts.speed[number - 1]} Gb/s" if facts.speed[number - 1] else ""
+        name = " ".join(filter(None, (facts.connector[number - 1], speed))) or "port"
+        total[name] = total.get(name, 0) + quantity
+    for name, quantity in sorted(total.items()):
+        yield Item("connector", name, "link ends", quantity)

@@ -1,0 +1,118 @@
+"""Cables as rows for people and other tools, a block at a time: never the whole fabric as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cables import Cables
+from compilers.phases import Phases
+from compilers.wiring import Wiring
+
+BLOCK = 20_000
+
+COLUMNS = (
+    "cable",
+    "label",
+    "phase",
+    "bundle",
+    *(f"{end}_{word}" for end in "ab" for word in ("rack", "unit", "node", "module", "port")),
+    "a_port_label",
+    "b_port_label",
+    "type",
+    "length_m",
+    "way_m",
+    "colour",
+)
+Row = tuple[int | float | str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The cables that are asked for, phase by phase, in the order of their numbers.
+
+    which: int64[n], indices of cables.
+    """
+
+    wiring: Wiring
+    cables: Cables
+    phases: Phases
+    which: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, wiring: Wiring, cables: Cables, phases: Phases, phase: int = 0, rack: int = -1
+    ) -> Rows:
+        """All cables; those of one phase, or with an end in one rack, where these are given."""
+        wanted = np.ones(len(cables), bool)
+        if phase:
+            wanted &= phases.cable == phase
+        if rack >= 0:
+            wanted &= (cables.hardware.rack[cables.ends] == rack).any(axis=1)
+        which = np.flatnonzero(wanted)
+        return cls(wiring, cables, phases, which[np.argsort(phases.cable[which], kind="stable")])
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows of `COLUMNS`."""
+        for first in range(0, len(self.which), BLOCK):
+            yield from self._block(self.which[first : first + BLOCK])
+
+    def _block(self, which: NDArray[np.int64]) -> Iterator[Row]:
+        cables, kinds = self.cables, self.cables.kinds()
+        ends = [self._end(cables.ends[which, i], cables.ports[which, i]) for i in (0, 1)]
+        names = [kind["name"] for kind in kinds]
+        colours = [kind["colour"] or "" for kind in kinds]
+        kind = cables.kind[which].tolist()
+        yield from zip(
+            (which + 1).tolist(),
+            self._labels(which),
+            self.phases.cable[which].tolist(),
+            [bundle_name(b) for b in cables.bundle[which].tolist()],
+            *ends[0][:-1],
+            *ends[1][:-1],
+            ends[0][-1],
+            ends[1][-1],
+            [names[t] for t in kind],
+            cables.length[which].tolist(),
+            np.round(cables.needed[which], 2).tolist(),
+            [colours[t] for t in kind],
+            strict=True,
+        )
+
+    def _labels(self, which: NDArray[np.int64]) -> list[str]:
+        hand = self.cables.hand[which].tolist()
+        given = self.cables.hardware.hand
+        numbers = (which + 1).tolist()
+        return [
+            (h >= 0 and given[h]["label"]) or cable_name(n)
+            for n, h in zip(numbers, hand, strict=True)
+        ]
+
+    def _end(
+        self, vertex: NDArray[np.int32], port: NDArray[np.int32]
+    ) -> tuple[list[str] | list[int], ...]:
+        """Rack, unit, node, module, port and its label of one end."""
+        known, wiring = self.cables.hardware, self.wiring
+        kind = wiring.node_type[vertex].tolist()
+        ports = (port - 1).tolist()
+        return (
+            [known.rack_names[r] for r in known.rack[vertex].tolist()],
+            known.unit[vertex].tolist(),
+            [wiring.names[v] for v in vertex.tolist()],
+            [known.types[t].module[p] for t, p in zip(kind, ports, strict=True)],
+            [wiring.port_names[t][p] for t, p in zip(kind, ports, strict=True)],
+            [known.types[t].label[p] for t, p in zip(kind, ports, strict=True)],
+        )
+
+
+def cable_name(number: int) -> str:
+    """What a cable is called: C and its number."""
+    return f"C{number:05d}"
+
+
+def bundle_name(bundle: int) -> str:
+    """What a bundle is called, "" for none (-1)."""
+    return f"B{bundle + 1:04d}" if bundle >= 0 else ""

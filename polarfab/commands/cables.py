@@ -1,0 +1,174 @@
+"""`polarfab cables`: every cable of a build, for the people who pull them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import astuple
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarfab.output import json_option, print_facts, print_table, say
+
+if TYPE_CHECKING:
+    from compilers.bill import Item
+    from compilers.cable_rows import Rows
+
+FORMATS = ("csv", "markdown", "netbox", "labels", "bom")
+
+
+@click.command("cables")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), help="What to write.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
+@click.option("--phases", default=8, show_default=True, type=click.IntRange(1), help="How many.")
+@click.option("--phase", type=click.IntRange(1), help="Only the cables of one phase.")
+@click.option("--rack", default="", help="Only cables with an end in this rack.")
+@json_option
+def command(
+    folder: Path,
+    form: str | None,
+    output: Path | None,
+    phases: int,
+    phase: int | None,
+    rack: str,
+    as_json: bool,
+) -> None:
+    """The cable schedule of BUILD: a summary, or in a format the whole of it.
+
+    \b
+    csv       every cable, both ends, type, length, bundle, phase
+    markdown  the same in a table a phase and rack pair, for crews
+    netbox    for NetBox's bulk import of cables
+    labels    HTML to print, a label for each end
+    bom       bill of materials, CSV
+    """
+    from compilers.bill import bill
+    from compilers.build import load
+    from compilers.cable_rows import Rows
+    from compilers.cables import cables_of, hardware_of
+    from compilers.phases import phases_of
+
+    if as_json and form:
+        raise click.UsageError("--json and --format exclude each other")
+    build = load(folder)
+    cables = cables_of(build.wiring, hardware_of(build))
+    plan = phases_of(build.topology.graph, cables, phases)
+    if phase is not None and phase > plan.count:
+        raise click.BadParameter(f"there are {plan.count} phases", param_hint="--phase")
+    rows = Rows.of(build.wiring, cables, plan, phase or 0, _rack(rack, cables.hardware.rack_names))
+    if form:
+        items = bill(build.wiring, cables)
+        _write(output, _text(form, rows, items, build.name))
+        return
+    summary = _summary(build, rows)
+    if as_json:
+        _write(output, _json(summary, rows))
+    else:
+        _print(summary)
+
+
+def _rack(name: str, names: tuple[str, ...]) -> int:
+    from inventory.problems import nearest
+
+    if not name:
+        return -1
+    if name not in names:
+        near = nearest(name, names)
+        hint = f"; did you mean {near}?" if near else ""
+        raise click.BadParameter(f"there is no rack {name}{hint}", param_hint="--rack")
+    return names.index(name)
+
+
+def _text(form: str, rows: Rows, items: list[Item], name: str) -> Iterator[str]:
+    from compilers import cable_formats as formats
+
+    if form == "labels":
+        return formats.as_labels(rows, f"{name}: cable labels")
+    if form == "bom":
+        return formats.as_bill(items)
+    if form == "markdown":
+        return chain((f"# {name}: {len(rows.which):,} cables\n",), formats.as_markdown(rows))
+    return formats.FORMATS[form](rows)
+
+
+def _summary(build: Any, rows: Rows) -> dict[str, Any]:
+    import numpy as np
+
+    from compilers.bill import bill
+    from compilers.phases import connected_pairs, working_pairs
+
+    cables, plan = rows.cables, rows.phases
+    bundles = cables.bundles.cables
+    sizes, count = np.unique(bundles, return_counts=True)
+    new = np.bincount(plan.cable, minlength=plan.count + 1)[1:]
+    racks = np.bincount(plan.rack, minlength=plan.count + 1)[1:]
+    working = working_pairs(build, plan)
+    connected = connected_pairs(build.topology.graph, plan)
+    return {
+        "fabric": build.name,
+        "build": build.identity,
+        "cables": len(cables),
+        "metres": float(cables.length.sum()),
+        "loose": int((cables.bundle < 0).sum()),
+        "bundles": {int(s): int(c) for s, c in zip(sizes, count, strict=True)},
+        "phases": [
+            {
+                "phase": p + 1,
+                "racks": int(racks[p]),
+                "cables": int(new[p]),
+                "working_pairs": int(working[p]),
+                "connected_pairs": int(connected[p]),
+            }
+            for p in range(plan.count)
+        ],
+        "bom": [
+            dict(zip(("kind", "name", "detail", "quantity"), astuple(item), strict=True))
+            for item in bill(build.wiring, cables)
+        ],
+    }
+
+
+def _print(summary: dict[str, Any]) -> None:
+    facts = [(word, summary[word]) for word in ("build", "cables", "metres", "loose")]
+    facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
+    print_facts(f"{summary['fabric']}: cables", facts)
+    for title, entries in (("phases", summary["phases"]), ("materials", summary["bom"])):
+        print_table(title, list(entries[0]), [list(entry.values()) for entry in entries])
+
+
+def _json(summary: dict[str, Any], rows: Rows) -> Iterator[str]:
+    """One document, the cables written one by one: there may be a million."""
+    from compilers.cable_formats import as_records
+
+    yield json.dumps(summary, indent=2)[:-2] + ',\n  "schedule": ['
+    comma = "\n"
+    for record in as_records(rows):
+        yield f"{comma}    {json.dumps(record)}"
+        comma = ",\n"
+    yield "\n  ]\n}\n"
+
+
+def _write(output: Path | None, text: Iterable[str]) -> None:
+    from inventory.problems import InputError, Problem
+
+    if output is None:
+        sys.stdout.writelines(text)
+        return
+    try:
+        with output.open("w", encoding="utf-8", newline="") as file:
+            file.writelines(text)
+    except OSError as error:
+        raise InputError(
+            Problem(
+                file=str(output),
+                required="a file that can be written",
+                given=error.strerror or str(error),
+                todo="name another with -o",
+            )
+        ) from error
+    say(f"written: {output}")
