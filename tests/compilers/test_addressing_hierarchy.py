@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from ipaddress import IPv4Address, IPv4Network, ip_address, ip_network
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,9 @@ from compilers.build import Build, load, save
 from compilers.explain import explain, find_switch
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.tables import no_route
 from compilers.targets import ovs
+from compilers.targets.openflow import Encoder
 from compilers.verify import verify
 from compilers.walk import Walker
 from inventory.problems import InputError
@@ -148,3 +151,20 @@ def test_rendered_rows_by_priority_are_what_the_walker_looks_up(
 def best(rows: list[tuple[int, IPv4Network, int]], address: IPv4Address) -> int:
     """The class of the row of the highest priority that matches."""
     return max((priority, k) for priority, network, k in rows if address in network)[1]
+
+
+def test_the_wire_has_every_prefix_once_with_its_length_as_priority(tmp_path: Path) -> None:
+    build = compiled(tmp_path)
+    encoder, routes = Encoder(build), build.tables.routes
+    for switch in (0, 17, 64):
+        program = encoder.program(switch)
+        used = routes.egress[switch] < no_route(routes.egress)
+        for prefix in routes.prefixes(switch)[used].tolist():
+            network = build.addressing.network(prefix)
+            match = struct.pack(">HBB", 0x8000, 12 << 1 | 1, 8)  # OXM of ipv4_dst with a mask
+            match += network.network_address.packed + network.netmask.packed
+            assert program.count(match) == 1
+            # The match begins 48 bytes into the flow-mod, with 4 bytes and 6 of eth_type.
+            flow = program.index(match) - 10 - 48
+            assert struct.unpack_from(">BB", program, flow) == (4, 14)
+            assert struct.unpack_from(">H", program, flow + 30)[0] == network.prefixlen
