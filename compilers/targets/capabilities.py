@@ -29,7 +29,8 @@ PROTECT_NEEDS = {
 class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
-    features are what it can do, in the words above. rows counts route rows of one address family.
+    features are what it can do, in the words above. rows counts route rows of one address family,
+    groups the classes, or whatever the target makes of them.
     """
 
     target: str
@@ -37,13 +38,17 @@ class Capabilities:
     rows: int | None = None
     groups: int | None = None
 
-    def require(self, build: Build) -> None:
+    def require(self, build: Build, groups: int | None = None) -> None:
         """Pass when the target can do all that the build asks for.
+
+        Args:
+            build: what is to be emitted.
+            groups: how many it needs of these, None for one a class.
 
         Raises:
             InputError: it cannot; every reason at once, with what remains.
         """
-        if problems := [*self._policies(build), *self._limits(build)]:
+        if problems := [*self._policies(build), *self._limits(build, groups)]:
             raise InputError(problems)
 
     def _policies(self, build: Build) -> list[Problem]:
@@ -65,8 +70,10 @@ class Capabilities:
                 )
         return problems
 
-    def _limits(self, build: Build) -> list[Problem]:
+    def _limits(self, build: Build, groups: int | None) -> list[Problem]:
         routes = build.tables.routes
+        if groups is None:
+            groups = int((build.tables.classes.port > 0).sum(axis=1).max())
         problems = []
         if AGGREGATES not in self.features and routes.aggregated:
             problems.append(
@@ -79,7 +86,7 @@ class Capabilities:
             )
         for what, most, limit in (
             ("routes", int(routes.rows().max()), self.rows),
-            ("groups", int((build.tables.classes.port > 0).sum(axis=1).max()), self.groups),
+            ("groups", groups, self.groups),
         ):
             if limit is not None and most > limit:
                 problems.append(

@@ -9,15 +9,18 @@ message tells what it is about (`Encoder.describe`), and an error quotes it.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.addressing import FIRST_HOST
 from compilers.build import Build
 from compilers.targets import openflow_rows as rows
-from compilers.targets.openflow_pipeline import CAPABILITIES, Kind, Pipeline, marker_cookie
-from compilers.targets.openflow_rows import Records
-from compilers.targets.wire import filled, mac_bytes
+from compilers.targets.openflow_groups import Groups, Role, roles
+from compilers.targets.openflow_pipeline import Kind, Pipeline, marker_cookie, require
+from compilers.targets.openflow_rows import IPV4, IPV6, ROLE_SHIFT, Records
+from compilers.targets.wire import GroupType, buckets, filled, mac_bytes
 
 
 class Encoder:
@@ -29,7 +32,7 @@ class Encoder:
     """
 
     def __init__(self, build: Build) -> None:
-        CAPABILITIES.require(build)
+        require(build)
         self.build = build
         self.by_datapath_id: dict[int, int] = {
             datapath: vertex for vertex, datapath in enumerate(build.wiring.datapath_id.tolist())
@@ -52,9 +55,10 @@ class Encoder:
         Open vSwitch leaves a message that it refuses out of the bundle and would commit the rest:
         so send `commit` only when the barrier (xid `BARRIER << 24`) was answered without an error.
         """
+        groups = self._pipeline.groups(vertex)
         parts = [
             self._opening,
-            self._groups_of(vertex),
+            *(self._groups_of(group) for group in groups),
             self._forward,
             filled(self._arp, [0], block=self._blocks[vertex]),
             *self._ipv4_of(vertex),
@@ -65,7 +69,8 @@ class Encoder:
                 self._nd_finish,
                 *self._ipv6_of(vertex),
             ]
-        return b"".join((*parts, self._classes_of(vertex), self._closing))
+        parts += [self._classes_of(group) for group in groups]
+        return b"".join((*parts, self._closing))
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
@@ -76,63 +81,96 @@ class Encoder:
             return f"route {prefix} ({a.network6(prefix) if v6 else a.network(prefix)})"
         if kind not in _WORDS:
             return f"message {number:#x}"
-        return _WORDS[Kind(kind)].format(which & 0xFFFF)
+        words = _WORDS[Kind(kind)].format(which & 0xFFFF)
+        if kind in (Kind.GROUP, Kind.CLASS):
+            words += _ROLES[Role(min(which >> ROLE_SHIFT, Role.ASIDE))]
+        return words
 
     def _layout(self) -> None:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-        classes = self.build.tables.classes.port.shape[1]
-        gateway = a.gateway_mac
+        classes, gateway = self.build.tables.classes, a.gateway_mac
+        self._width = classes.port.shape[1]
+        self._groups: dict[tuple[int, GroupType, int], Records] = {}
+        self._classes = [rows.classes(self._width, role) for role in range(roles(classes))]
         self._opening, self._closing = rows.opening(), rows.closing(marker_cookie(self.build))
-        self._groups, self._classes = rows.groups(classes), rows.classes(classes)
         self._forward = rows.forward(gateway, self._pipeline.ipv6)
         self._blocks = a.ipv4_blocks()
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
-        self._own, self._hosts = rows.own_arp(hosts), rows.ipv4_hosts(gateway, hosts)
-        self._routes = rows.ipv4_routes(self._blocks, a.ipv4_length)
+        self._ipv4 = _Family(
+            routes=rows.ipv4_routes(*a.ipv4_prefixes()),
+            own=rows.own_arp(hosts),
+            enter=rows.enter(gateway, hosts, IPV4),
+            local=rows.ipv4_hosts(gateway, hosts),
+        )
         if self._pipeline.ipv6:
             self._blocks6 = a.ipv6_blocks()
             self._nd, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
-            self._own6, self._hosts6 = rows.own_nd(hosts), rows.ipv6_hosts(gateway, hosts)
-            self._routes6 = rows.ipv6_routes(self._blocks6)
+            self._ipv6 = _Family(
+                routes=rows.ipv6_routes(*a.ipv6_prefixes()),
+                own=rows.own_nd(hosts),
+                enter=rows.enter(gateway, hosts, IPV6),
+                local=rows.ipv6_hosts(gateway, hosts),
+            )
 
-    def _groups_of(self, vertex: int) -> bytes:
-        classes = self._pipeline.classes(vertex)
-        port = self.build.tables.classes.port[vertex, classes]
-        return filled(self._groups, classes, port=port)
+    def _groups_of(self, groups: Groups) -> bytes:
+        count = groups.port.shape[1]
+        layout = groups.role, groups.type, count
+        if layout not in self._groups:
+            self._groups[layout] = rows.groups(self._width, *layout)
+        watched = groups.type != GroupType.INDIRECT
+        made = buckets(groups.port, groups.weight, watched)
+        return filled(self._groups[layout], groups.classes, buckets=made)
 
-    def _classes_of(self, vertex: int) -> bytes:
-        return filled(self._classes, self._pipeline.classes(vertex))
+    def _classes_of(self, groups: Groups) -> bytes:
+        layout, egress = self._classes[groups.role], groups.classes[groups.led]
+        if groups.entering or groups.role == Role.TRANSIT:
+            return filled(layout, egress)
+        return filled(layout, egress, in_port=groups.in_port)
 
     def _ipv4_of(self, vertex: int) -> tuple[bytes, ...]:
         hosts = self._pipeline.hosts(vertex)
         address = self._blocks[vertex] + FIRST_HOST + hosts
-        return self._addressed(vertex, (self._routes, self._own, self._hosts), address)
+        return self._addressed(vertex, self._ipv4, address)
 
     def _ipv6_of(self, vertex: int) -> tuple[bytes, ...]:
         hosts = self._pipeline.hosts(vertex)
         address = np.empty((len(hosts), 2), np.uint64)
         address[:, 0], address[:, 1] = self._blocks6[vertex], FIRST_HOST + hosts
-        return self._addressed(vertex, (self._routes6, self._own6, self._hosts6), address)
+        return self._addressed(vertex, self._ipv6, address)
 
     def _addressed(
-        self,
-        vertex: int,
-        templates: tuple[Records, Records, Records],
-        address: NDArray[np.integer],
+        self, vertex: int, family: _Family, address: NDArray[np.integer]
     ) -> tuple[bytes, ...]:
-        """Routes, silences and hosts of one address family."""
-        routes, own, local = templates
+        """Routes, silences, entrances and hosts of one address family."""
         prefix, egress = self._pipeline.routes(vertex)
         hosts = self._pipeline.hosts(vertex)
         port = self.build.wiring.host_port[vertex, hosts]
         mac = mac_bytes(self.build.addressing.host_mac[vertex, hosts])
         return (
-            filled(own, hosts, port=port, address=address),
-            filled(routes, prefix, metadata=egress),
-            filled(local, hosts, port=port, address=address, mac=mac),
+            filled(family.own, hosts, port=port, address=address),
+            filled(family.enter, hosts, port=port) if self._pipeline.entering else b"",
+            filled(family.routes, prefix, metadata=egress),
+            filled(family.local, hosts, port=port, address=address, mac=mac),
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Family:
+    """The layouts of the rows of one address family."""
+
+    routes: Records
+    own: Records
+    enter: Records
+    local: Records
+
+
+_ROLES = {
+    Role.TRANSIT: "",
+    Role.ENTER: ", entering",
+    Role.BOUNCE: ", bouncing",
+    Role.FALLBACK: ", entering or repaired",
+    Role.ASIDE: ", repaired elsewhere",
+}
 _WORDS = {
     Kind.OWN: "silence about the own address of host {}",
     Kind.ANSWER: "answer to ARP or neighbour discovery",

@@ -6,7 +6,7 @@ the pipeline row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -14,16 +14,20 @@ from numpy.typing import NDArray
 
 from compilers.build import Build
 from compilers.tables import no_route
-from compilers.targets.capabilities import Capabilities
+from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.openflow_groups import Groups, groups, roles
 
-GROUP_SPACE = 256
-"""Groups 1 to 256 of a switch are ours; a push deletes them all."""
+GROUP_SPACE = 1024
+"""Groups 1 to 1,024 of a switch are ours; a push deletes them all."""
 
-CAPABILITIES = Capabilities(target="openflow", groups=GROUP_SPACE)
-CLASS_MASK = 0xFFFF
-"""The bits of metadata that carry the egress class."""
+CAPABILITIES = Capabilities(
+    target="openflow",
+    features=frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}),
+    groups=GROUP_SPACE,
+)
+CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
+"""The bits of metadata that carry the egress class, and the one that says: came from a host."""
 
-IPV6_LENGTH = 64
 ND_ANSWER_FLAGS = 0xE0000000
 """Router, solicited, override (RFC 4861, §4.4)."""
 
@@ -37,7 +41,13 @@ class Table(IntEnum):
 class Priority(IntEnum):
     """Priorities in the dispatch table; a route's priority is its prefix length."""
 
-    MARKER, FORWARD, ANSWER, OWN = range(4)
+    MARKER, FORWARD, ENTER, ANSWER, OWN = range(5)
+
+
+class ClassPriority(IntEnum):
+    """Priorities in the class table: packets that come in anywhere, or at a certain port."""
+
+    ANY, SOME = 1, 2
 
 
 class Kind(IntEnum):
@@ -64,6 +74,11 @@ COOKIE, COOKIE_MASK = 0x5046 << 48, 0xFFFE << 48
 def cookie(kind: Kind) -> int:
     """The cookie of a row."""
     return COOKIE | kind
+
+
+def class_metadata(egress: NDArray[np.int64], entering: bool) -> tuple[NDArray[np.int64], int]:
+    """int64[n], and a mask: what metadata is for packets of these classes, from hosts or any."""
+    return (egress | INGRESS_BIT, CLASS_MASK | INGRESS_BIT) if entering else (egress, CLASS_MASK)
 
 
 def marker_cookie(build: Build) -> int:
@@ -97,12 +112,58 @@ class Pipeline:
         """The numbers, from 0, of the hosts of a switch."""
         return np.flatnonzero(self.build.wiring.host_port[vertex] > 0)
 
-    def classes(self, vertex: int) -> NDArray[np.int64]:
-        """The egress classes of a switch; class k goes through group k + 1."""
-        return np.flatnonzero(self.build.tables.classes.port[vertex] > 0)
+    def groups(self, vertex: int) -> list[Groups]:
+        """The groups of a switch, those that others lead to first."""
+        return list(groups(self.build.tables.classes, vertex))
+
+    @property
+    def entering(self) -> bool:
+        """Whether packets from hosts are told from those in transit."""
+        return bool(self.build.tables.classes.alternate.shape[2])
 
     def rows(self, vertex: int) -> int:
         """How many flows a switch has when it is programmed."""
         fixed, families = (6, 2) if self.ipv6 else (3, 1)
-        routes = len(self.routes(vertex)[0]) + 2 * len(self.hosts(vertex))
-        return fixed + families * routes + len(self.classes(vertex))
+        hosts = (2 + self.entering) * len(self.hosts(vertex))
+        led = sum(int(group.led.sum()) for group in self.groups(vertex))
+        return fixed + families * (len(self.routes(vertex)[0]) + hosts) + led
+
+
+def require(build: Build, target: str = CAPABILITIES.target) -> None:
+    """Pass when the target, or another with the same program, can do all that the build asks for.
+
+    Raises:
+        InputError: it cannot; every reason at once.
+    """
+    classes = build.tables.classes
+    replace(CAPABILITIES, target=target).require(build, roles(classes) * classes.port.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Flows and groups of the switch that has most: as emitted, and with groups a destination."""
+
+    emitted: int
+    naive: int
+
+
+def entries(build: Build) -> Entries:
+    """Count what the program needs, beside an emitter that serves each destination by itself.
+
+    That one has no classes: where a class has groups and rows that lead there, each destination of
+    the class has its own.
+    """
+    pipeline = Pipeline(build)
+    emitted, naive = [], []
+    for vertex in range(build.tables.switches):
+        found = pipeline.groups(vertex)
+        rows, count = pipeline.rows(vertex), sum(len(group.classes) for group in found)
+        emitted.append(rows + count)
+        of_class = np.zeros(build.tables.classes.port.shape[1], np.int64)
+        for group in found:
+            of_class[group.classes] += 1 + group.led
+        prefix, egress = pipeline.routes(vertex)
+        reached = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
+        served = rows + count - of_class.sum() + (reached - 1).sum()
+        naive.append(int(served + (of_class[egress] * reached).sum()))
+    return Entries(emitted=max(emitted), naive=max(naive))

@@ -6,22 +6,26 @@ that differ from switch to switch hold 0 until `wire.filled` fills them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets import wire
+from compilers.targets.openflow_groups import Role, group_numbers
 from compilers.targets.openflow_pipeline import (
     CLASS_MASK,
     COOKIE,
     COOKIE_MASK,
     GROUP_SPACE,
-    IPV6_LENGTH,
+    INGRESS_BIT,
     ND_ANSWER_FLAGS,
+    ClassPriority,
     Kind,
     Priority,
     Table,
+    class_metadata,
     cookie,
 )
 
@@ -31,6 +35,8 @@ SOLICITATION, ADVERTISEMENT = 135, 136
 TARGET_LINK_LAYER = 2
 IPV6_MASK = (1 << 64) - 1 << 64
 BUNDLE = 0x5046
+ROLE_SHIFT = 16
+"""Where in an xid the role of a group or row of table 2 stands, above its class."""
 
 Records = NDArray[np.void]
 
@@ -78,6 +84,24 @@ def forward(gateway: int, ipv6: bool) -> bytes:
             *instructions,
         ).tobytes()
         for number, ethertype in enumerate((IPV4, IPV6) if ipv6 else (IPV4,))
+    )
+
+
+def enter(gateway: int, hosts: int, ethertype: int) -> Records:
+    """The same for what comes from a host, by its `port` (column), and metadata says so."""
+    first = 1 + (ethertype == IPV6) << 16
+    fields = (
+        wire.oxm("in_port", _port_column(hosts)),
+        wire.oxm("eth_dst", gateway),
+        wire.oxm("eth_type", ethertype),
+    )
+    return _row(
+        (Table.DISPATCH, Priority.ENTER, Kind.FORWARD),
+        first + np.arange(hosts),
+        fields,
+        wire.apply_actions(wire.DEC_TTL),
+        wire.write_metadata(INGRESS_BIT, INGRESS_BIT),
+        wire.goto_table(Table.ROUTES),
     )
 
 
@@ -147,18 +171,27 @@ def own_nd(hosts: int) -> Records:
     return _own(columns, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
 
 
-def ipv4_routes(blocks: NDArray[np.uint32], length: int) -> Records:
+def ipv4_routes(networks: NDArray[np.uint32], lengths: NDArray[np.uint8]) -> Records:
     """A row a prefix: its egress class into `metadata` (column)."""
-    mask = (1 << 32) - (1 << 32 - length)
-    network = wire.oxm("ipv4_dst", wire.column("network", blocks, 4), mask)
-    return _routes((wire.oxm("eth_type", IPV4), network), len(blocks), length, 0)
+
+    def match(network: NDArray[np.uint32], length: int) -> tuple[wire.Parts, ...]:
+        mask = (1 << 32) - (1 << 32 - length)
+        column = wire.column("network", network, 4)
+        return wire.oxm("eth_type", IPV4), wire.oxm("ipv4_dst", column, mask)
+
+    return _routes(match, networks, lengths, 0)
 
 
-def ipv6_routes(blocks: NDArray[np.uint64]) -> Records:
-    """The same for IPv6; `blocks` holds the upper halves."""
-    halves = np.stack((blocks, np.zeros_like(blocks)), axis=1)
-    network = wire.oxm("ipv6_dst", wire.column("network", halves, 8), IPV6_MASK)
-    return _routes((wire.oxm("eth_type", IPV6), network), len(blocks), IPV6_LENGTH, 1 << 23)
+def ipv6_routes(networks: NDArray[np.uint64], lengths: NDArray[np.uint8]) -> Records:
+    """The same for IPv6; `networks` holds the upper halves."""
+
+    def match(network: NDArray[np.uint64], length: int) -> tuple[wire.Parts, ...]:
+        mask = (1 << 128) - (1 << 128 - length)
+        halves = np.stack((network, np.zeros_like(network)), axis=1)
+        column = wire.column("network", halves, 8)
+        return wire.oxm("eth_type", IPV6), wire.oxm("ipv6_dst", column, mask)
+
+    return _routes(match, networks, lengths, 1 << 23)
 
 
 def ipv4_hosts(gateway: int, hosts: int) -> Records:
@@ -173,19 +206,33 @@ def ipv6_hosts(gateway: int, hosts: int) -> Records:
     return _hosts((wire.oxm("eth_type", IPV6), address), gateway, hosts, 128, 1 << 16)
 
 
-def classes(count: int) -> Records:
-    """A row an egress class: class k goes through group k + 1."""
+def classes(count: int, role: int) -> Records:
+    """A row an egress class, through its group of this role; `in_port` is a column of some."""
     numbers = np.arange(count)
-    through = wire.apply_actions(wire.group(wire.column("group", numbers + 1, 4)))
-    metadata = wire.oxm("metadata", wire.column("metadata", numbers, 8), CLASS_MASK)
-    return _row((Table.CLASSES, 1, Kind.CLASS), numbers, (metadata,), through)
+    through = wire.apply_actions(wire.group(_group_column("group", role, count)))
+    entering = role in (Role.ENTER, Role.FALLBACK)
+    value, mask = class_metadata(numbers, entering)
+    metadata = wire.oxm("metadata", wire.column("metadata", value, 8), mask)
+    if role == Role.TRANSIT:
+        return _row((Table.CLASSES, ClassPriority.ANY, Kind.CLASS), numbers, (metadata,), through)
+    in_port = wire.oxm("in_port", wire.column("in_port", _zeros(count), 4))
+    fields = (metadata,) if entering else (in_port, metadata)
+    place = Table.CLASSES, ClassPriority.SOME, Kind.CLASS
+    return _row(place, numbers + (role << ROLE_SHIFT), fields, through)
 
 
-def groups(count: int) -> Records:
-    """A group an egress class, with one bucket: out of `port` (column)."""
-    numbers = np.arange(count)
-    group = wire.group_add(wire.column("group", numbers + 1, 4), wire.output(_port_column(count)))
-    return wire.bundled(group, BUNDLE, _xids(Kind.GROUP, numbers))
+def groups(count: int, role: int, kind: wire.GroupType, buckets: int) -> Records:
+    """The groups of a role, one an egress class, with so many `buckets` (column)."""
+    parts: wire.Parts = (wire.Column("buckets", np.zeros((count, buckets), wire.BUCKET)),)
+    if role == Role.FALLBACK:
+        parts = (*wire.through(_group_column("enter", Role.ENTER, count)), *parts)
+    group = wire.group_add(_group_column("group", role, count), kind, *parts)
+    apart = _xids(Kind.GROUP, np.arange(count) + (role << ROLE_SHIFT))
+    return wire.bundled(group, BUNDLE, apart)
+
+
+def _group_column(name: str, role: int, count: int) -> wire.Column:
+    return wire.column(name, group_numbers(role, np.arange(count), count), 4)
 
 
 def _row(
@@ -201,11 +248,23 @@ def _row(
     return wire.bundled(message, BUNDLE, apart)
 
 
-def _routes(fields: tuple[wire.Parts, ...], rows: int, priority: int, first: int) -> Records:
-    metadata = wire.column("metadata", _zeros(rows), 8)
-    instructions = wire.write_metadata(metadata, CLASS_MASK), wire.goto_table(Table.CLASSES)
-    place = Table.ROUTES, priority, Kind.ROUTE
-    return _row(place, first + np.arange(rows), fields, *instructions)
+def _routes(
+    match: Callable[[NDArray[Any], int], tuple[wire.Parts, ...]],
+    networks: NDArray[Any],
+    lengths: NDArray[np.uint8],
+    first: int,
+) -> Records:
+    """Rows of the prefixes in their order, which is by descending length; it is the priority."""
+    rows = []
+    for length in np.unique(lengths)[::-1].tolist():
+        numbers = np.flatnonzero(lengths == length)
+        metadata = wire.column("metadata", _zeros(len(numbers)), 8)
+        instructions = wire.write_metadata(metadata, CLASS_MASK), wire.goto_table(Table.CLASSES)
+        place = Table.ROUTES, length, Kind.ROUTE
+        rows.append(_row(place, first + numbers, match(networks[numbers], length), *instructions))
+    # As opaque bytes: numpy would bring the columns of joined records into this machine's order.
+    whole = np.concatenate([row.view(f"V{row.itemsize}") for row in rows])
+    return whole.view(rows[0].dtype)
 
 
 def _hosts(

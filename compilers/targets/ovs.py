@@ -6,14 +6,25 @@ The same rows as `compilers.targets.openflow` sends, from the same pipeline.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compilers.addressing import format_mac
 from compilers.build import Build
-from compilers.targets.openflow_pipeline import CAPABILITIES, Pipeline, marker_cookie
+from compilers.targets.openflow_groups import Groups, Role, group_numbers
+from compilers.targets.openflow_pipeline import (
+    ClassPriority,
+    Pipeline,
+    class_metadata,
+    marker_cookie,
+    require,
+)
 from compilers.targets.rendering import Renderer
+from compilers.targets.wire import GroupType
 
 FILES = ("groups.txt", "flows.txt")
 
@@ -26,6 +37,25 @@ class Host:
     mac: str
     ipv4: str
     ipv6: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A row of the class table: what metadata is, where a packet comes in (0: anywhere)."""
+
+    priority: int
+    in_port: int
+    metadata: str
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group: its number, its type and its buckets, as ovs-ofctl writes them."""
+
+    number: int
+    type: str
+    buckets: tuple[str, ...]
 
 
 def render(
@@ -46,7 +76,7 @@ def render(
         InputError: the build asks for what this target cannot do, a template of the user's is
             wrong, or OUT cannot be written.
     """
-    replace(CAPABILITIES, target="ovs").require(build)
+    require(build, target="ovs")
     renderer = Renderer("ovs", templates)
     fabric = Fabric.of(build)
     for vertex, name in enumerate(build.wiring.names):
@@ -57,44 +87,76 @@ def render(
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """What the templates of all switches share: every prefix as text, once."""
+    """What the templates of all switches share: every prefix as text and its length, once."""
 
     pipeline: Pipeline
-    networks: list[str]
-    networks6: list[str]
+    networks: list[tuple[str, int]]
+    networks6: list[tuple[str, int]]
 
     @classmethod
     def of(cls, build: Build) -> Fabric:
         """The texts of a build's prefixes."""
-        a, vertices = build.addressing, range(build.tables.switches)
+        a = build.addressing
+        lengths = a.ipv4_prefixes()[1].tolist()
         return cls(
             pipeline=Pipeline(build),
-            networks=[str(a.network(v)) for v in vertices],
-            networks6=[str(a.network6(v)) for v in vertices] if a.ipv6 else [],
+            networks=[(str(a.network(p)), length) for p, length in enumerate(lengths)],
+            networks6=[
+                (str(a.network6(p)), length)
+                for p, length in enumerate(a.ipv6_prefixes()[1].tolist())
+            ]
+            if a.ipv6
+            else [],
         )
 
     def variables(self, vertex: int) -> dict[str, Any]:
         """The variables of a switch's templates (docs/openflow.md lists them)."""
         build = self.pipeline.build
         prefix, egress = (column.tolist() for column in self.pipeline.routes(vertex))
-        classes = self.pipeline.classes(vertex).tolist()
-        ports = build.tables.classes.port[vertex].tolist()
+        groups = self.pipeline.groups(vertex)
         return {
             "node": build.wiring.names[vertex],
             "identity": build.identity,
             "marker_cookie": f"{marker_cookie(build):#x}",
             "gateway_mac": format_mac(build.addressing.gateway_mac),
             "ipv4_length": build.addressing.ipv4_length,
-            "ipv4_block": self.networks[vertex],
-            "ipv6_block": self.networks6[vertex] if self.networks6 else "",
-            "ipv4_routes": [(self.networks[p], k) for p, k in zip(prefix, egress, strict=True)],
-            "ipv6_routes": [(self.networks6[p], k) for p, k in zip(prefix, egress, strict=True)]
+            "ipv4_block": self.networks[vertex][0],
+            "ipv6_block": self.networks6[vertex][0] if self.networks6 else "",
+            "ipv4_routes": [(*self.networks[p], k) for p, k in zip(prefix, egress, strict=True)],
+            "ipv6_routes": [(*self.networks6[p], k) for p, k in zip(prefix, egress, strict=True)]
             if self.networks6
             else [],
             "hosts": [self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
-            "classes": [(k, k + 1) for k in classes],
-            "groups": [(k + 1, ports[k]) for k in classes],
+            "entering": self.pipeline.entering,
+            "classes": [row for group in groups for row in self._class_rows(group)],
+            "groups": [row for group in groups for row in self._groups(group)],
         }
+
+    def _class_rows(self, groups: Groups) -> list[ClassRow]:
+        led = groups.led
+        value, mask = class_metadata(groups.classes[led], groups.entering)
+        priority = ClassPriority.ANY if groups.role == Role.TRANSIT else ClassPriority.SOME
+        columns = groups.in_port[led], value, self._numbers(groups.role, groups.classes[led])
+        return [
+            ClassRow(int(priority), port, f"{metadata}/{mask:#x}", number)
+            for port, metadata, number in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+
+    def _groups(self, groups: Groups) -> list[Group]:
+        buckets = [
+            tuple(_bucket(port, weight, groups.type) for port, weight in zip(*both, strict=True))
+            for both in zip(groups.port.tolist(), groups.weight.tolist(), strict=True)
+        ]
+        if groups.role == Role.FALLBACK:
+            enter = self._numbers(Role.ENTER, groups.classes).tolist()
+            first = [f"watch_group:{number},actions=group:{number}" for number in enter]
+            buckets = [(before, *rest) for before, rest in zip(first, buckets, strict=True)]
+        numbers = self._numbers(groups.role, groups.classes).tolist()
+        kind = groups.type.name.lower()
+        return [Group(number, kind, these) for number, these in zip(numbers, buckets, strict=True)]
+
+    def _numbers(self, role: int, egress: NDArray[np.int64]) -> NDArray[np.int64]:
+        return group_numbers(role, egress, self.pipeline.build.tables.classes.port.shape[1])
 
     def _host(self, vertex: int, host: int) -> Host:
         build = self.pipeline.build
@@ -105,3 +167,11 @@ class Fabric:
             ipv4=str(a.host(vertex, host)),
             ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
         )
+
+
+def _bucket(port: int, weight: int, kind: GroupType) -> str:
+    output = f"actions=output:{port}"
+    if kind == GroupType.INDIRECT:
+        return output
+    watched = f"watch_port:{port},{output}"
+    return f"weight:{weight},{watched}" if kind == GroupType.SELECT else watched

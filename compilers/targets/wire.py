@@ -59,6 +59,14 @@ class MessageType(IntEnum):
     BARRIER_REQUEST = 20
 
 
+class GroupType(IntEnum):
+    """`ofp_group_type`: by weight, the only bucket, the first one that is up (§5.6.1)."""
+
+    SELECT = 1
+    INDIRECT = 2
+    FAST_FAILOVER = 3
+
+
 class Bundle(IntEnum):
     """`onf_bundle_ctrl_type`: the requests; a reply is one more."""
 
@@ -161,9 +169,10 @@ def goto_table(table: int) -> Parts:
     return (struct.pack(">HHB3x", 1, 8, table),)
 
 
-def write_metadata(value: Column, mask: int) -> Parts:
+def write_metadata(value: int | Column, mask: int) -> Parts:
     """Instruction: metadata = value, 8 bytes, under `mask`."""
-    return (struct.pack(">HHxxxx", 2, 24), value, mask.to_bytes(8, "big"))
+    part = value.to_bytes(8, "big") if isinstance(value, int) else value
+    return (struct.pack(">HHxxxx", 2, 24), part, mask.to_bytes(8, "big"))
 
 
 def apply_actions(*actions: Parts) -> Parts:
@@ -203,6 +212,38 @@ def move(source: str, target: str) -> Parts:
     return (head + _oxm_header(source) + _oxm_header(target),)
 
 
+# Buckets
+
+BUCKET = np.dtype(
+    [
+        ("length", ">u2"),
+        ("weight", ">u2"),
+        ("watch port", ">u4"),
+        ("watch group", ">u4"),
+        ("padding", "V4"),
+        ("action", "V4"),
+        ("port", ">u4"),
+        ("end", "V8"),
+    ]
+)
+"""`ofp_bucket` with one action: output."""
+
+
+def buckets(port: NDArray[Any], weight: NDArray[Any] | int, watched: bool) -> NDArray[np.void]:
+    """BUCKET[n, B]: out of `port`, int[n, B]; with `watched` only while that port is up."""
+    result = np.zeros(port.shape, BUCKET)
+    result["length"], result["weight"] = BUCKET.itemsize, weight
+    result["watch port"], result["watch group"] = port if watched else ANY, ANY
+    result["action"], result["port"] = np.void(struct.pack(">HH", 0, 16)), port
+    return result
+
+
+def through(number: Column) -> Parts:
+    """A bucket that leads through another group (4 bytes), while a bucket of that is alive."""
+    watch = replace(number, name=f"watched {number.name}")
+    return (struct.pack(">HHL", 24, 0, ANY), watch, bytes(4), *group(number))
+
+
 # Messages
 
 
@@ -226,11 +267,9 @@ def flow_delete(cookie: int, mask: int) -> Message:
     return Message(MessageType.FLOW_MOD, (head, *match()))
 
 
-def group_add(number: Column, *actions: Parts) -> Message:
-    """Group-mod that adds an indirect group: one bucket with these actions (§7.3.4.2)."""
-    body = sum(actions, ())
-    bucket = struct.pack(">HHLL4x", 16 + size(body), 0, ANY, ANY)
-    return Message(MessageType.GROUP_MOD, (struct.pack(">HBx", 0, 2), number, bucket, *body))
+def group_add(number: Column, kind: GroupType, *buckets: Part) -> Message:
+    """Group-mod that adds a group of these buckets (§7.3.4.2)."""
+    return Message(MessageType.GROUP_MOD, (struct.pack(">HBx", 0, kind), number, *buckets))
 
 
 def group_delete(number: Column) -> Message:

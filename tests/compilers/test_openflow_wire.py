@@ -2,11 +2,13 @@
 
 import base64
 import importlib
+import math
 import struct
 import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from ipaddress import IPv4Network, IPv6Network
 
 import numpy as np
@@ -16,7 +18,12 @@ from hypothesis import strategies as st
 
 from compilers.addressing import Addressing, default_host_macs, format_mac, ipv4_block_length
 from compilers.build import Build
+from compilers.routing.alternates import compact_valiant
+from compilers.routing.classes import split_direct
 from compilers.routing.minimal import minimal
+from compilers.routing.protection import polarfly
+from compilers.tables import Classes
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow import Encoder
 from compilers.targets.openflow_pipeline import Kind
 from compilers.topologies import FAMILIES
@@ -128,7 +135,7 @@ def unwrap(data):
 
 
 def program(encoder, reader, vertex):
-    """(deletions, groups as (id, port), rules) of a switch."""
+    """(deletions, groups as (id, type, buckets), rules) of a switch."""
     deletions, groups, rules = [], [], []
     for data in unwrap(encoder.program(vertex)):
         if data[1] == 15:
@@ -137,11 +144,8 @@ def program(encoder, reader, vertex):
                 assert len(data) == 16
                 deletions.append(number)
                 continue
-            bucket = reader.parser.OFPBucket.parser(data, 16)
-            assert (command, kind, bucket.len) == (0, 2, len(data) - 16)
-            assert (bucket.watch_port, bucket.watch_group) == (0xFFFFFFFF, 0xFFFFFFFF)
-            [action] = bucket.actions
-            groups.append((number, action.port))
+            assert command == 0
+            groups.append((number, kind, list(buckets(reader, data))))
             continue
         message = reader.flow(data)
         if message.command == 3:
@@ -150,6 +154,64 @@ def program(encoder, reader, vertex):
         assert message.command == 0
         rules.append(reader.rule(message))
     return deletions, groups, rules
+
+
+def buckets(reader, data):
+    """(weight, watched port, watched group, action) of each bucket of a group-mod."""
+    place = 16
+    while place < len(data):
+        bucket = reader.parser.OFPBucket.parser(data, place)
+        [action] = bucket.actions
+        yield bucket.weight, bucket.watch_port, bucket.watch_group, reader.action(action)
+        place += bucket.len
+    assert place == len(data)
+
+
+ANY = 0xFFFFFFFF
+
+
+def class_rules(build, vertex):
+    """(groups, rules) of the classes of a switch, one class after the other."""
+    c = build.tables.classes
+    width = c.port.shape[1]
+    groups, rules = [], []
+
+    def group(role, kind, *made):
+        number = 1 + role * width + k
+        groups.append((number, kind, list(made)))
+        return number
+
+    def failover(role, ports, *first):
+        if len(ports) == 1 and not first:
+            return group(role, 2, (0, ANY, ANY, ("output", ports[0])))
+        return group(role, 3, *first, *((0, p, ANY, ("output", p)) for p in ports))
+
+    def rule(priority, match, number):
+        rules.append((2, priority, 0x5046 << 48 | 6, match, [("group", number)]))
+
+    for k, port in enumerate(c.port[vertex].tolist()):
+        if not port:
+            continue
+        protection = [p for p in c.protection[vertex, k].tolist() if p]
+        bounce = [p for p in c.bounce[vertex, k].tolist() if p]
+        alternates = c.alternate[vertex, k].tolist()
+        ways = zip([port, *alternates], c.weight[vertex, k].tolist(), strict=True)
+        weighted = {p: w for p, w in ways if p and w}
+        order = [port, *protection]
+        rule(1, {"metadata": (k, 0xFFFF)}, failover(0, order))
+        if set(weighted) - {port}:
+            way = [(w, p, ANY, ("output", p)) for p, w in weighted.items()]
+            enter = group(1, 1, *way)
+            if set(order) - set(weighted):
+                enter = failover(3, order, (0, ANY, enter, ("group", enter)))
+            rule(2, {"metadata": (0x10000 | k, 0x1FFFF)}, enter)
+        if bounce:
+            rule(2, {"in_port": port, "metadata": (k, 0xFFFF)}, failover(2, bounce))
+        for place, came in enumerate(protection[:-1]):
+            rest = [p for p in order if p != came]
+            number = failover(4 + place, rest)
+            rule(2, {"in_port": came, "metadata": (k, 0xFFFF)}, number)
+    return groups, rules
 
 
 def expected(build, vertex):
@@ -177,7 +239,7 @@ def expected(build, vertex):
         ("set", "arp_sha", gateway),
         ("set", "arp_op", 2),
     ]
-    rules.append((0, 2, pf | 2, {**ask, "arp_tpa": network(vertex)}, answer + back))
+    rules.append((0, 3, pf | 2, {**ask, "arp_tpa": network(vertex)}, answer + back))
     down = [("dec_ttl",), ("goto", 1)]
     rules.append((0, 1, pf | 3, {**ip, "eth_dst": gateway}, down))
     if a.ipv6:
@@ -190,9 +252,9 @@ def expected(build, vertex):
             ("set", ND_RESERVED, b64(bytes([0xE0, 0, 0, 0]))),
             ("goto", 3),
         ]
-        rules.append((0, 2, pf | 2, {**ask6, "ipv6_nd_target": network6(vertex)}, answer))
+        rules.append((0, 3, pf | 2, {**ask6, "ipv6_nd_target": network6(vertex)}, answer))
         say = {**ip6, "ip_proto": 58, "icmpv6_type": 136}
-        rules.append((3, 2, pf | 2, say, [("set", "ipv6_nd_tll", gateway), *back]))
+        rules.append((3, 3, pf | 2, say, [("set", "ipv6_nd_tll", gateway), *back]))
     for d in range(t.switches):
         if d == vertex:
             continue
@@ -204,15 +266,20 @@ def expected(build, vertex):
     for h, port in enumerate(w.host_port[vertex].tolist()):
         out = [("set", "eth_src", gateway), ("set", "eth_dst", a.mac(vertex, h)), ("output", port)]
         own, own6 = str(a.host(vertex, h)), a.ipv6 and str(a.host6(vertex, h))
-        rules.append((0, 3, pf | 1, {"in_port": port, **ask, "arp_tpa": own}, []))
+        rules.append((0, 4, pf | 1, {"in_port": port, **ask, "arp_tpa": own}, []))
         rules.append((1, 32, pf | 5, {**ip, "ipv4_dst": own}, out))
         if a.ipv6:
-            rules.append((0, 3, pf | 1, {"in_port": port, **ask6, "ipv6_nd_target": own6}, []))
+            rules.append((0, 4, pf | 1, {"in_port": port, **ask6, "ipv6_nd_target": own6}, []))
             rules.append((1, 128, pf | 5, {**ip6, "ipv6_dst": own6}, out))
-    for k, port in enumerate(t.classes.port[vertex].tolist()):
-        if port:
-            rules.append((2, 1, pf | 6, {"metadata": (k, 0xFFFF)}, [("group", k + 1)]))
-    return rules
+        for family in (ip, ip6)[: 2 if a.ipv6 else 1] if t.classes.alternate.shape[2] else ():
+            here = {"in_port": port, **family, "eth_dst": gateway}
+            enters = [("dec_ttl",), ("metadata", 0x10000, 0x10000), ("goto", 1)]
+            rules.append((0, 2, pf | 3, here, enters))
+    return rules + class_rules(build, vertex)[1]
+
+
+def leads_to(buckets):
+    return [action[1] for *_, action in buckets if action[0] == "group"]
 
 
 def b64(value):
@@ -230,9 +297,10 @@ def check(made, reader, vertices):
     encoder = Encoder(made)
     for vertex in vertices:
         deletions, groups, rules = program(encoder, reader, vertex)
-        assert deletions == [(0xFF, 0x5046 << 48, 0xFFFE << 48), *range(1, 257)]
-        ports = made.tables.classes.port[vertex].tolist()
-        assert groups == [(k + 1, port) for k, port in enumerate(ports) if port]
+        assert deletions == [(0xFF, 0x5046 << 48, 0xFFFE << 48), *range(1, 1025)]
+        assert sorted(groups) == sorted(class_rules(made, vertex)[0])
+        added = [0, *(number for number, _, _ in groups)]
+        assert all(added.index(g) < added.index(n) for n, _, made in groups for g in leads_to(made))
         assert plain(rules) == plain(expected(made, vertex))
         assert len(rules) == encoder.rows(vertex)
         assert rules[-1][2] >> 48 == 0x5047, "the marker comes last"
@@ -245,6 +313,63 @@ def check(made, reader, vertices):
 def test_every_switch_reads_back_to_its_rules(q, hosts, ipv6, reader):
     made = build(q, hosts, ipv6=ipv6)
     check(made, reader, range(made.tables.switches))
+
+
+def with_policy(made, disjoint=True, share=None, protect=True):
+    """A build with alternates, and protection or none."""
+    tables = split_direct(made.tables, made.wiring)
+    tables = compact_valiant(tables, made.wiring, disjoint, share)
+    balance = "compact-valiant"
+    if not protect:
+        return replace(made, balance=balance, tables=tables)
+    tables = polarfly(tables, made.wiring)
+    return replace(made, balance=balance, protect="link", tables=tables)
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 7])
+@pytest.mark.parametrize("policy", [{}, {"disjoint": False}, {"share": Fraction(1, 3)}])
+def test_alternates_and_protection_read_back(q, policy, reader):
+    made = with_policy(build(q, 2, ipv6="fd00::/48"), **policy)
+    check(made, reader, range(0, made.tables.switches, 3))
+
+
+def test_alternates_or_protection_alone_read_back():
+    made = build(3)
+    check(with_policy(made, protect=False), RYU, range(13))
+    tables = polarfly(split_direct(made.tables, made.wiring), made.wiring)
+    check(replace(made, protect="link", tables=tables), RYU, range(13))
+
+
+@settings(deadline=None, max_examples=40)
+@given(data=st.data())
+def test_any_classes_read_back(data):
+    made = build(2)
+
+    def numbers(most, *shape):
+        values = st.lists(
+            st.integers(0, most), min_size=math.prod(shape), max_size=math.prod(shape)
+        )
+        return np.array(data.draw(values)).reshape(shape)
+
+    def ports(count):
+        """Different ports, those that are none anywhere."""
+        order = np.argsort(numbers(255, 7, 4, 6), axis=2, kind="stable")[..., :count] + 1
+        return order * numbers(1, 7, 4, count)
+
+    ways = ports(4)
+    protection = ports(3)
+    port = np.where(numbers(9, 7, 4), ways[..., 0] + 10 * (ways[..., 0] == 0), 0)
+    protection[protection == port[..., None]] = 0
+    bounce = ports(2)
+    bounce[bounce == port[..., None]] = 0
+    classes = Classes(
+        port=port,
+        alternate=ways[..., 1:],
+        weight=numbers(3, 7, 4, 4).astype(np.uint16),
+        protection=np.take_along_axis(protection, np.argsort(protection == 0, axis=2), axis=2),
+        bounce=bounce,
+    )
+    check(replace(made, tables=replace(made.tables, classes=classes)), RYU, range(7))
 
 
 @settings(deadline=None, max_examples=25)
@@ -361,28 +486,21 @@ def test_builds_that_differ_only_in_a_class_differ_only_in_that_row_and_the_mark
     assert words == ["build marker", "route 7 (10.0.0.28/30)"]
 
 
-def test_policies_that_the_target_cannot_do_are_refused_by_name_all_at_once():
-    made = replace(build(2), balance="compact-valiant", protect="link")
-    with pytest.raises(InputError) as error:
-        Encoder(made)
-    text = str(error.value)
-    assert "routing.balance: required minimal: target openflow cannot do" in text
-    assert "given compact-valiant" in text
-    assert "routing.protect: required none: target openflow cannot do repair in the switch" in text
-
-
 def test_aggregated_routes_and_too_many_classes_are_refused():
     made = build(2)
     prefix = made.tables.routes.prefix.copy()
     prefix[:, 6] = 7
-    classes = replace(made.tables.classes, port=np.ones((7, 257), np.int32))
+    classes = replace(made.tables.classes, port=np.ones((7, 1025), np.int32))
     tables = replace(
         made.tables, routes=replace(made.tables.routes, prefix=prefix), classes=classes
     )
+    wide = replace(made, tables=tables)
     with pytest.raises(InputError) as error:
-        Encoder(replace(made, tables=tables))
+        Capabilities("simple").require(wide)
     assert "without aggregated routes" in str(error.value)
-    assert "at most 256 groups a switch for target openflow, given 257" in str(error.value)
+    with pytest.raises(InputError) as error:
+        Encoder(wide)
+    assert "at most 1024 groups a switch for target openflow, given 1025" in str(error.value)
 
 
 def test_an_unsaved_build_has_no_marker():

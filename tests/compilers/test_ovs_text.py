@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from compilers.build import save
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.tables import Classes
 from compilers.targets import ovs
 from inventory.problems import InputError
 
@@ -85,6 +87,8 @@ def test_a_folder_that_cannot_be_written_is_named(build, tmp_path):
         ovs.render(build, tmp_path / "out")
 
 
-def test_policies_are_refused_in_the_name_of_this_target(build, tmp_path):
-    with pytest.raises(InputError, match="target ovs cannot do repair in the switch"):
-        ovs.render(replace(build, protect="node"), tmp_path / "out")
+def test_limits_are_told_in_the_name_of_this_target(build, tmp_path):
+    classes = Classes.minimal(np.ones((7, 1025), np.int32))
+    wide = replace(build, tables=replace(build.tables, classes=classes))
+    with pytest.raises(InputError, match="at most 1024 groups a switch for target ovs, given 1025"):
+        ovs.render(wide, tmp_path / "out")

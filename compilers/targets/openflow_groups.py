@@ -1,0 +1,132 @@
+"""What the egress classes of a switch do, as groups and the rows of table 2 that lead to them.
+
+The rule is that of `compilers.tables.Classes`. Open vSwitch never sends a packet back to where it
+came in, and a fast-failover group would choose just that port; so a class has one group more for
+each port that must be passed over, and a row by in_port that leads there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables import Classes
+from compilers.targets.wire import GroupType
+
+Numbers = NDArray[np.integer]
+
+
+class Role(IntEnum):
+    """What a group of a class is for; ASIDE and up: one for each protection port but the last.
+
+    TRANSIT: the minimal port, then protection. ENTER: by weight, for packets from hosts. BOUNCE:
+    packets that came in on the minimal port. FALLBACK: ENTER, then the order of TRANSIT, where that
+    has ports which ENTER has not. ASIDE: packets that came in on the first protection port.
+    """
+
+    TRANSIT = 0
+    ENTER = 1
+    BOUNCE = 2
+    FALLBACK = 3
+    ASIDE = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """n groups of one role and as many buckets each.
+
+    classes: int64[n]. port: int[n, B], the buckets' ports. weight: int[n, B], 0 but for ENTER.
+    in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
+    whether a row leads here, and not just another group.
+    """
+
+    role: int
+    classes: NDArray[np.int64]
+    port: Numbers
+    weight: Numbers
+    in_port: Numbers
+    led: NDArray[np.bool_]
+
+    @property
+    def entering(self) -> bool:
+        """Whether only packets from hosts are led here."""
+        return self.role in (Role.ENTER, Role.FALLBACK)
+
+    @property
+    def type(self) -> GroupType:
+        """The type that OpenFlow has for them."""
+        if self.role == Role.ENTER:
+            return GroupType.SELECT
+        alone = self.port.shape[1] == 1 and self.role != Role.FALLBACK
+        return GroupType.INDIRECT if alone else GroupType.FAST_FAILOVER
+
+
+def roles(classes: Classes) -> int:
+    """How many roles the classes of a fabric can need, those between included."""
+    ports: int = classes.protection.shape[2]
+    if ports > 1:
+        return Role.ASIDE + ports - 1
+    if classes.alternate.shape[2]:
+        return Role.FALLBACK + 1 if ports else Role.BOUNCE + 1
+    return Role.BOUNCE + 1 if classes.bounce.shape[2] else Role.TRANSIT + 1
+
+
+def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]:
+    """int64[n]: the groups of that role of classes, where a switch has at most so many classes."""
+    return 1 + role * classes + egress.astype(np.int64)
+
+
+def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
+    """All groups of a switch, those that others lead to first."""
+    there = np.flatnonzero(classes.port[vertex] > 0)
+    minimal = classes.port[vertex, there, None]
+    order = np.concatenate((minimal, classes.protection[vertex, there]), axis=1)
+    weight = classes.weight[vertex, there]
+    used = np.concatenate((minimal, classes.alternate[vertex, there]), axis=1) * (weight > 0)
+    anywhere, always = np.zeros(len(there), np.int32), np.ones(len(there), np.bool_)
+
+    yield from _alike(Role.TRANSIT, there, order, anywhere, always)
+    if used.shape[1] > 1 or not weight.all():
+        enters = (used[:, 1:] > 0).any(axis=1) & (used.sum(axis=1) > 0)
+        beyond = ~(order[:, :, None] == used[:, None, :]).any(axis=2) & (order > 0)
+        falls = enters & beyond.any(axis=1)
+        used = used * enters[:, None]
+        yield from _alike(Role.ENTER, there, used, anywhere, ~falls, weight)
+        yield from _alike(Role.FALLBACK, there, order * falls[:, None], anywhere, always)
+    bounce = classes.bounce[vertex, there]
+    bounce = bounce * (bounce != minimal)
+    yield from _alike(Role.BOUNCE, there, bounce, minimal[:, 0], always)
+    for place in range(1, order.shape[1] - 1):
+        more = (order[:, place] > 0) & (order[:, place + 1 :] > 0).any(axis=1)
+        aside = order * (order != order[:, place, None]) * more[:, None]
+        role = Role.ASIDE + place - 1
+        yield from _alike(role, there, aside, order[:, place], always)
+
+
+def _alike(
+    role: int,
+    classes: NDArray[np.int64],
+    port: Numbers,
+    in_port: Numbers,
+    led: NDArray[np.bool_],
+    weight: Numbers | None = None,
+) -> Iterator[Groups]:
+    """Groups by their number of buckets; ports that are 0 are none."""
+    weight = np.zeros_like(port) if weight is None else weight
+    present = port > 0
+    count = present.sum(axis=1)
+    for buckets in np.unique(count[count > 0]).tolist():
+        rows = count == buckets
+        kept, shape = present[rows], (-1, buckets)
+        yield Groups(
+            role=role,
+            classes=classes[rows],
+            port=port[rows][kept].reshape(shape),
+            weight=weight[rows][kept].reshape(shape),
+            in_port=in_port[rows],
+            led=led[rows],
+        )
