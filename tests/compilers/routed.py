@@ -7,10 +7,9 @@ from ipaddress import IPv4Network
 
 from compilers.addressing import Addressing, default_host_macs, ipv4_block_length
 from compilers.build import Build
-from compilers.routing import protection
-from compilers.routing.alternates import compact_valiant
-from compilers.routing.classes import split_direct
 from compilers.routing.minimal import minimal
+from compilers.routing.passes import choices
+from compilers.routing.policy import Policy
 from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
 
@@ -24,16 +23,10 @@ def routed(
     hosts: int = 1,
     **parameters: int | str,
 ) -> Build:
-    """A build of a family; `spread` asks for Compact Valiant (PolarFly), `protect` for repair."""
+    """A build of a family; `spread` asks for alternates, `protect` for repair in the switch."""
     topology = FAMILIES[family].build(parameters)
     wiring = wire(topology, generated_inventory(topology, hosts), hosts)
-    tables = minimal(topology, wiring)
-    if spread or protect != "none":
-        tables = split_direct(tables, wiring)
-    if spread:
-        tables = compact_valiant(tables, wiring, False, None)
-    if protect != "none":
-        tables = protection.polarfly(tables, wiring)
+    policy = Policy(balances=spread, protects=protect != "none", edge_disjoint=False)
     return Build(
         name=family,
         balance="compact-valiant" if spread else "minimal",
@@ -48,5 +41,5 @@ def routed(
             gateway_mac=0x025046000001,
             host_mac=default_host_macs(topology.graph.order, hosts),
         ),
-        tables=tables,
+        tables=choices(minimal(topology, wiring), topology, wiring, policy),
     )
