@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import pairwise
@@ -9,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from compilers.build import Build
-from compilers.walk import FAULTS, Walker
+from compilers.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.walk import FAULTS, LOOPED, MISDELIVERED, TTL, Walker
 from inventory.problems import InputError, Problem, nearest
 
 
@@ -24,10 +26,19 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class Failing:
+    """One way that a packet may take while something has failed; fault is "" where it arrives."""
+
+    path: tuple[int, ...]
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The minimal path between two switches and the alternates, as lists of vertices.
 
     hops are the links of the minimal path; fault says what goes wrong on it, "" where nothing does.
+    weights are the minimal path's and each alternate's; failing is what happens under failures.
     """
 
     source: int
@@ -36,34 +47,102 @@ class Explanation:
     hops: tuple[Hop, ...]
     fault: str
     alternates: tuple[tuple[int, ...], ...]
+    weights: tuple[int, ...]
+    failing: tuple[Failing, ...] = ()
 
 
-def explain(build: Build, source: int, destination: int) -> Explanation:
-    """Follow a packet from one switch to another through the tables.
+def explain(build: Build, source: int, destination: int, dead: Sequence[int] = ()) -> Explanation:
+    """Follow packets from one switch to another through the tables.
 
-    Raises:
-        InputError: the destination carries no hosts, so it has no addresses.
+    Args:
+        build: its tables and wiring.
+        source: a vertex.
+        destination: a vertex.
+        dead: what has failed, from `find_failure`.
     """
-    topology = build.topology
-    if not topology.endpoints[destination]:
-        raise InputError(
-            Problem(
-                required="a destination with hosts",
-                given=f"{build.wiring.names[destination]}, "
-                f"a {topology.kinds[topology.kind[destination]]}",
-                todo="no packet is addressed to it; choose a switch that has some",
-            )
-        )
     walker = Walker.of(build.tables, build.wiring.cables())
     path, outcome = walker.path(source, destination)
+    towards = Towards.of(Forwarding.of(build), np.array([destination]))
+    usual = _ways(towards, source, ()) if source != destination else []
+    alternates = [way.path for arc, way in usual if not _is_minimal(towards, source, arc)]
     return Explanation(
         source=source,
         destination=destination,
         minimal=tuple(path),
         hops=tuple(_hop(build, u, v) for u, v in pairwise(path)),
         fault=FAULTS.get(outcome, ""),
-        alternates=(),
+        alternates=tuple(alternates),
+        weights=_weights(build, towards, source) if usual else (),
+        failing=tuple(way for _, way in _ways(towards, source, tuple(dead))) if dead else (),
     )
+
+
+def _ways(towards: Towards, source: int, dead: tuple[int, ...]) -> list[tuple[int, Failing]]:
+    """Every way out that a host's packet may take here, and what becomes of it."""
+    f = towards.forwarding
+    destination = int(towards.destinations[0])
+    here = int(f.hosts[source])
+    if gone := [v for v in (source, destination) if f.links + v in dead]:
+        return [(NOWHERE, Failing((source,), f"switch {gone[0]} is down"))]
+    chosen = f.weighted[:, towards.rows[source]]
+    chosen = chosen[chosen >= 0]
+    down = f.down(chosen, tuple(np.array(part) for part in dead))
+    starts = [(arc, int(f.end[arc])) for arc in chosen[~down].tolist()]
+    found = []
+    for arc, start in starts or [(NOWHERE, here)]:
+        path, outcome = towards.path(start, dead, TTL)
+        before = [source] if starts else []
+        found.append((arc, Failing((*before, *path), _fault(path, outcome, destination))))
+    return found
+
+
+def _fault(path: list[int], outcome: int, destination: int) -> str:
+    if outcome == HOME:
+        return "" if path[-1] == destination else FAULTS[MISDELIVERED]
+    return "lost: no port is left" if outcome == NOWHERE else FAULTS[LOOPED]
+
+
+def _is_minimal(towards: Towards, source: int, arc: int) -> bool:
+    return arc == int(towards.forwarding.order[0, towards.rows[source]])
+
+
+def _weights(build: Build, towards: Towards, source: int) -> tuple[int, ...]:
+    """The minimal path's weight, then the alternates'."""
+    number = int(towards.rows[source]) - source * (towards.forwarding.classes + 2)
+    if number >= towards.forwarding.classes:
+        return ()
+    weight = build.tables.classes.weight[source, number]
+    return (int(weight[0]), *(int(w) for w in weight[1:] if w))
+
+
+def find_failure(build: Build, word: str) -> int:
+    """The link `A-B` or the node that a word names, as in `compilers.forwarding`.
+
+    Raises:
+        InputError: there is no such node or link.
+    """
+    forwarding = Forwarding.of(build)
+    if word in build.wiring.names or "-" not in word:
+        return forwarding.links + find_switch(build, word)
+    for cut in (i for i, sign in enumerate(word) if sign == "-"):
+        ends = [part for part in (word[:cut], word[cut + 1 :]) if _known(build, part)]
+        if len(ends) < 2:
+            continue
+        one, other = (find_switch(build, part) for part in ends)
+        link = np.flatnonzero(build.wiring.far[one] == other)
+        if len(link):
+            return int(forwarding.element[0][one * forwarding.slots + int(link[0])])
+    raise InputError(
+        Problem(
+            required="a node, or a link as two nodes that it joins, such as 3-8",
+            given=word,
+            todo="polarfab topology lists the links",
+        )
+    )
+
+
+def _known(build: Build, word: str) -> bool:
+    return word in build.wiring.names or (word.isdecimal() and int(word) < len(build.wiring.names))
 
 
 def _hop(build: Build, switch: int, after: int) -> Hop:

@@ -82,12 +82,14 @@ class Reached:
     """What can happen without failures, towards D destinations.
 
     depth: int8[S·L·D], the most links that a packet for a column can have taken when it came by an
-    arc; NOWHERE where none does. strays: cells of it whose packet is not delivered.
+    arc; NOWHERE where none does. strays: cells of it whose packet is not delivered. ways: how many
+    ports hosts may choose, over all pairs.
     """
 
     towards: Towards
     depth: NDArray[np.int8]
     strays: NDArray[np.int64]
+    ways: int
 
     @classmethod
     def of(cls, towards: Towards, sources: NDArray[np.int64]) -> Reached:
@@ -101,9 +103,10 @@ class Reached:
         for ways in f.weighted:
             way = ways.take(row)
             depth[f.end[way[way >= 0]] * width + column[way >= 0]] = 1
+        weighted = np.count_nonzero(f.weighted.take(row, axis=1) >= 0, axis=0)
         # A host whose class has no weighted way follows the transit rule.
-        none = (f.weighted.take(row, axis=1) < 0).all(axis=0)
-        cells = np.concatenate((np.flatnonzero(depth == 1), (f.hosts[at] * width + column)[none]))
+        none = (f.hosts[at] * width + column)[weighted == 0]
+        cells = np.concatenate((np.flatnonzero(depth == 1), none))
         strays = []
         for level in range(2, TTL + 2):
             arc, column = np.divmod(cells, width)
@@ -118,7 +121,7 @@ class Reached:
             cells = np.unique(cells)
         else:
             strays.append(cells)
-        return cls(towards, depth, np.concatenate(strays))
+        return cls(towards, depth, np.concatenate(strays), int(weighted.sum()))
 
 
 def walk_failures(
@@ -136,16 +139,20 @@ def walk_failures(
     f = Forwarding.of(build)
     cases, all_cases = _cases(f, kind, sample, seed)
     tally = _Tally(build, f, cases)
+    for reached in reachable(build, f, progress):
+        for packets in _starts(reached, cases):
+            tally.add(reached, packets)
+    return tally.report(kind, all_cases)
+
+
+def reachable(build: Build, f: Forwarding, progress: Progress | None) -> Iterator[Reached]:
+    """What can happen without failures, for some destinations after others."""
     ends = np.flatnonzero(build.topology.endpoints)
     step = max(1, CELLS_AT_ONCE // len(f.end))
     for first in range(0, len(ends), step):
-        towards = Towards.of(f, ends[first : first + step])
-        reached = Reached.of(towards, ends)
-        for packets in _starts(reached, cases):
-            tally.add(reached, packets)
+        yield Reached.of(Towards.of(f, ends[first : first + step]), ends)
         if progress:
             progress(min(first + step, len(ends)), len(ends))
-    return tally.report(kind, all_cases)
 
 
 def _cases(f: Forwarding, kind: str, sample: int, seed: int) -> tuple[Numbers, int]:
@@ -284,9 +291,8 @@ def _losers(reached: Reached, sources: NDArray[np.bool_], lost: Packets) -> Numb
         which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
         again = lost.take(which)
         arc = before[which] * f.slots + slot
-        weighted_host = (slot == f.slots - 1) & (f.weighted.take(row, axis=1) >= 0).any(axis=0)[
-            which
-        ]
+        chooses = np.flatnonzero(f.weighted.take(row, axis=1).max(axis=0) >= 0)
+        weighted_host = (slot == f.slots - 1) & np.isin(which, chooses)
         comes = reached.depth[arc * width + again.column] >= 0
         comes &= ~weighted_host & ~f.down(arc, again.dead)
         kept = np.flatnonzero(comes)

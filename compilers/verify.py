@@ -5,18 +5,21 @@ The walker never sees the graph; the graph only says how short a path could have
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from compilers.build import Build
+from compilers.failures import SAMPLE, FailureReport, Progress, reachable, walk_failures
+from compilers.forwarding import Forwarding
 from compilers.topologies.distance import distances, neighbour_table
 from compilers.walk import FAULTS, LOOPED, TTL, Walker
 
 PAIRS_AT_ONCE = 1 << 20
 EXAMPLES = 10
 ITSELF = -128
+PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,15 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class FailureCase:
-    """What all single failures of a kind do to the pairs between the nodes that are left."""
+class Ways:
+    """All ways that hosts' packets may take, over all pairs.
 
-    kind: str
-    cases: int
-    lost_pairs: int
+    ways: pairs times ports with a weight; strays: those places in the fabric from which a packet
+    is not delivered; max_hops: the longest.
+    """
+
+    ways: int
+    strays: int
     max_hops: int
 
 
@@ -42,7 +48,9 @@ class FailureCase:
 class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links.
 
-    hop_counts[h] pairs were delivered over h links. faults are the first few that went wrong.
+    hop_counts[h] pairs were delivered over h links by the minimal ports. faults are the first few
+    that went wrong. ways is None where hosts have no other way. failures are those asked for;
+    promised are the kinds that may lose no pair.
     """
 
     pairs: int
@@ -51,12 +59,20 @@ class Report:
     loops: int
     hop_counts: tuple[int, ...]
     faults: tuple[Fault, ...]
-    failures: tuple[FailureCase, ...] = field(default=())
+    ways: Ways | None = None
+    failures: tuple[FailureReport, ...] = ()
+    promised: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether every pair is delivered over a minimal path."""
-        return self.delivered == self.pairs == self.minimal and not self.loops
+        """Whether every pair has a minimal path, every way leads there, and repairs hold."""
+        minimal = self.delivered == self.pairs == self.minimal and not self.loops
+        return minimal and not (self.ways and self.ways.strays) and not self.broken
+
+    @property
+    def broken(self) -> tuple[FailureReport, ...]:
+        """Failures that lose pairs though the policy promises to repair them."""
+        return tuple(f for f in self.failures if f.lost_pairs and f.kind in self.promised)
 
     @property
     def max_hops(self) -> int:
@@ -70,8 +86,44 @@ class Report:
         return total / self.delivered if self.delivered else 0.0
 
 
-def verify(build: Build, progress: Callable[[int, int], None] | None = None) -> Report:
-    """Walk every ordered pair of endpoints; progress(done, all) counts destinations."""
+def verify(
+    build: Build,
+    progress: Progress | None = None,
+    failures: Sequence[str] = (),
+    sample: int = SAMPLE,
+    seed: int = 1,
+) -> Report:
+    """Walk every ordered pair of endpoints, over every way that its packets may take.
+
+    Args:
+        build: its tables and wiring are walked.
+        progress: called with destinations done and all, in each of the walks.
+        failures: kinds of failures to try, of `compilers.failures.KINDS`.
+        sample: how many cases of two failures at once.
+        seed: of the sample.
+    """
+    report = _walk_minimal(build, progress)
+    # Without a minimal path everywhere the other walks only say the same again.
+    if build.tables.classes.alternate.any() and report.delivered == report.pairs:
+        report = replace(report, ways=walk_ways(build, progress))
+    return replace(
+        report,
+        failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in failures),
+        promised=PROMISED[build.protect],
+    )
+
+
+def walk_ways(build: Build, progress: Progress | None = None) -> Ways:
+    """Walk all that hosts' packets may do, without failures."""
+    ways = strays = longest = 0
+    for reached in reachable(build, Forwarding.of(build), progress):
+        ways += reached.ways
+        strays += len(reached.strays)
+        longest = max(longest, int(reached.depth.max()))
+    return Ways(ways, strays, longest)
+
+
+def _walk_minimal(build: Build, progress: Progress | None) -> Report:
     walker = Walker.of(build.tables, build.wiring.cables())
     table = neighbour_table(build.topology.graph)
     ends = np.flatnonzero(build.topology.endpoints)

@@ -188,7 +188,7 @@ def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -
 
 
 def _protected(paths: Paths, repair: Bits, away: Bits) -> Tables:
-    """Ports that repair, lead to a bounce, or do not come back; bounce is over those that repair."""
+    """Ports that repair, lead to a bounce, or do not come back; the first also bounce."""
     tables, wiring = paths.tables, paths.wiring
     order = ranked(repair, tables.classes.port, wiring, ORDER)
     bounce = order

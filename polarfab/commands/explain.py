@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from polarfab.output import json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from compilers.build import Build
+    from compilers.explain import Explanation
 
 
 @click.command("explain")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
+@click.option(
+    "--fail",
+    "failures",
+    metavar="A-B|NODE",
+    multiple=True,
+    help="Show what happens while the link between two nodes, or a node, is down.",
+)
 @json_option
-def command(folder: Path, source: str, destination: str, as_json: bool) -> None:
-    """Show the path from SRC to DST through the tables of BUILD.
+def command(
+    folder: Path, source: str, destination: str, failures: tuple[str, ...], as_json: bool
+) -> None:
+    """Show the paths from SRC to DST through the tables of BUILD.
 
-    SRC and DST are node names, vertex numbers, host names or addresses.
+    SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every way that
+    a packet may take while that is down and no controller acts.
     """
     from compilers.build import load
-    from compilers.explain import explain, find_switch
+    from compilers.explain import explain, find_failure, find_switch
 
     build = load(folder)
-    found = explain(build, find_switch(build, source), find_switch(build, destination))
+    dead = [find_failure(build, word) for word in failures]
+    found = explain(build, find_switch(build, source), find_switch(build, destination), dead)
     wiring = build.wiring
     rows = [
         {
@@ -41,8 +58,10 @@ def command(folder: Path, source: str, destination: str, as_json: bool) -> None:
                 "destination": found.destination,
                 "minimal": found.minimal,
                 "alternates": found.alternates,
+                "weights": found.weights,
                 "hops": rows,
                 "fault": found.fault or None,
+                "failing": [asdict(way) | {"fault": way.fault or None} for way in found.failing],
             }
         )
     else:
@@ -51,6 +70,25 @@ def command(folder: Path, source: str, destination: str, as_json: bool) -> None:
             ["from", "port", "to", "port"],
             [list(row.values()) for row in rows],
         )
+        _print_ways(build, found, " and ".join(failures))
     if found.fault:
         say(f"wrong: {found.fault}")
+    if found.fault or any(way.fault for way in found.failing):
         raise click.exceptions.Exit(1)
+
+
+def _print_ways(build: Build, found: Explanation, failed: str) -> None:
+    """The alternates with their weights, and the ways under failures."""
+    names = build.wiring.names
+
+    def line(path: tuple[int, ...]) -> str:
+        return " ".join(names[v] for v in path)
+
+    if found.alternates:
+        paths = [found.minimal] * (found.weights[0] > 0) + list(found.alternates)
+        weights = [weight for weight in found.weights if weight]
+        rows = [[line(path), weight] for path, weight in zip(paths, weights, strict=True)]
+        print_table("shared by", ["path", "weight"], rows)
+    if found.failing:
+        failing = [[line(way.path), len(way.path) - 1, way.fault or "–"] for way in found.failing]
+        print_table(f"while {failed} is down", ["path", "links", "wrong"], failing)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, progress, say
+from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from compilers.build import Build
     from compilers.verify import Report
 
 
-def check(build: Build, folder: Path, report_progress: Callable[[int, int], None] | None) -> Report:
+def check(
+    build: Build,
+    folder: Path,
+    report_progress: Callable[[int, int], None] | None,
+    failures: Sequence[str] = (),
+    sample: int = 1000,
+    seed: int = 1,
+) -> Report:
     """Verify the build in `folder`, and leave or take away its mark."""
     from compilers.build import mark_verified
     from compilers.verify import verify
 
-    report = verify(build, report_progress)
+    report = verify(build, report_progress, failures, sample, seed)
     mark_verified(folder, build.identity, as_dict(report) if report.passed else None)
     return report
 
@@ -35,6 +42,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "mean_hops": report.mean_hops,
         "minimal": report.minimal,
         "loops": report.loops,
+        "ways": asdict(report.ways) if report.ways else None,
         "failures": [asdict(case) for case in report.failures],
     }
 
@@ -44,20 +52,65 @@ def failed(build: Build, report: Report) -> None:
     names = build.wiring.names
     for fault in report.faults:
         say(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.what}")
-    wrong = report.pairs - report.minimal
-    say(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path; the build is not usable")
+    if wrong := report.pairs - report.minimal:
+        say(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
+    if report.ways and report.ways.strays:
+        say(f"{report.ways.strays:,} ways of the alternates lead nowhere")
+    for case in report.broken:
+        say(f"protection fails: {case.lost_pairs:,} pairs are lost, kind of failure: {case.kind}")
+    say("the build is not usable")
     raise click.exceptions.Exit(1)
+
+
+def say_losses(build: Build, report: Report) -> None:
+    """Name the pairs that failures lose, the first of each kind."""
+    names = build.wiring.names
+    for case in report.failures:
+        for loss in case.losses:
+            pair = f"{names[loss.source]} to {names[loss.destination]}"
+            say(f"lost: {pair} while {loss.failed} is down")
+        if (more := case.lost_pairs - len(case.losses)) > 0:
+            say(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
+
+
+def kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds of failures, from an option given several times or a list with commas."""
+    from compilers.failures import KINDS
+
+    chosen = [word for value in values for word in value.split(",")]
+    for word in chosen:
+        if word not in KINDS:
+            raise click.BadParameter(f"{word!r} is not one of {', '.join(KINDS)}")
+    return tuple(dict.fromkeys(chosen))
 
 
 @click.command("verify")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.option(
+    "--failures",
+    metavar="link|node|2",
+    multiple=True,
+    callback=kinds,
+    help="Also try every failure of one link, of one node, or two failures at once.",
+)
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Try so many cases of two failures, where there are more.",
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the sample.")
 @json_option
-def command(folder: Path, as_json: bool) -> None:
+def command(folder: Path, failures: tuple[str, ...], sample: int, seed: int, as_json: bool) -> None:
     """Walk every ordered pair of BUILD through the tables that are emitted.
 
-    Delivered, hops, minimal or not, loops, and that every next hop is a cabled port. The graph is
-    consulted only to know how short each path could be. A build that passes is marked; render,
-    controller and emulate use marked builds.
+    Delivered, hops, minimal or not, loops, and that every next hop is a cabled port; the same for
+    every alternate. The graph is consulted only to know how short each path could be. A build that
+    passes is marked; render, controller and emulate use marked builds.
+
+    With --failures: no controller acts, the switches repair what their tables let them. A build
+    with `protect: link` (or `node`) does not pass if it loses a pair.
     """
     from compilers.build import damaged, load
 
@@ -66,14 +119,27 @@ def command(folder: Path, as_json: bool) -> None:
         for problem in changed:
             say(f"changed since it was compiled: {problem}")
     with progress("walking every pair") as report_progress:
-        report = check(build, folder, report_progress)
+        report = check(build, folder, report_progress, failures, sample, seed)
     if as_json:
         print_json(as_dict(report))
     else:
-        facts = [(key, value) for key, value in as_dict(report).items() if key != "failures"]
-        hops = [(f"pairs over {h} links", n) for h, n in enumerate(report.hop_counts) if n]
-        print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts + hops)
+        _print(build, report)
+        say_losses(build, report)
     if not report.passed:
         failed(build, report)
     if changed:
         raise click.exceptions.Exit(1)
+
+
+def _print(build: Build, report: Report) -> None:
+    """Tables for people."""
+    apart = ("ways", "failures")
+    facts = [(key, value) for key, value in as_dict(report).items() if key not in apart]
+    facts += [(f"pairs over {h} links", n) for h, n in enumerate(report.hop_counts) if n]
+    if report.ways:
+        facts += [(f"ways with alternates: {k}", v) for k, v in asdict(report.ways).items()]
+    print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
+    if report.failures:
+        columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch"]
+        rows = [list(asdict(case).values())[: len(columns)] for case in report.failures]
+        print_table("failures, without a controller", columns, rows)
