@@ -13,27 +13,37 @@ from polarfab.output import say
 
 if TYPE_CHECKING:
     from compilers.drawing.draw import Subject
+    from compilers.drawing.plots import Panel
+
+PLOTS = ("moore", "resilience")
+RADIXES = range(8, 129)
 
 
 @click.command("draw")
-@click.argument("subject", metavar="FAMILY|BUILD")
+@click.argument("subjects", metavar="FAMILY|BUILD|FILE...", nargs=-1)
 @click.option("--q", type=int, help="Order of the field, a prime power.")
 @click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
 @click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
 @click.option("--layout", "layout_name", default="", help="Racks: fans, stars, clusters, …")
 @click.option("--rack", help="Highlight what leaves this rack: its name or number.")
 @click.option("--pair", metavar="A,B", help="Highlight the links between two racks.")
+@click.option("--plot", type=click.Choice(PLOTS), help="A plot of the papers instead.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="FILE.svg or FILE.html."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="FILE.svg, .html or .png.",
 )
 def command(
-    subject: str,
+    subjects: tuple[str, ...],
     q: int | None,
     supernode: str | None,
     degree: int | None,
     layout_name: str,
     rack: str | None,
     pair: str | None,
+    plot: str | None,
     output: Path,
 ) -> None:
     """Draw a topology or the fabric of a build folder.
@@ -46,22 +56,52 @@ def command(
         polarfab draw polarfly --q 7 --pair quadrics,fan3 -o pair.svg
         polarfab draw polarstar --q 5 --supernode inductive-quad --degree 3 -o star.html
         polarfab draw build -o lab.html
+
+    Plots need Matplotlib (pip install 'polarfab[plots]'). Those of failures read what
+    `polarfab analyse --what resilience --json` has printed.
+
+    \b
+        polarfab draw --plot moore -o moore.svg
+        polarfab draw --plot resilience er31.json slimfly.json -o resilience.png
     """
+    if plot:
+        from compilers.drawing.plots import plot as plotted
+
+        form = _form(output, "svg", "png")
+        _write(output, plotted(_panels(plot, subjects), form))
+        say(f"{plot} plotted in {output}")
+        return
     from compilers.drawing.draw import draw
 
-    interactive = _interactive(output)
+    if len(subjects) != 1:
+        raise click.UsageError("Name one family or build folder.")
+    interactive = _form(output, "svg", "html") == "html"
     marked = _marked(rack, pair)
-    found = _subject(subject, {"q": q, "supernode": supernode, "degree": degree})
-    _write(output, draw(found, interactive, layout_name, marked))
+    found = _subject(subjects[0], {"q": q, "supernode": supernode, "degree": degree})
+    _write(output, draw(found, interactive, layout_name, marked).encode())
     say(f"{found.title} drawn in {output}")
 
 
-def _interactive(output: Path) -> bool:
-    if output.suffix not in (".svg", ".html"):
-        raise InputError(
-            Problem(key="-o", required="FILE.svg or FILE.html", given=str(output), todo="")
-        )
-    return output.suffix == ".html"
+def _form(output: Path, *forms: str) -> str:
+    form = output.suffix.removeprefix(".")
+    if form not in forms:
+        required = " or ".join(f"FILE.{each}" for each in forms)
+        raise InputError(Problem(key="-o", required=required, given=str(output)))
+    return form
+
+
+def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
+    from compilers.drawing.plots import efficiency, failures, read_failures
+
+    if plot == "resilience":
+        if not files:
+            raise click.UsageError("Name the files to plot: polarfab analyse … --json > FILE")
+        return failures([read_failures(Path(file)) for file in files])
+    if files:
+        raise click.UsageError("--plot moore takes no family, build or file.")
+    from compilers.comparison.designs import families, within
+
+    return efficiency(within(RADIXES, among=families(baselines=True)))
 
 
 def _marked(rack: str | None, pair: str | None) -> tuple[str, ...]:
@@ -102,11 +142,11 @@ def _subject(word: str, parameters: dict[str, int | str | None]) -> Subject:
     return of_build(load(Path(word)))
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     beside = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_bytes(content)
         beside.replace(file)
     except OSError as error:
         beside.unlink(missing_ok=True)

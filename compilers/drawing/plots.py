@@ -1,0 +1,203 @@
+"""The plots of the papers, from rows that `design` and `analyse` give.
+
+Moore-bound efficiency over the radix (PolarFly paper, figure 2; PolarStar paper, figure 1), and
+diameter and mean distance over failed links (figures 14 of both). Matplotlib, the extra `plots`, is
+imported here only. Lines differ in colour, dash and mark.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilers.topologies import FAMILIES
+from compilers.topologies.topology import Design
+from inventory.problems import InputError, Problem
+
+COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
+DASHES = ("-", "--", "-.", ":")
+WORDS = 84
+MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One line of a plot: its name, and a y for each x."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    across: str
+    up: str
+    curves: tuple[Curve, ...]
+
+
+def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
+    """Moore-bound efficiency of the direct networks of diameter 2 and 3, the largest at each radix.
+
+    Indirect networks are left out: their hosts are not on all nodes, and the bound is not theirs.
+    """
+    best: dict[tuple[int, str], dict[int, float]] = {}
+    for design in designs:
+        points = best.setdefault((design.diameter, design.family), {})
+        points[design.radix] = max(points.get(design.radix, 0.0), 100 * design.moore_efficiency)
+    direct = {name: _is_direct(name, points) for (_, name), points in best.items()}
+    return tuple(
+        Panel(
+            title=f"Direct networks of diameter {diameter}",
+            across="radix (fabric ports a node)",
+            up="% of the Moore bound",
+            curves=tuple(
+                Curve(
+                    name,
+                    tuple(map(float, sorted(points))),
+                    tuple(points[x] for x in sorted(points)),
+                )
+                for (each, name), points in sorted(best.items(), key=_ours_first)
+                if each == diameter and direct[name]
+            ),
+        )
+        for diameter in (2, 3)
+    )
+
+
+def _is_direct(family: str, points: dict[int, float]) -> bool:
+    """Whether the family's nodes all carry hosts, by one of its designs."""
+    from compilers.comparison.designs import families
+    from compilers.comparison.formulas import formulas
+
+    design = next(families([family])[0].designs(min(points)))
+    return formulas(design).endpoints == design.nodes
+
+
+def _ours_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, str]:
+    (_, name), _ = entry
+    return name not in FAMILIES, name
+
+
+def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Panel, ...]:
+    """Diameter and mean distance over the fraction of failed links.
+
+    Args:
+        curves: a name and rows with `fraction`, `diameter` and `mean_distance`, None where the
+            network is disconnected.
+    """
+    shown = (("diameter", "diameter"), ("mean_distance", "mean distance"))
+    return tuple(
+        Panel(
+            title=f"Random link failures: {words}",
+            across="failed links, %",
+            up=f"{words}, links",
+            curves=tuple(_curve(name, rows, key) for name, rows in curves),
+        )
+        for key, words in shown
+    )
+
+
+def read_failures(file: Path) -> tuple[str, list[dict[str, Any]]]:
+    """The name and rows in a file that `polarfab analyse --what resilience --json` has printed.
+
+    Raises:
+        InputError: it is another file.
+    """
+    try:
+        document = json.loads(file.read_text())
+        words = [f"{key}={value}" for key, value in document["parameters"].items()]
+        rows = [
+            {key: _number(row[key]) for key in ("fraction", "diameter", "mean_distance")}
+            for row in document["resilience"]["rows"]
+        ]
+        return " ".join([str(document["family"]), *words]), rows
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            Problem(
+                file=str(file),
+                required="what polarfab analyse --what resilience --json prints",
+                given=getattr(error, "strerror", None) or "something else",
+                todo="make it with: polarfab analyse polarfly --q 31 --what resilience --json",
+            )
+        ) from error
+
+
+def _number(value: object) -> float | None:
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError("not a number")
+    return value
+
+
+def _curve(name: str, rows: Sequence[dict[str, Any]], key: str) -> Curve:
+    whole = [row for row in rows if row[key] is not None]
+    return Curve(
+        name=name,
+        x=tuple(100 * float(row["fraction"]) for row in whole),
+        y=tuple(float(row[key]) for row in whole),
+    )
+
+
+def plot(panels: Sequence[Panel], form: str) -> bytes:
+    """The panels side by side, as `svg` or `png`; the same bytes for the same panels.
+
+    Raises:
+        InputError: Matplotlib is not installed.
+    """
+    try:
+        from matplotlib import rc_context
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            Problem(
+                required="Matplotlib, for plots",
+                given="an installation without it",
+                todo="pip install 'polarfab[plots]'",
+            )
+        ) from error
+    # A fixed salt and no date: identical bytes on every run.
+    with rc_context({"svg.hashsalt": "polarfab", "font.family": "DejaVu Sans", "font.size": 9}):
+        figure = Figure(figsize=(6.2 * len(panels), 5.0), layout="constrained")
+        FigureCanvasAgg(figure)
+        for axes, panel in zip(
+            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
+        ):
+            _draw(axes, panel)
+        out = io.BytesIO()
+        nothing = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+        figure.savefig(out, format=form, dpi=150, metadata=nothing)
+    return out.getvalue()
+
+
+def _draw(axes: Any, panel: Panel) -> None:
+    for number, curve in enumerate(panel.curves):
+        dense = len(curve.x) > 40
+        axes.plot(
+            curve.x,
+            curve.y,
+            label=curve.name,
+            color=COLOURS[number % len(COLOURS)],
+            linestyle=DASHES[number // 2 % len(DASHES)],
+            marker=MARKS[number % len(MARKS)],
+            markersize=3 if dense else 4.5,
+            markevery=max(1, len(curve.x) // 24),
+            linewidth=1.3,
+        )
+    axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
+    axes.set_xlabel(panel.across)
+    axes.set_ylabel(panel.up)
+    axes.set_ylim(bottom=0)
+    axes.grid(visible=True, color="#d9dee3", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if panel.curves:
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
+        columns = max(1, WORDS // (6 + max(len(curve.name) for curve in panel.curves)))
+        axes.legend(fontsize=8, frameon=False, ncols=columns, **below)

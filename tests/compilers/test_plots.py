@@ -1,0 +1,119 @@
+"""Plots: the figures in them are those of the papers, the bytes are the same every time."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from compilers.comparison.designs import families, within
+from compilers.drawing.plots import Panel, efficiency, failures, plot, read_failures
+from inventory.problems import InputError
+
+ROWS = [
+    {"fraction": 0.0, "failed": 0, "diameter": 2, "mean_distance": 1.8},
+    {"fraction": 0.5, "failed": 45, "diameter": 5, "mean_distance": 2.5},
+    {"fraction": 0.6, "failed": 54, "diameter": None, "mean_distance": None},
+]
+
+
+@pytest.fixture(scope="module")
+def panels() -> tuple[Panel, ...]:
+    return efficiency(within(range(8, 33), among=families(baselines=True)))
+
+
+def test_efficiency_is_that_of_the_largest_design(panels: tuple[Panel, ...]) -> None:
+    two, three = (
+        {curve.name: dict(zip(curve.x, curve.y, strict=True)) for curve in panel.curves}
+        for panel in panels
+    )
+    assert two["polarfly"][32] == pytest.approx(100 * 993 / (1 + 32 * 32))
+    assert two["slimfly"][29] == pytest.approx(100 * 2 * 19**2 / (1 + 29 * 29))
+    assert three["polarstar"][15] == pytest.approx(100 * 1064 / (1 + 15 * (1 + 14 + 14**2)))
+    assert three["polarstar"][8] > three["dragonfly"][8] > three["hyperx"][8]
+    assert "polarfly" not in three
+
+
+def test_indirect_networks_are_left_out(panels: tuple[Panel, ...]) -> None:
+    names = {curve.name for panel in panels for curve in panel.curves}
+    assert names & {"oft", "fat-tree", "mlfm", "megafly"} == set()
+    assert {"polarfly", "polarstar", "pn", "slimfly", "bundlefly", "spectralfly"} <= names
+
+
+def test_failures_end_where_the_network_falls_apart() -> None:
+    diameter, mean = failures([("polarfly q=5", ROWS)])
+    assert (diameter.curves[0].x, diameter.curves[0].y) == ((0.0, 50.0), (2.0, 5.0))
+    assert (mean.curves[0].x, mean.curves[0].y) == ((0.0, 50.0), (1.8, 2.5))
+
+
+def test_same_bytes_twice() -> None:
+    drawn = failures([("polarfly q=5", ROWS), ("<&>", ROWS[:2])])
+    svg = plot(drawn, "svg")
+    ET.fromstring(svg)  # noqa: S314
+    assert svg == plot(drawn, "svg")
+    png = plot(drawn, "png")
+    assert png.startswith(b"\x89PNG")
+    assert png == plot(drawn, "png")
+
+
+def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
+    printed = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "polarfab",
+            "analyse",
+            "polarfly",
+            "--q",
+            "5",
+            "--what",
+            "resilience",
+            "--runs",
+            "3",
+            "--json",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    file = tmp_path / "er5.json"
+    file.write_text(printed)
+    name, rows = read_failures(file)
+    assert name == "polarfly q=5"
+    assert rows[0] == {"fraction": 0.0, "diameter": 2, "mean_distance": pytest.approx(56 / 31)}
+    assert len(rows) > 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "not json",
+        "[]",
+        json.dumps({"family": "polarfly", "parameters": {}}),
+        json.dumps({"family": "x", "parameters": {}, "resilience": {"rows": [{"fraction": "a"}]}}),
+        json.dumps({"family": "x", "parameters": 3, "resilience": {"rows": []}}),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "other.json"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(InputError, match="required what polarfab analyse --what resilience --json"):
+        read_failures(file)
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"pip install 'polarfab\[plots\]'"):
+        plot(failures([("polarfly q=5", ROWS)]), "svg")
+
+
+def test_pictures_do_without_matplotlib() -> None:
+    code = "import sys, compilers.drawing.draw; print('matplotlib' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"
