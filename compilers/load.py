@@ -110,10 +110,13 @@ def _check(document: Document) -> list[Problem]:
     wrong = check_topology(topology.family, topology.parameters())
     if wrong:
         return problems + [_anchored(problem, document) for problem in wrong]
+    family, parameters = topology.family, topology.parameters()
+    order = FAMILIES[family].order(parameters)
+    if routing is not None:
+        problems += _routing(routing, topology, order, document)
     hosts = data.get("hosts_per_node", 1)
     if addressing is not None and type(hosts) is int and 0 <= hosts <= 1024:
-        family, parameters = topology.family, topology.parameters()
-        shape = FAMILIES[family].order(parameters), hierarchy(family, parameters)
+        shape = order, hierarchy(family, parameters)
         problems += _small_pools(addressing, shape, hosts, document)
     return problems
 

@@ -71,6 +71,12 @@ FABRICS: dict[str, str | bytes] = {
     "gateway-multicast": LAB + "addressing: {gateway_mac: 03:00:00:00:00:01}\n",
     "gateway-zero": LAB + "addressing: {gateway_mac: 00:00:00:00:00:00}\n",
     "gateway-dashes": LAB + "addressing: {gateway_mac: 02-00-00-00-00-01}\n",
+    "routing-shares": LAB
+    + "routing:\n  balance: ugal-pf\n  minimal_share: 1/0\n  threshold: q\n  disjoint: node\n",
+    "routing-share-range": LAB
+    + "routing:\n  balance: ugal-pf\n  minimal_share: 1/(q-\n  threshold: q\n",
+    "routing-share-code": LAB + "routing: {minimal_share: __import__('os')}\n",
+    "routing-too-large": "name: lab\ntopology: {family: pn, q: 64}\nrouting:\n  protect: link\n",
     "routing-unavailable": LAB + "routing:\n  balance: valiant\n  protect: link\n",
     "routing-mistyped": LAB + "routing: {balance: minimum, protect: links}\n",
     "inventory-missing": LAB + "inventory: nowhere.yaml\n",
