@@ -150,20 +150,37 @@ class Entries:
 def entries(build: Build) -> Entries:
     """Count what the program needs, beside an emitter that serves each destination by itself.
 
-    That one has no classes: where a class has groups and rows that lead there, each destination of
-    the class has its own.
+    That one has no classes: each destination of a class has groups of its own, and rows of its own
+    that lead there, for each address family.
     """
     pipeline = Pipeline(build)
-    emitted, naive = [], []
-    for vertex in range(build.tables.switches):
-        found = pipeline.groups(vertex)
-        rows, count = pipeline.rows(vertex), sum(len(group.classes) for group in found)
-        emitted.append(rows + count)
-        of_class = np.zeros(build.tables.classes.port.shape[1], np.int64)
-        for group in found:
-            of_class[group.classes] += 1 + group.led
-        prefix, egress = pipeline.routes(vertex)
-        reached = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
-        served = rows + count - of_class.sum() + (reached - 1).sum()
-        naive.append(int(served + (of_class[egress] * reached).sum()))
-    return Entries(emitted=max(emitted), naive=max(naive))
+    counts = [_entries(pipeline, vertex) for vertex in _examples(build)]
+    emitted, naive = (max(column) for column in zip(*counts, strict=True))
+    return Entries(emitted, naive)
+
+
+def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
+    """Those of one switch, emitted and naive."""
+    build, families = pipeline.build, 1 + pipeline.ipv6
+    own, led = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
+    for group in pipeline.groups(vertex):
+        own[group.classes] += 1
+        led[group.classes] += group.led
+    prefix, egress = pipeline.routes(vertex)
+    behind = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
+    emitted = pipeline.rows(vertex) + int(own.sum())
+    shared = families * len(prefix) + own.sum() + led.sum()
+    return emitted, int(emitted - shared + (behind * (own + families * led)[egress]).sum())
+
+
+def _examples(build: Build) -> NDArray[np.intp]:
+    """A switch for each combination of how many routes, hosts, classes and ports these have."""
+    classes = build.tables.classes
+    shape = (
+        build.tables.routes.rows(),
+        np.count_nonzero(build.wiring.host_port, axis=1),
+        np.count_nonzero(classes.port, axis=1),
+        np.count_nonzero(classes.protection, axis=(1, 2)),
+        np.count_nonzero(classes.bounce, axis=(1, 2)),
+    )
+    return np.unique(np.stack(shape), axis=1, return_index=True)[1]

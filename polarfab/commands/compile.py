@@ -30,10 +30,12 @@ def command(fabric: str, output: Path, no_verify: bool, as_json: bool) -> None:
     from compilers.build import save
     from compilers.load import load_fabric
     from compilers.pipeline import compile_fabric
+    from compilers.targets.openflow_pipeline import entries
     from polarfab.commands.verify import check, failed
 
     start = perf_counter()
     build = save(compile_fabric(load_fabric(fabric)), output)
+    openflow = entries(build)
     report = None
     if not no_verify:
         with progress("walking every pair") as report_progress:
@@ -48,6 +50,8 @@ def command(fabric: str, output: Path, no_verify: bool, as_json: bool) -> None:
         "hosts": int((build.wiring.host_port > 0).sum()),
         "routes": int(build.tables.routes.rows().sum()),
         "classes": int((build.tables.classes.port > 0).sum()),
+        "openflow_entries": openflow.emitted,
+        "openflow_entries_naive": openflow.naive,
         "pairs": report.pairs if report else None,
         "delivered": report.delivered if report else None,
         "max_hops": report.max_hops if report else None,
