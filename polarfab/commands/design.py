@@ -22,18 +22,16 @@ SHORT = {
     "diameter": "diam",
     "moore_efficiency": "Moore",
     "mean_distance": "mean",
-    "hosts_per_node": "hosts/node",
+    "hosts_per_node": "hosts",
     "bundles": "bundles",
-    "cost_per_host": "$/host",
-    "power_per_host": "W/host",
-    "optical_ports_per_host_uniform": "OIO/host",
+    "cost_per_host": "$",
+    "power_per_host": "W",
+    "optical_ports_per_host_uniform": "OIO",
 }
 
 
-def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> range | None:
+def _range(value: str) -> range:
     """`15` or `8..128` as a range with both ends in it."""
-    if value is None:
-        return None
     found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
     low, high = (int(n or found[1]) for n in found.groups()) if found else (0, 0)
     if not 2 <= low <= high <= 4096:
@@ -45,7 +43,7 @@ def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> r
 @click.option(
     "--radix",
     metavar="N|N..M",
-    callback=_range,
+    callback=lambda _ctx, _param, value: None if value is None else _range(value),
     help="Fabric ports a node; a range as in 8..128.",
 )
 @click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules a node.")
@@ -96,7 +94,7 @@ def command(
     if modules or links:
         if radix or not (modules and links):
             raise click.UsageError("--modules and --links go together, without --radix")
-        radix = range(modules * links, modules * links + 1)
+        radix = _range(f"{modules * links}")
         cost = cost.with_links_per_module(links)
     if radix is None and min_nodes is None:
         raise click.UsageError("say --radix, --modules and --links, or --min-nodes")
@@ -136,7 +134,11 @@ def _show(candidates: Iterable[Candidate], title: str, as_csv: bool, as_json: bo
         body = [
             [each.name, *(row[key] for key in SHORT)] for each, row in zip(found, rows, strict=True)
         ]
-        print_table(title, ["fabric", *SHORT.values()], body)
+        print_table(
+            f"{title} (hosts a node; $, W and optical ports a host)",
+            ["fabric", *SHORT.values()],
+            body,
+        )
     if not rows:
         click.echo(f"there are no {title}", err=True)
 

@@ -1,0 +1,135 @@
+"""`polarfab design` and `polarfab analyse` as they are typed."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from polarfab.cli import cli
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(cli, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def refused(*words: object) -> str:
+    from inventory.problems import InputError
+
+    result = CliRunner().invoke(cli, [str(word) for word in words])
+    if isinstance(result.exception, InputError):
+        return str(result.exception)
+    assert result.exit_code == 2
+    return result.stderr
+
+
+def test_radix_15() -> None:
+    rows = json.loads(run("design", "--radix", 15, "--json"))
+    stars = [row for row in rows if row["family"] == "polarstar"]
+    largest = {
+        kind: max(row["nodes"] for row in stars if row["supernode"] == kind)
+        for kind in ("inductive-quad", "paley")
+    }
+    assert largest == {"inductive-quad": 1064, "paley": 949}
+    assert {row["family"] for row in rows} == {"polarfly", "polarstar", "pn", "oft"}
+
+
+def test_best_of_a_range_is_one_of_each_a_radix() -> None:
+    rows = json.loads(run("design", "--radix", "22..24", "--best", "--json"))
+    keys = [(row["radix"], row["family"], row["supernode"]) for row in rows]
+    assert len(keys) == len(set(keys))
+    at_23 = max((row for row in rows if row["radix"] == 23), key=lambda row: row["nodes"])
+    assert at_23["supernode"] == "paley"
+
+
+def test_hardware_is_modules_times_links() -> None:
+    rows = json.loads(run("design", "--modules", 4, "--links", 8, "--family", "polarfly", "--json"))
+    assert [(row["radix"], row["nodes"], row["optical_modules"]) for row in rows] == [(32, 993, 4)]
+    six = run("design", "--modules", 8, "--links", 4, "--family", "polarfly", "--json")
+    assert json.loads(six)[0]["optical_modules"] == 8
+
+
+def test_minimum_of_nodes_alone_and_with_a_radix() -> None:
+    alone = json.loads(run("design", "--min-nodes", 1000, "--json"))
+    assert {row["radix"] for row in alone if row["family"] == "polarfly"} == {33}
+    both = json.loads(run("design", "--min-nodes", 1000, "--radix", 15, "--json"))
+    assert [row["nodes"] for row in both] == [1064]
+
+
+def test_csv_has_every_column_and_sorting() -> None:
+    words = ["design", "--radix", 24, "--baselines", "--sort", "cost_per_host"]
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--csv"))))
+    assert set(rows[0]) == set(json.loads(run(*words, "--json"))[0])
+    costs = [float(row["cost_per_host"]) for row in rows]
+    assert costs == sorted(costs)
+    assert "slimfly" in {row["family"] for row in rows}
+
+
+def test_prices_change_the_order_of_things(tmp_path) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text("router_per_port: 0\nrouter_base: 0\nlink_gbps: 1\n")
+    words = ["design", "--radix", 32, "--family", "polarfly", "--json"]
+    (plain,), (cheap,) = json.loads(run(*words)), json.loads(run(*words, "--prices", file))
+    optical = cheap["optical_cables"] * (7.7432 + (15888 - 10000) / 15000 * 0.1746)
+    expected = (optical + cheap["electrical_cables"] * 0.985) / 15888
+    assert cheap["cost_per_host"] == pytest.approx(expected)
+    assert plain["cost_per_host"] > 50 * cheap["cost_per_host"]
+
+
+def test_tables_for_people_and_machines() -> None:
+    assert "949 (printed 993)" in run("design", "--table", "polarstar-3")
+    assert "corrected: PS-Pal" in run("design", "--table", "polarstar-3")
+    table = json.loads(run("design", "--table", "projective-4", "--json"))
+    (cell,) = [c for c in table["cells"] if c["network"] == "dragonfly(7)" and c["quantity"] == "T"]
+    assert (cell["computed"], cell["printed"], cell["differs"]) == (9702, "9702", False)
+    rows = list(csv.reader(io.StringIO(run("design", "--table", "polarfly-5", "--csv"))))
+    assert rows[1] == ["PolarFly (PF)", "993", "32"]
+    assert "polarstar q=11 IQ 3" in run("design", "--radix", 15).replace("\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["design"], "say --radix"),
+        (["design", "--radix", "9..8"], "required 2 to 4096 or a range as in 8..128, given 9..8"),
+        (["design", "--radix", "x"], "given x"),
+        (["design", "--radix", "8", "--sort", "beauty"], "given beauty"),
+        (["design", "--modules", "4"], "--modules and --links go together"),
+        (["design", "--modules", "4", "--links", "8", "--radix", "9"], "without --radix"),
+        (["design", "--modules", "512", "--links", "512"], "4096"),
+        (["design", "--radix", "8", "--family", "slimfy"], "did you mean slimfly?"),
+        (["design", "--table", "polarfly-6"], "did you mean polarfly-5?"),
+        (["design", "--radix", "8", "--prices", "no-such-file"], "no-such-file"),
+        (["analyse", "slimfli"], "did you mean slimfly?"),
+        (["analyse", "slimfly", "q"], "required NAME=VALUE"),
+        (["analyse", "slimfly", "q=6"], "the nearest are 5 and 7"),
+        (["analyse", "polarfly", "--q", "6"], "the nearest are 5 and 7"),
+        (["analyse", "polarfly", "--q", "3", "--what", "load,speed"], "given speed"),
+        (["analyse", "polarfly", "--q", "3", "--csv"], "say which with --what"),
+        (["analyse", "pn", "--q", "3", "--what", "expansion"], "a PolarFly to grow"),
+    ],
+)
+def test_what_is_refused(words: list[str], said: str) -> None:
+    assert said in refused(*words)
+
+
+def test_analyse_all_of_a_polarfly() -> None:
+    found = json.loads(run("analyse", "polarfly", "--q", 3, "--runs", 5, "--racks", 1, "--json"))
+    assert (found["family"], found["nodes"], found["links"]) == ("polarfly", 13, 24)
+    assert found["distances"]["diameter"] == 2
+    assert found["load"]["max_load"] == 6
+    assert found["resilience"]["runs"] == 5
+    assert [row["method"] for row in found["expansion"]["rows"]] == [None, "quadric", "fan"]
+    assert 0 < found["bisection"]["fraction"] < 0.5
+
+
+def test_analyse_for_people_and_as_csv() -> None:
+    text = run("analyse", "polarfly", "--q", 3, "--what", "load, paths")
+    assert "utilisation" in text
+    assert "distances" not in text
+    out = run("analyse", "dragonfly", "h=2", "--what", "distances", "--csv")
+    assert out.splitlines()[0] == "distance,pairs"
+    assert sum(int(line.split(",")[1]) for line in out.splitlines()[1:]) == 36 * 35
