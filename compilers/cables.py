@@ -116,6 +116,18 @@ def cables_of(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> Cabl
     return Cables(known, ends, ports, needed, length, kind, bundle, bundles, hand)
 
 
+def check_lengths(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> None:
+    """Refuse racks that stand too far apart for the cables in stock, before anything is ordered.
+
+    Raises:
+        InputError: a link is longer than every cable in stock.
+    """
+    tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
+    needed = way(known, np.stack((tail, wiring.far[tail, link]), axis=1))
+    if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
+        cables_of(wiring, known, locate)  # not one whose length is given by hand
+
+
 def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Whether u stands before v: by rack, cluster, unit."""
     by = np.lexsort((np.arange(len(known.rack)), known.unit, known.cluster, known.rack))
@@ -125,7 +137,7 @@ def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDAr
     return earlier
 
 
-def way(known: Hardware, ends: NDArray[np.int32]) -> NDArray[np.float64]:
+def way(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
     """float64[E]: metres from port to port, slack included (`inventory.floor.Cabling`)."""
     cabling = known.cabling
     rack, unit = known.rack[ends], known.unit[ends]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compilers.addressing import plan
 from compilers.build import Build
+from compilers.cables import check_lengths
 from compilers.capacity import check_capacity
 from compilers.hardware import hardware
 from compilers.load import LoadedFabric
@@ -29,6 +30,9 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     inventory = settle(topology, inventory, loaded.locate)
     found = clusters(topology, inventory.placement.layout or "")
     wiring = wire(topology, inventory, spec.hosts_per_node, loaded.locate, found.position)
+    known = hardware(inventory, wiring, found) if loaded.inventory else None
+    if known and inventory.racks:
+        check_lengths(wiring, known, loaded.locate)
     addressing = plan(spec, inventory, topology, loaded.locate)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     tables = minimal(topology, wiring)
@@ -46,7 +50,7 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
         wiring=wiring,
         addressing=addressing,
         tables=tables,
-        hardware=hardware(inventory, wiring, found) if loaded.inventory else None,
+        hardware=known,
     )
 
 

@@ -17,6 +17,7 @@ from polarfab.output import json_option, print_facts, print_table, say
 if TYPE_CHECKING:
     from compilers.bill import Item
     from compilers.cable_rows import Rows
+    from compilers.cables import Cables
 
 FORMATS = ("csv", "markdown", "netbox", "labels", "bom")
 
@@ -116,6 +117,7 @@ def _summary(build: Any, rows: Rows) -> dict[str, Any]:
         "metres": float(cables.length.sum()),
         "loose": int((cables.bundle < 0).sum()),
         "bundles": {int(s): int(c) for s, c in zip(sizes, count, strict=True)},
+        "cluster_pairs": _cluster_pairs(cables),
         "phases": [
             {
                 "phase": p + 1,
@@ -133,9 +135,26 @@ def _summary(build: Any, rows: Rows) -> dict[str, Any]:
     }
 
 
+def _cluster_pairs(cables: Cables) -> dict[int, int]:
+    """How many pairs of clusters are joined by so many cables, whatever racks they stand in."""
+    import numpy as np
+
+    pairs, cluster = (
+        np.sort(cables.bundles.clusters.astype(np.int64), axis=1),
+        cables.bundles.cables,
+    )
+    apart = pairs[:, 0] != pairs[:, 1]
+    order = len(cables.hardware.cluster_names)
+    _, which = np.unique(pairs[apart] @ [order, 1], return_inverse=True)
+    sizes, count = np.unique(np.bincount(which, cluster[apart]), return_counts=True)
+    return {int(s): int(c) for s, c in zip(sizes, count, strict=True)}
+
+
 def _print(summary: dict[str, Any]) -> None:
     facts = [(word, summary[word]) for word in ("build", "cables", "metres", "loose")]
-    facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
+    facts += [(f"cluster pairs with {s}", c) for s, c in summary["cluster_pairs"].items()]
+    if summary["bundles"] != summary["cluster_pairs"]:
+        facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
     print_facts(f"{summary['fabric']}: cables", facts)
     for title, entries in (("phases", summary["phases"]), ("materials", summary["bom"])):
         print_table(title, list(entries[0]), [list(entry.values()) for entry in entries])
