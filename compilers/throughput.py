@@ -99,7 +99,8 @@ class Fluid:
         """float64[S·L]: the loads of the best weights found for this traffic.
 
         One weight a switch, class and way, changed in rounds: a way loses in proportion to the
-        price of its links, and prices rise steeply towards the hottest link.
+        price of its links, prices rise ever more steeply towards the hottest link, and the changes
+        get smaller. Within a few per cent of the optimum of the linear program (tests).
         """
         arc, flow, way = self._paths(traffic)
         rows = np.concatenate([t.row(p.source, c) for t, p, c in self._parts(traffic)])
@@ -116,7 +117,8 @@ class Fluid:
             price = (load / load.max()) ** (4 + round_ / 10)
             cost = np.bincount(variable, amount * price[arc], minlength=size).reshape(shares.shape)
             cost = np.maximum(0, cost - np.where(allowed, cost, np.inf).min(axis=0))
-            shares = np.where(allowed, shares * np.exp(-cost / max(cost.max(), 1e-12)), 0)
+            stride = 1 / (1 + round_ / 20) / max(cost.max(), 1e-12)
+            shares = np.where(allowed, shares * np.exp(-cost * stride), 0)
             shares = np.where(allowed, np.maximum(shares / shares.sum(axis=0), 1e-9), 0)
         return best
 

@@ -1,0 +1,162 @@
+"""Throughput: loads against paths walked one by one, known cases, and the papers' shape."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from compilers.build import Build
+from compilers.throughput import Fluid, throughput
+from compilers.traffic import PATTERNS, Traffic
+from compilers.walk import Walker
+from tests.compilers.routed import routed
+
+IQ = {"family": "polarstar", "supernode": "inductive-quad"}
+
+
+def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, int]]:
+    """What each link carries each way: every flow split by the weights, every part walked."""
+    cables = build.wiring.cables()
+    walker = Walker.of(build.tables, cables)
+    traffic, classes = PATTERNS[pattern](build.topology, hosts, 0), build.tables.classes
+    load: Counter[tuple[int, int]] = Counter()
+    for s, d, amount in zip(traffic.source, traffic.destination, traffic.amount, strict=True):
+        k = int(walker.egress(np.array([d]))[s, 0])
+        ports = [int(classes.port[s, k]), *classes.alternate[s, k].tolist()]
+        weights = classes.weight[s, k].tolist()
+        for port, weight in zip(ports, weights, strict=True):
+            if weight:
+                after = int(cables[s, port])
+                rest, _ = walker.path(after, int(d))
+                for link in pairwise([int(s), *rest]):
+                    load[link] += amount * weight / sum(weights)
+    return load
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "build",
+    [
+        routed(q=4, spread=True),
+        routed(q=5),
+        routed("oft", q=2),
+        routed("pn", q=3),
+        routed(q=2, degree=3, spread=True, **IQ),
+    ],
+    ids=lambda build: f"{build.topology.title()} {build.balance}",
+)
+def test_loads_are_those_of_every_path(build: Build, pattern: str) -> None:
+    fluid = Fluid.of(build)
+    found = fluid.loads(PATTERNS[pattern](build.topology, 3, 0), fluid.emitted)
+    slots, end = fluid.forwarding.slots, fluid.forwarding.end
+    ours = {(a // slots, int(end[a]) // slots): found[a] for a in np.flatnonzero(found).tolist()}
+    expected = loads_by_hand(build, pattern, 3)
+    assert ours.keys() == expected.keys()
+    assert all(ours[link] == pytest.approx(expected[link]) for link in expected)
+
+
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9])
+def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
+    """demi-PN: 2q pairs use an arc at a quadric, 2q - 1 any other (facts of the PN paper)."""
+    build = routed(q=q)
+    fluid = Fluid.of(build)
+    load = fluid.loads(PATTERNS["uniform"](build.topology, 1, 0), fluid.minimal()) * q * (q + 1)
+    slots, end = fluid.forwarding.slots, fluid.forwarding.end
+    arcs = np.flatnonzero(end >= 0)
+    quadric = build.topology.kind == 0
+    touches = quadric[arcs // slots] | quadric[end[arcs] // slots]
+    np.testing.assert_allclose(load[arcs], np.where(touches, 2 * q, 2 * q - 1))
+
+
+@pytest.mark.parametrize("q", [5, 7, 8, 9])
+def test_shape_of_the_paper(q: int) -> None:
+    """PolarFly §VIII: permutations saturate near 1/p on minimal paths, and at 50 to 66 % else."""
+    p = (q + 1) // 2
+    build = routed(q=q, spread=True)
+    two = throughput(build, "perm2hop", p)
+    assert two.as_emitted is not None
+    assert two.adaptive is not None
+    assert 1 / (3 * p) <= two.minimal.share <= 1 / p
+    assert two.minimal.share < two.as_emitted.share < two.adaptive.share
+    assert 0.5 <= 2 / ((q + 1) * two.adaptive.peak) <= 0.66
+    one = throughput(build, "perm1hop", p)
+    assert one.adaptive is not None
+    assert one.minimal.share == pytest.approx(1 / p)
+    assert one.adaptive.share == pytest.approx(1 / p)
+    uniform = throughput(build, "uniform", p)
+    assert uniform.minimal.share > 0.95
+    assert uniform.adaptive is None or uniform.adaptive.share >= uniform.minimal.share
+
+
+@pytest.mark.parametrize("q", [4, 5, 7])
+def test_fitted_weights_find_the_optimum(q: int) -> None:
+    """One flow from a quadric has q ways that share no link (facts: alternates): 1/q on each."""
+    build = routed(q=q, spread=True)
+    traffic = PATTERNS["perm2hop"](build.topology, 1, 0)
+    first = int(np.flatnonzero(build.topology.kind[traffic.source] == 0)[0])
+    part = slice(first, first + 1)
+    one = Traffic(traffic.source[part], traffic.destination[part], traffic.amount[part])
+    fluid = Fluid.of(build)
+    assert fluid.fitted(one).max() == pytest.approx(1 / q)
+    far = replace(fluid, emitted=fluid.emitted * np.linspace(1, 3, len(fluid.emitted))[:, None])
+    assert far.fitted(one).max() == pytest.approx(1 / q, rel=0.03)
+
+
+@pytest.mark.parametrize(("q", "pattern"), [(4, "perm2hop"), (5, "perm2hop"), (5, "reverse")])
+def test_adaptive_is_near_the_linear_program(q: int, pattern: str) -> None:
+    """Shares a switch and class, and the peak, as the variables of scipy's solver."""
+    build = routed(q=q, spread=True)
+    fluid, traffic = Fluid.of(build), PATTERNS[pattern](build.topology, 3, 0)
+    egress = Walker.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    switch_class = traffic.source * 1000 + egress[traffic.source, traffic.destination]
+    blocks, equal = [], []
+    for key in np.unique(switch_class).tolist():
+        s, c = divmod(key, 1000)
+        column = s * (fluid.forwarding.classes + 2) + c
+        part = switch_class == key
+        some = Traffic(traffic.source[part], traffic.destination[part], traffic.amount[part])
+        ways = np.flatnonzero(fluid.emitted[:, column])
+        for way in ways:
+            only = np.zeros_like(fluid.emitted)
+            only[way, column] = 1
+            blocks.append(fluid.loads(some, only))
+        equal.append(len(ways))
+    load = np.array(blocks).T
+    most = load.shape[1]
+    group = np.repeat(np.arange(len(equal)), equal) == np.arange(len(equal))[:, None]
+    solved = linprog(
+        c=[0] * most + [1],
+        A_ub=np.column_stack((load, -np.ones(len(load)))),
+        b_ub=np.zeros(len(load)),
+        A_eq=np.column_stack((group, np.zeros(len(equal)))),
+        b_eq=np.ones(len(equal)),
+    )
+    assert solved.success
+    found = float(fluid.fitted(traffic).max())
+    assert solved.fun - 1e-9 <= found <= 1.05 * solved.fun
+
+
+def test_without_alternates_there_is_only_minimal() -> None:
+    found = throughput(routed(q=3), "tornado", 2)
+    assert (found.as_emitted, found.adaptive) == (None, None)
+    assert found.minimal.share < 1
+
+
+def test_a_pattern_without_flows_is_no_limit() -> None:
+    found = throughput(routed(q=3, spread=True), "adversarial", 2)
+    assert (found.flows, found.minimal.share, found.adaptive) == (0, 1.0, None)
+
+
+def test_weights_matter() -> None:
+    """All the weight on the minimal port is minimal routing."""
+    build = routed(q=5, spread=True)
+    weight = build.tables.classes.weight.copy()
+    weight[..., 1:] = 0
+    classes = replace(build.tables.classes, weight=weight)
+    minimal = replace(build, tables=replace(build.tables, classes=classes))
+    assert throughput(minimal, "perm2hop", 3) == throughput(routed(q=5), "perm2hop", 3)

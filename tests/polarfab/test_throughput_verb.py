@@ -1,0 +1,63 @@
+"""`polarfab throughput` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from inventory.problems import InputError
+from polarfab.commands.compile import command as compile_verb
+from polarfab.commands.throughput import command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("throughput")
+    (path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 5}\nhosts_per_node: 3\n"
+        "routing: {balance: compact-valiant}\n"
+    )
+    compile_verb.main([str(path / "fabric.yaml"), "-o", str(path / "build")], standalone_mode=False)
+    return path / "build"
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_json_has_what_the_build_says(folder: Path) -> None:
+    found = json.loads(run(folder, "--json", "--pattern", "tornado", "--pattern", "uniform"))
+    assert (found["name"], found["hosts_per_node"]) == ("lab", 3)
+    assert [each["pattern"] for each in found["patterns"]] == ["tornado", "uniform"]
+    assert set(found["patterns"][0]["minimal"]) == {"share", "peak", "mean", "hottest"}
+    more = json.loads(run(folder, "--json", "--pattern", "tornado", "--hosts", 6))
+    share = found["patterns"][0]["minimal"]["share"]
+    assert more["patterns"][0]["minimal"]["share"] == pytest.approx(share / 2)
+
+
+def test_table_names_every_pattern(folder: Path) -> None:
+    out = run(folder)
+    assert all(word in out for word in ("perm2hop", "adversarial", "as emitted", "adaptive"))
+
+
+@pytest.mark.parametrize("form", ["svg", "png"])
+def test_plot(folder: Path, tmp_path: Path, form: str) -> None:
+    run(folder, "--pattern", "perm2hop", "--plot", tmp_path / f"x.{form}")
+    assert (tmp_path / f"x.{form}").stat().st_size > 1000
+
+
+def test_mistakes_are_told(folder: Path, tmp_path: Path) -> None:
+    for words, told in (
+        ((folder, "--pattern", "perm2hob"), "did you mean perm2hop"),
+        ((folder, "--plot", "x.gif"), "FILE.svg or FILE.png"),
+        ((folder, "--pattern", "uniform", "--plot", tmp_path / "no" / "x.svg"), "can be written"),
+        ((tmp_path, "--pattern", "uniform"), "a build folder"),
+    ):
+        with pytest.raises(InputError) as error:
+            run(*words)
+        assert told in str(error.value)
