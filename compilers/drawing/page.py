@@ -21,8 +21,9 @@ from compilers.walk import Walker
 from compilers.wiring import Wiring
 from inventory.problems import InputError, Problem
 
+Links = NDArray[np.unsignedinteger[Any]]
+
 MOST_NODES = 3_000
-STOPPED = 255
 
 
 def page_data(
@@ -35,9 +36,10 @@ def page_data(
 ) -> str:
     """A JSON text that can stand in a <script> element.
 
-    `next` is base64 of uint8[S, S]: the link by which a switch sends what is for another, or
-    STOPPED. `alternates` is base64 of uint8[S, C, K/8]: bit k of a class set where link k shares
-    its traffic, and `egress` the classes, both empty where the tables have none.
+    `next` is base64 of uint8[S, S], uint16 where `wide`: the link by which a switch sends what is
+    for another, or the largest number for none. `alternates` is base64 of uint8[S, C, K/8]: bit k
+    of a class set where link k shares its traffic, and `egress` of uint16[S, S], the classes; both
+    are empty where the tables have no alternates.
 
     Raises:
         InputError: the fabric is too large for a page.
@@ -51,6 +53,7 @@ def page_data(
             )
         )
     egress = Walker.of(tables, wiring.cables()).egress(np.arange(topology.graph.order))
+    following = _links(wiring, tables, egress)
     names = sorted({name for names in wiring.port_names for name in names})
     data: dict[str, Any] = {
         "names": wiring.names,
@@ -66,43 +69,50 @@ def page_data(
         "portNames": names,
         "ports": _port_numbers(wiring, names),
         "hosts": _hosts(wiring),
-        "next": _base64(_links(wiring, tables, egress)),
+        "next": _base64(following),
+        "wide": following.dtype != np.uint8,
         "alternates": "",
         "egress": "",
     }
     if tables.classes.alternate.shape[2]:
         data["alternates"] = _base64(_shared(wiring, tables))
-        data["egress"] = _base64(egress.astype("<u2"))
+        data["egress"] = _base64(egress.astype(np.uint16))
         data["classes"] = int(tables.classes.port.shape[1])
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c")
 
 
 def _base64(array: NDArray[Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    little = array.astype(array.dtype.newbyteorder("<"))
+    return base64.b64encode(little.tobytes()).decode()
 
 
-def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """uint8[S, S]: the number of the link that each egress value leaves by, or STOPPED."""
-    order = len(egress)
-    link = np.full((order, int(np.iinfo(egress.dtype).max) + 1), STOPPED, np.uint8)
-    link[:, : tables.classes.port.shape[1]] = _link_of(wiring, tables.classes.port)
+def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links:
+    """[S, S]: the number of the link that each egress value leaves by, or the largest number."""
+    port = _link_of(wiring, tables.classes.port)
+    shape = (len(egress), int(np.iinfo(egress.dtype).max) + 1)
+    link = np.full(shape, np.iinfo(port.dtype).max, port.dtype)
+    link[:, : port.shape[1]] = port
     return np.take_along_axis(link, egress.astype(np.int64), axis=1)
 
 
-def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """uint8, shaped as `port`, int[S, …]: the number of the link at each port, or STOPPED."""
-    table = np.full((len(port), int(max(wiring.port.max(), port.max())) + 1), STOPPED, np.uint8)
+def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:
+    """Shaped as `port`, int[S, …]: the number of the link at each port, or the largest number."""
+    narrow = wiring.port.shape[1] <= np.iinfo(np.uint8).max
+    number = np.iinfo(np.uint8 if narrow else np.uint16)
+    shape = (len(port), int(max(wiring.port.max(), port.max())) + 1)
+    table: Links = np.full(shape, number.max, number.dtype)
     switch, link = np.nonzero(wiring.far >= 0)
     table[switch, wiring.port[switch, link]] = link
     flat = port.reshape(len(port), -1).astype(np.int64)
-    return np.take_along_axis(table, flat, axis=1).reshape(port.shape)
+    links: Links = np.take_along_axis(table, flat, axis=1).reshape(port.shape)
+    return links
 
 
 def _shared(wiring: Wiring, tables: Tables) -> NDArray[np.uint8]:
     """uint8[S, C, K/8]: the links among which a class shares traffic, a bit each, lowest first."""
     link = _link_of(wiring, tables.classes.alternate)
-    used = (tables.classes.weight[..., 1:] > 0) & (link != STOPPED)
+    used = (tables.classes.weight[..., 1:] > 0) & (link < np.iinfo(link.dtype).max)
     mask = np.zeros((*link.shape[:2], wiring.port.shape[1]), np.bool_)
     switch, row, column = np.nonzero(used)
     mask[switch, row, link[switch, row, column]] = True

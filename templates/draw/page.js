@@ -2,18 +2,19 @@
 const fabric = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const picture = byId("picture"), overlay = byId("overlay"), tip = byId("tip");
-const order = fabric.names.length, STOPPED = 255;
+const order = fabric.names.length;
 const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-const next = bytes(fabric.next);
+const words = (text) => new Uint16Array(bytes(text).buffer);
+const next = (fabric.wide ? words : bytes)(fabric.next), stopped = fabric.wide ? 65535 : 255;
 const shared = bytes(fabric.alternates);
-const egress = new Uint16Array(bytes(fabric.egress).buffer);
+const egress = words(fabric.egress);
 let chosen = [], hovered = -1;
 
 // What the tables say.
 
 function step(at, to) {
   const link = next[at * order + to];
-  return link === STOPPED ? -1 : fabric.links[at][link];
+  return link === stopped ? -1 : fabric.links[at][link];
 }
 
 function walk(from, to) {
@@ -185,8 +186,8 @@ function choose(vertices) {
   chosen = vertices;
   byId("from").value = chosen.length > 0 ? fabric.names[chosen[0]] : "";
   byId("to").value = chosen.length > 1 ? fabric.names[chosen[1]] : "";
-  const words = chosen.map((v) => encodeURIComponent(fabric.names[v])).join("/");
-  history.replaceState(null, "", words ? "#" + words : location.pathname + location.search);
+  const hash = chosen.map((v) => encodeURIComponent(fabric.names[v])).join("/");
+  history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
   describeNode(chosen.length ? chosen[chosen.length - 1] : -1);
   redraw();
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -11,8 +13,10 @@ import pytest
 
 from compilers.drawing.draw import MOST_NODES, Subject, draw, of_topology
 from compilers.drawing.page import MOST_NODES as MOST_IN_PAGE
+from compilers.routing.minimal import minimal
 from compilers.topologies.layout import layout, links_between
 from compilers.topologies.select import build_topology
+from compilers.walk import Walker
 from inventory.problems import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -176,3 +180,23 @@ def test_fabrics_that_are_too_large() -> None:
     assert MOST_IN_PAGE < given.topology.graph.order < MOST_NODES
     with pytest.raises(InputError, match="at most 3,000 nodes in a page, given 3,541"):
         draw(given, interactive=True)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wide"),
+    [({"q": 3, "degree": 4}, False), ({"q": 2, "degree": 255}, True)],
+    ids=["narrow", "wide"],
+)
+def test_the_page_holds_what_the_tables_say(parameters: dict[str, int], wide: bool) -> None:
+    given = subject("polarstar", supernode="complete", **parameters)
+    data = json.loads(draw(given, interactive=True).split('id="data">')[1].split("</script>")[0])
+    assert data["wide"] == wide
+    following = np.frombuffer(base64.b64decode(data["next"]), "<u2" if wide else "u1")
+    order = given.topology.graph.order
+    links = following.reshape(order, order)
+    assert (np.diag(links) == links.max()).all()
+    walker = Walker.of(minimal(given.topology, given.wiring), given.wiring.cables())
+    expected = walker.next_switch(np.arange(order))
+    rows, columns = np.nonzero(~np.eye(order, dtype=bool))
+    near = np.array([row + [-1] * (len(links) - len(row)) for row in data["links"]])
+    assert (near[rows, links[rows, columns]] == expected[rows, columns]).all()

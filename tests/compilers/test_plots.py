@@ -61,21 +61,9 @@ def test_same_bytes_twice() -> None:
 
 
 def test_what_analyse_prints_is_read(tmp_path: Path) -> None:
+    words = ["analyse", "polarfly", "--q", "5", "--what", "resilience", "--runs", "3", "--json"]
     printed = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "polarfab",
-            "analyse",
-            "polarfly",
-            "--q",
-            "5",
-            "--what",
-            "resilience",
-            "--runs",
-            "3",
-            "--json",
-        ],
+        [sys.executable, "-m", "polarfab", *words],
         capture_output=True,
         text=True,
         check=True,
