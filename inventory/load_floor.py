@@ -10,6 +10,7 @@ from inventory.library import library_names, library_type
 from inventory.model import Node, NodeType
 from inventory.problems import KeyPath, Problem, nearest, shown
 from inventory.validate import part
+from inventory.values import NAME
 from inventory.yamlfile import Document
 
 Nodes = Sequence[tuple[int, Node]]
@@ -124,6 +125,9 @@ def _generate(types: Mapping[str, NodeType], document: Document) -> Iterator[Pro
             todo = f"write {pattern}{{}}"
             required = "a name with {} for the number"
             yield document.problem(("generate", *path), required, shown(pattern), todo)
+        elif not NAME.fullmatch(pattern.replace("{}", "0")):
+            required = "a name of letters, digits and . _ -, and {} for the number"
+            yield document.problem(("generate", *path), required, shown(pattern))
     shipped = library_type(generate.type) if generate.type in library_names() else None
     node_type = types.get(generate.type, shipped)
     if node_type and node_type.units > generate.racks.units:

@@ -1,0 +1,73 @@
+"""What switches need against what their types hold: node and number are named, all at once."""
+
+import pytest
+
+from compilers.capacity import needed
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+from inventory.problems import InputError
+
+FABRIC = """name: lab
+topology: {family: polarfly, q: 3}
+inventory: inventory.yaml
+hosts_per_node: 2
+"""
+
+
+def compiled(folder, tables="{}", rest="", fabric=FABRIC):
+    nodes = "".join(f"  - {{name: n{i}, type: leaf}}\n" for i in range(12))
+    (folder / "fabric.yaml").write_text(fabric)
+    (folder / "inventory.yaml").write_text(
+        f"node_types:\n  leaf: {{ports: [{{count: 6}}], tables: {tables}{rest}}}\n"
+        f"nodes:\n{nodes}  - {{name: big, type: ovs}}\n"
+    )
+    return compile_fabric(load_fabric(folder / "fabric.yaml"))
+
+
+def test_what_a_switch_needs(tmp_path):
+    build = compiled(tmp_path)
+    counts = needed(build.tables, build.wiring, 1)
+    assert set(counts["lpm_rows"].tolist()) == {12 + 2}
+    assert counts["groups"].tolist() == build.topology.graph.degrees.tolist()
+    assert set(counts["ecmp_width"].tolist()) == {1}
+    assert set(needed(build.tables, build.wiring, 2)["lpm_rows"].tolist()) == {28}
+
+
+@pytest.mark.parametrize("tables", ["{lpm_rows: 14, groups: 4, ecmp_width: 1}", "{}"])
+def test_enough(tmp_path, tables):
+    compiled(tmp_path, tables)
+
+
+def test_every_node_and_number(tmp_path):
+    with pytest.raises(InputError) as caught:
+        compiled(tmp_path, "{lpm_rows: 13, groups: 3, ecmp_width: 0}")
+    texts = [str(p).removeprefix(f"{tmp_path}/") for p in caught.value.problems]
+    assert texts[0] == (
+        "inventory.yaml:4: nodes[0].type: required at most 13 LPM rows, the lpm_rows of leaf, "
+        "given 14 at n0 (vertex 0); "
+        "choose another type, a smaller fabric or a simpler routing policy"
+    )
+    assert texts[10].startswith("inventory.yaml:14: nodes[…].type: required at most 13 LPM rows")
+    assert sum("required at most 3 groups" in text for text in texts) == 9
+    assert not any("big" in text for text in texts)
+    assert all(("given 1 at" in t or "more" in t) for t in texts if "ports a group" in t)
+
+
+def test_both_address_families_count(tmp_path):
+    fabric = FABRIC + "addressing: {ipv6: 'fd00::/48'}\n"
+    with pytest.raises(InputError, match="given 28 at n0"):
+        compiled(tmp_path, "{lpm_rows: 27}", fabric=fabric)
+
+
+def test_what_a_type_cannot_do(tmp_path):
+    fabric = FABRIC + "addressing: {ipv6: 'fd00::/48'}\n"
+    with pytest.raises(InputError) as caught:
+        compiled(tmp_path, rest=", capabilities: [openflow]", fabric=fabric)
+    assert "required a type that can do IPv6 (ipv6), given leaf at 12 nodes" in str(caught.value)
+
+
+def test_a_build_without_inventory_is_not_checked(tmp_path):
+    (tmp_path / "fabric.yaml").write_text(FABRIC.replace("inventory: inventory.yaml\n", ""))
+    loaded = load_fabric(tmp_path / "fabric.yaml")
+    assert loaded.inventory is None
+    assert compile_fabric(loaded).hardware is None

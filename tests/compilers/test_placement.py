@@ -1,0 +1,133 @@
+"""Clusters to racks, vertices to nodes, units, and the order that shortens cables."""
+
+import numpy as np
+import pytest
+
+from compilers.cables import cables_of
+from compilers.hardware import hardware
+from compilers.placement import clusters, settle
+from compilers.topologies import FAMILIES
+from compilers.wiring import wire
+from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
+from inventory.library import library_type
+from inventory.model import Inventory, Node
+from inventory.problems import InputError
+
+TYPES = {name: library_type(name) for name in ("copackaged-4x8", "switch-64")}
+
+
+def polarfly(q):
+    return FAMILIES["polarfly"].build({"q": q})
+
+
+def polarstar(q=3):
+    return FAMILIES["polarstar"].build({"q": q, "supernode": "inductive-quad", "degree": 3})
+
+
+def generated(kind="copackaged-4x8", units=42, **rest):
+    generate = Generate(type=kind, racks=RackGrid(units=units))
+    return Inventory.model_construct(
+        node_types=TYPES, generate=generate, placement=Placement(), cabling=Cabling(), **rest
+    )
+
+
+def racks_of(topology, settled):
+    """The rack of each vertex, and that nodes stand within racks without overlap."""
+    taken = set()
+    heights = {rack.name: rack.units for rack in settled.racks}
+    for node in settled.nodes:
+        if node.rack is None:
+            continue
+        units = range(node.unit, node.unit + settled.node_types[node.type].units)
+        assert units[0] >= 1
+        assert units[-1] <= heights[node.rack]
+        spots = {(node.rack, unit) for unit in units}
+        assert not taken & spots
+        taken |= spots
+    at = {node.vertex: node for node in settled.nodes if node.vertex is not None}
+    assert sorted(at) == list(range(topology.graph.order))
+    return [at[v].rack for v in range(topology.graph.order)]
+
+
+def test_a_rack_a_cluster():
+    topology = polarfly(7)
+    settled = settle(topology, generated(units=8))
+    racks = racks_of(topology, settled)
+    found = clusters(topology)
+    assert racks == [f"rack{c}" for c in found.rack.tolist()]
+    assert len(settled.racks) == 8
+
+
+def test_several_supernodes_to_a_rack():
+    topology = polarstar()
+    settled = settle(topology, generated("switch-64", units=42))
+    racks = np.array(racks_of(topology, settled)).reshape(13, 8)
+    assert (racks == racks[:, :1]).all()
+    assert racks[:, 0].tolist() == [f"rack{i // 2}" for i in range(13)]
+
+
+def test_several_racks_to_a_supernode():
+    topology = polarstar()
+    racks = racks_of(topology, settle(topology, generated("switch-64", units=7)))
+    assert len(set(racks[:8])) == 3
+    assert len(set(racks)) == -(-104 // 3)
+
+
+def test_without_racks_nothing_changes():
+    topology = polarfly(3)
+    nodes = tuple(Node(name=f"n{i}", type="switch-64") for i in range(13))
+    inventory = Inventory(node_types=TYPES, nodes=nodes)
+    assert settle(topology, inventory) is inventory
+
+
+def test_hand_made_places_are_kept():
+    topology = polarfly(3)
+    nodes = [Node(name=f"n{i}", type="copackaged-4x8") for i in range(14)]
+    nodes[0] = Node(name="n0", type="copackaged-4x8", rack="B", unit=2, vertex=5)
+    nodes[1] = Node(name="n1", type="copackaged-4x8", rack="B")
+    racks = (Rack(name="A", units=9), Rack(name="B", units=9))
+    settled = settle(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
+    racks_of(topology, settled)
+    assert (settled.nodes[0].rack, settled.nodes[0].unit, settled.nodes[0].vertex) == ("B", 2, 5)
+    assert settled.nodes[1].rack == "B"
+    assert sum(node.vertex is None for node in settled.nodes) == 1
+
+
+def test_nodes_that_stand_in_racks_take_the_vertices_of_whole_clusters():
+    topology = polarfly(7)
+    nodes = [
+        Node(name=f"n{r}-{i}", type="copackaged-4x8", rack=f"C{r}")
+        for r in range(8)
+        for i in range(8 if r == 0 else 7)
+    ]
+    racks = tuple(Rack(name=f"C{r}") for r in range(8))
+    settled = settle(topology, Inventory(node_types=TYPES, nodes=tuple(nodes), racks=racks))
+    assert racks_of(topology, settled) == [f"C{c}" for c in clusters(topology).rack.tolist()]
+
+
+def test_too_little_room():
+    nodes = tuple(Node(name=f"n{i}", type="copackaged-4x8") for i in range(13))
+    racks = (Rack(name="A", units=12),)
+    with pytest.raises(InputError, match="room for 13 nodes more, given 1 racks with room for 12"):
+        settle(polarfly(3), Inventory(node_types=TYPES, nodes=nodes, racks=racks))
+
+
+def test_unknown_layout():
+    inventory = generated().model_copy(update={"placement": Placement(layout="stars")})
+    with pytest.raises(InputError, match=r"placement\.layout: required fans, given stars"):
+        settle(polarfly(7), inventory)
+
+
+def metres(topology, order):
+    inventory = generated("switch-64", units=16)
+    inventory = inventory.model_copy(update={"placement": Placement(order=order)})
+    settled = settle(topology, inventory)
+    found = clusters(topology)
+    wiring = wire(topology, settled, 0, position=found.position)
+    racks_of(topology, settled)
+    return cables_of(wiring, hardware(settled, wiring, found)).needed.sum()
+
+
+def test_an_order_that_shortens_cables():
+    topology = polarstar()
+    assert metres(topology, "shortest") < metres(topology, "listed")
