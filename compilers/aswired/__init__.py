@@ -1,0 +1,1 @@
+"""The fabric as it is wired, against the fabric as it was planned."""

@@ -1,0 +1,65 @@
+"""What a neighbour table says, whoever printed it, and the file that it was printed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from inventory.problems import InputError, Problem
+
+
+class End(NamedTuple):
+    """One end of a cable: words that may name the node and its port, the surest first.
+
+    A port word `#7` is the port with the number 7, other words are names or labels.
+    """
+
+    nodes: tuple[str, ...]
+    ports: tuple[str, ...]
+
+
+class Seen(NamedTuple):
+    """The node of `near` sees `far` at its port."""
+
+    near: End
+    far: End
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that was seen. reporters: words for the nodes whose own tables were read."""
+
+    seen: tuple[Seen, ...]
+    reporters: frozenset[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One table: the file that it is from, its text, its JSON where it is such, and its node."""
+
+    file: str
+    text: str
+    node: str
+    data: Any = None
+
+    def wrong(self, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
+        """The error to raise for a mistake in this table."""
+        return InputError(Problem(required, given, todo, self.file, line))
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """The value where it is a mapping, else an empty one: neighbours may send anything."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Any]:
+    """The members of a list; a single value alone, as tools print lists of one."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def words(*values: object) -> tuple[str, ...]:
+    """The texts among the values that are not empty, each once, in order."""
+    texts = (v.strip() for v in values if isinstance(v, str))
+    return tuple(dict.fromkeys(text for text in texts if text))

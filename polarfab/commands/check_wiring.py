@@ -1,0 +1,121 @@
+"""`polarfab check-wiring`: neighbour tables against the plan, and the smallest repair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarfab.output import json_option, print_facts, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from compilers.aswired.check import Check
+    from compilers.aswired.repair import Move
+    from compilers.aswired.resolve import Pairs, Ports
+
+FORMATS = ("lldpctl", "sonic", "eos", "srlinux", "ibnetdiscover", "openflow", "csv")
+MOST = 40
+
+
+@click.command("check-wiring")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("facts", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the content tells.")
+@json_option
+def command(folder: Path, facts: tuple[Path, ...], form: str | None, as_json: bool) -> None:
+    """Compare the neighbour tables FACTS (files, folders of them) with the plan of BUILD.
+
+    Says what is missing, extra or swapped, and the fewest moves that repair it. Tables of one
+    node (lldpctl, SONiC, EOS, SR Linux) are files named by it: n12.json.
+    """
+    from compilers.aswired.check import check
+    from compilers.aswired.resolve import Ports, resolve
+    from compilers.build import load
+    from inventory.aswired.read import read_facts
+
+    build = load(folder)
+    wired = resolve(read_facts(facts, form), build.wiring, build.hardware)
+    if not wired.reporters:
+        names = ", ".join(build.wiring.names[:3])
+        raise click.UsageError(f"no table is of a node of this build, whose nodes are {names}, …")
+    found, ports = check(build.wiring, wired), Ports(build.wiring)
+    report = as_dict(found, ports)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report, found, build.name)
+    if not found.good:
+        raise click.exceptions.Exit(1)
+
+
+def as_dict(found: Check, ports: Ports) -> dict[str, Any]:
+    """The comparison in names."""
+    names = ports.wiring.names
+    return {
+        "planned": found.planned,
+        "right": len(found.right),
+        "missing": _cables(found.missing, ports),
+        "extra": _cables(found.extra, ports),
+        "misplaced": _cables(found.misplaced, ports),
+        "not_seen": len(found.unseen),
+        "absent_nodes": [names[v] for v in found.absent],
+        "wrong_places": [[names[v] for v in cycle] for cycle in found.rounds],
+        "moves": [
+            {
+                "kind": move.kind,
+                "a": _end(move.a, ports),
+                "b": _end(move.b, ports),
+                "text": sentence(move, ports),
+            }
+            for move in found.moves
+        ],
+        "contested": _cables(found.wired.contested, ports),
+        "strangers": [{**_end(p, ports), "neighbour": name} for p, name in found.wired.strangers],
+        "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
+    }
+
+
+def _end(port: int, ports: Ports) -> dict[str, str]:
+    return {"node": ports.node(port), "port": ports.name(port)}
+
+
+def _cables(pairs: Pairs, ports: Ports) -> list[dict[str, dict[str, str]]]:
+    return [{"a": _end(a, ports), "b": _end(b, ports)} for a, b in sorted(pairs)]
+
+
+def sentence(move: Move, ports: Ports) -> str:
+    """A move in words: `swap the plugs in A7 and A9 at node n12`."""
+    (a, b), (u, v) = (map(kind, (move.a, move.b)) for kind in (ports.name, ports.node))
+    if move.kind == "swap" and u == v:
+        return f"swap the plugs in {a} and {b} at node {u}"
+    if move.kind == "move" and u == v:
+        return f"move the plug in {a} to {b} at node {u}"
+    words = {
+        "swap": "swap the plugs in {0} and {1}",
+        "move": "move the plug in {0} to {1}",
+        "add": "add a cable from {0} to {1}",
+        "remove": "remove the cable from {0} to {1}",
+    }
+    return words[move.kind].format(f"{u} {a}", f"{v} {b}")
+
+
+def _print(report: dict[str, Any], found: Check, name: str) -> None:
+    counts = [(word, report[word]) for word in ("planned", "right")]
+    counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
+    counts += [("not seen", report["not_seen"]), ("nodes absent", len(found.absent))]
+    counts += [("moves to repair", len(found.moves))]
+    print_facts(f"{name}: cables as wired", counts)
+    for cycle in report["wrong_places"]:
+        turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
+        say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")
+    if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
+        print_table("repair, in this order", ("", "move"), moves[:MOST])
+    if len(moves) > MOST:
+        say(f"{len(moves) - MOST:,} moves more: --json has them all")
+    for stranger in report["strangers"][:MOST]:
+        say(f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}")
+    for entry in report["unknown_ports"][:MOST]:
+        say(f"no such port in the plan: {entry['node']} {entry['port']}")
+    if report["contested"]:
+        say(f"{len(report['contested'])} sightings set aside: another neighbour is likelier there")

@@ -1,0 +1,208 @@
+"""The repair is the smallest: at most k moves for k swaps, and no fewer by exhaustive search."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compilers.aswired.check import check
+from compilers.aswired.relabel import cost
+from compilers.aswired.repair import Move, apply, components
+from compilers.aswired.resolve import Pairs, Ports, Wired, resolve
+from compilers.wiring import Wiring
+from inventory.aswired.facts import End, Facts, Seen
+from tests.compilers.fabrics import polarfly_build
+
+FABRICS = (7, 31)
+
+
+def wired(cables: Pairs, nodes: int) -> Wired:
+    return Wired(cables, frozenset(range(nodes)), frozenset(), (), ())
+
+
+def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:
+    """The cables after k exchanges of two plugs anywhere."""
+    for _ in range(k):
+        a, b = rng.sample(sorted({end for pair in cables for end in pair}), 2)
+        cables = (
+            apply(cables, [Move("swap", a, b)])
+            if (min(a, b), max(a, b)) not in cables
+            else (cables)
+        )
+    return cables
+
+
+@pytest.mark.parametrize("q", FABRICS)
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**32), k=st.integers(0, 5))
+def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
+    wiring = polarfly_build(q).wiring
+    planned = Ports(wiring).planned()
+    present = swapped(planned, random.Random(seed), k)  # noqa: S311
+    found = check(wiring, wired(present, len(wiring.names)))
+    assert len(found.moves) <= k
+    assert not found.rounds
+    assert apply(present, found.moves) == planned
+    assert found.good == (present == planned)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 5))
+def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
+    wiring = polarfly_build(7).wiring
+    rng, ports = random.Random(seed), Ports(wiring)  # noqa: S311
+    planned = present = ports.planned()
+    ends = sorted({end for pair in planned for end in pair})
+    for vertex in rng.sample(range(57), k):
+        here = [end for end in ends if ports.vertex(end) == vertex]
+        present = apply(present, [Move("swap", *rng.sample(here, 2))])
+    moves = check(wiring, wired(present, 57)).moves
+    assert len(moves) <= k
+    assert apply(present, moves) == planned
+    if k == 1:
+        assert ports.vertex(moves[0].a) == ports.vertex(moves[0].b)
+
+
+def every_move(present: Pairs, ports: range) -> list[Move]:
+    plugged = {end for pair in present for end in pair}
+    empty = [p for p in ports if p not in plugged]
+    return [
+        *(Move("swap", a, b) for a, b in combinations(sorted(plugged), 2) if (a, b) not in present),
+        *(Move("move", a, b) for a in plugged for b in empty),
+        *(Move("add", a, b) for a, b in combinations(empty, 2)),
+        *(Move("remove", a, b) for a, b in present),
+    ]
+
+
+def matchings(ports: range) -> list[Pairs]:
+    """Every set of cables on the ports."""
+    found: list[Pairs] = [frozenset()]
+    for pair in combinations(ports, 2):
+        found += [m | {pair} for m in found if all(set(pair).isdisjoint(other) for other in m)]
+    return found
+
+
+def test_no_repair_is_shorter() -> None:
+    ports = range(6)
+    for planned in (frozenset({(0, 1), (2, 3), (4, 5)}), frozenset({(0, 1), (2, 3)})):
+        distance, edge = {planned: 0}, [planned]
+        while edge:  # every move can be undone by another
+            following = []
+            for present in edge:
+                for move in every_move(present, ports):
+                    after = apply(present, [move])
+                    if after not in distance:
+                        distance[after] = distance[present] + 1
+                        following.append(after)
+            edge = following
+        for present in matchings(ports):
+            moves = [m for part in components(planned, present) for m in part.moves(lambda p: p)]
+            assert apply(present, moves) == planned, (present, moves)
+            assert len(moves) == cost(planned, present) == distance[present], (present, moves)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_anything_is_repaired(seed: int) -> None:
+    wiring = polarfly_build(7).wiring
+    rng = random.Random(seed)  # noqa: S311
+    planned = present = Ports(wiring).planned()
+    for _ in range(8):
+        ports = sorted({end + d for pair in planned for end in pair for d in (0, 1)})
+        moves = [
+            m
+            for kind in ("swap", "move", "add", "remove")
+            if (m := a_move(kind, present, ports, rng))
+        ]
+        present = apply(present, [rng.choice(moves)])
+    found = check(wiring, wired(present, 57))
+    assert apply(found.wired.cables, found.moves) == planned
+    assert len(found.moves) <= 8
+
+
+def a_move(kind: str, present: Pairs, ports: list[int], rng: random.Random) -> Move | None:
+    plugged = sorted({end for pair in present for end in pair})
+    empty = [p for p in ports if p not in plugged]
+    if kind == "swap":
+        a, b = rng.sample(plugged, 2)
+        return None if (min(a, b), max(a, b)) in present else Move("swap", a, b)
+    if kind == "move":
+        return Move("move", rng.choice(plugged), rng.choice(empty))
+    if kind == "add":
+        return Move("add", *rng.sample(empty, 2))
+    return Move("remove", *rng.choice(sorted(present)))
+
+
+def facts_of(wiring: Wiring, cables: Pairs, names: list[str]) -> Facts:
+    """What LLDP on every node would say."""
+    ports = Ports(wiring)
+    ends = {p: End((names[ports.vertex(p)],), (ports.name(p),)) for c in cables for p in c}
+    seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
+    return Facts(tuple(seen), frozenset((name,) for name in names))
+
+
+@pytest.mark.parametrize("q", FABRICS)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(2, 4), k=st.integers(0, 2))
+def test_nodes_in_the_wrong_place(q: int, seed: int, size: int, k: int) -> None:
+    wiring = polarfly_build(q).wiring
+    rng = random.Random(seed)  # noqa: S311
+    kind = wiring.far[:, -1] >= 0  # quadrics have a port fewer, and stand in for each other only
+    there = [v for v in range(len(wiring.names)) if kind[v]]
+    cycle = rng.sample(there, size)
+    names = list(wiring.names)
+    for place, vertex in zip(cycle[1:] + cycle[:1], cycle, strict=True):
+        names[place] = wiring.names[vertex]
+    present = swapped(Ports(wiring).planned(), rng, k)
+    found = check(wiring, resolve(facts_of(wiring, present, names), wiring))
+    start = cycle.index(min(cycle))
+    assert found.rounds == ((*cycle[start:], *cycle[:start]),)
+    assert len(found.moves) <= k
+    assert apply(present, found.moves) == Ports(wiring).planned()
+
+
+def test_noise_is_set_aside() -> None:
+    wiring = polarfly_build(7).wiring
+    ports, planned = Ports(wiring), Ports(wiring).planned()
+    names = [f"{name}.dc1.example.net".upper() for name in wiring.names]
+    facts = facts_of(wiring, planned, names)
+    (a, b), (c, _) = sorted(planned)[:2]
+    noise = [
+        Seen(End((names[ports.vertex(a)],), (ports.name(a),)), End(("a-phone",), ("1",))),
+        Seen(
+            End((names[ports.vertex(b)],), (ports.name(b),)),
+            End((names[ports.vertex(c)],), (ports.name(c),)),
+        ),
+    ]
+    found = check(wiring, resolve(Facts((*noise, *facts.seen), facts.reporters), wiring))
+    assert found.good
+    assert found.wired.strangers == ((a, "a-phone"),)
+    assert len(found.wired.contested) == 1
+
+
+def test_what_is_not_there_yet_lacks_nothing() -> None:
+    wiring = polarfly_build(7).wiring
+    ports, planned = Ports(wiring), Ports(wiring).planned()
+    there = frozenset(p for p in planned if max(map(ports.vertex, p)) < 40)
+    found = check(wiring, wired(there, 40))
+    assert found.good
+    assert found.absent == tuple(range(40, 57))
+    assert found.unseen == planned - there
+    one = min(there)
+    found = check(wiring, wired(there - {one}, 40))
+    assert found.missing == {one}
+    assert found.moves == (Move("add", *one),)
+
+
+def test_everything_shuffled_is_repaired_in_no_time() -> None:
+    wiring = polarfly_build(31).wiring
+    planned = Ports(wiring).planned()
+    ends = sorted({end for pair in planned for end in pair})
+    random.Random(1).shuffle(ends)  # noqa: S311
+    present = frozenset((min(p), max(p)) for p in zip(ends[::2], ends[1::2], strict=True))
+    found = check(wiring, wired(present, 993))
+    assert apply(present, found.moves) == planned
