@@ -22,12 +22,16 @@ SMALL = 200
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is drawn: a fabric on its nodes, and its tables."""
+    """What is drawn: a fabric on its nodes, its tables, and where each node really stands.
+
+    sites: a text a vertex, none where nothing is known.
+    """
 
     title: str
     topology: Topology
     wiring: Wiring
     tables: Tables | None
+    sites: tuple[str, ...] = ()
 
 
 def of_topology(topology: Topology) -> Subject:
@@ -39,7 +43,18 @@ def of_topology(topology: Topology) -> Subject:
 def of_build(build: Build) -> Subject:
     """A build, with the names and ports of its nodes and the tables that are emitted."""
     title = f"{build.name}: {build.topology.title()}"
-    return Subject(title, build.topology, build.wiring, build.tables)
+    return Subject(title, build.topology, build.wiring, build.tables, _sites(build))
+
+
+def _sites(build: Build) -> tuple[str, ...]:
+    """`R1 unit 12`: the rack of the inventory, or the one that the compiler has proposed."""
+    hardware = build.hardware
+    if hardware is None:
+        return ()
+    places = zip(hardware.rack.tolist(), hardware.unit.tolist(), strict=True)
+    return tuple(
+        hardware.rack_names[rack] + (f" unit {unit}" if unit else "") for rack, unit in places
+    )
 
 
 def draw(
@@ -79,7 +94,7 @@ def draw(
     if not interactive:
         return environment().get_template("draw/picture.svg.j2").render(s=scene)
     tables = subject.tables or minimal(topology, subject.wiring)
-    data = page_data(scene, topology, subject.wiring, tables, racks, found)
+    data = page_data(scene, topology, subject.wiring, tables, racks, found, subject.sites)
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 
 

@@ -33,6 +33,7 @@ def page_data(
     tables: Tables,
     racks: Layout,
     marked: tuple[int, ...] = (),
+    sites: tuple[str, ...] = (),
 ) -> str:
     """A JSON text that can stand in a <script> element.
 
@@ -63,6 +64,7 @@ def page_data(
         "racks": racks.names,
         "rack": racks.rack.tolist(),
         "marked": marked,
+        "sites": sites,
         "x": [node.x for node in scene.nodes],
         "y": [node.y for node in scene.nodes],
         "links": [row[row >= 0].tolist() for row in wiring.far],

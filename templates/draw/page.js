@@ -131,6 +131,7 @@ function describeNode(v) {
   row("kind", fabric.kinds[fabric.kind[v]]);
   row("coordinates", "(" + fabric.coordinates[v].join(", ") + ")");
   row("rack", fabric.racks[fabric.rack[v]]);
+  if (fabric.sites.length) row("stands in", fabric.sites[v]);
   fabric.links[v].forEach((w) => row(portName(v, w), fabric.names[w] + ":" + portName(w, v)));
   fabric.hosts[v].forEach((host) => row("host", host));
 }
@@ -219,7 +220,7 @@ function hover(event) {
     const more = ports.length > 10 ? ["… " + (ports.length - 10) + " more; click for all"] : [];
     tip.textContent = [fabric.names[v], "vertex " + v + ", " + fabric.kinds[fabric.kind[v]],
       "(" + fabric.coordinates[v].join(", ") + ")", fabric.racks[fabric.rack[v]],
-      ...ports.slice(0, 10), ...more, ...fabric.hosts[v].slice(0, 4)].join("\n");
+      ...fabric.sites.slice(v, v + 1).map((site) => "stands in " + site), ...ports.slice(0, 10), ...more, ...fabric.hosts[v].slice(0, 4)].join("\n");
     const left = Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 4);
     tip.style.left = left + "px";
     tip.style.top = Math.min(event.clientY + 14, innerHeight - tip.offsetHeight - 4) + "px";

@@ -154,6 +154,25 @@ def test_hover_tells_what_a_node_is(
 
 
 @pytest.mark.browser
+def test_a_page_of_real_hardware_says_where_a_node_stands(
+    browser: Chrome, polarfab_verb, tmp_path: Path
+) -> None:
+    example = Path(__file__).parents[2] / "examples/q7/fabric.yaml"
+    build = polarfab.compile(example, tmp_path / "build")
+    page = tmp_path / "q7.html"
+    polarfab_verb(tmp_path / "build", "-o", page)
+    open_page(browser, page)
+    ActionChains(browser).move_to_element(node(browser, 30)).perform()
+    tip = browser.find_element(By.ID, "tip").text
+    hardware = build.hardware
+    assert hardware is not None
+    rack = hardware.rack_names[hardware.rack[30]]
+    assert tip.startswith(build.wiring.names[30])
+    assert f"stands in {rack} unit {hardware.unit[30]}" in tip
+    assert f"{build.wiring.port_name(30, int(build.wiring.port[30, 0]))} →" in tip
+
+
+@pytest.mark.browser
 def test_typing_racks_and_escape(browser: Chrome, polarfab_verb, tmp_path: Path) -> None:
     page = tmp_path / "star.html"
     words = ["polarstar", "--q", "3", "--supernode", "inductive-quad", "--degree", "3"]
