@@ -76,7 +76,6 @@ FABRICS: dict[str, str | bytes] = {
     "routing-share-range": LAB
     + "routing:\n  balance: ugal-pf\n  minimal_share: 1/(q-\n  threshold: q\n",
     "routing-share-code": LAB + "routing: {minimal_share: __import__('os')}\n",
-    "routing-too-large": "name: lab\ntopology: {family: pn, q: 64}\nrouting:\n  protect: link\n",
     "routing-unavailable": LAB + "routing:\n  balance: valiant\n  protect: link\n",
     "routing-mistyped": LAB + "routing: {balance: minimum, protect: links}\n",
     "inventory-missing": LAB + "inventory: nowhere.yaml\n",

@@ -1,0 +1,286 @@
+"""Alternates and repairs by the theorems, quadric cases by name, and what a user can ask for."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compilers.build import Build, load, save
+from compilers.explain import Failing, explain, find_failure
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+from compilers.routing import search
+from compilers.routing.alternates import weights
+from compilers.routing.classes import _widened, split_direct
+from compilers.routing.minimal import minimal
+from compilers.routing.passes import choices
+from compilers.routing.policy import Policy
+from compilers.routing.share import share
+from compilers.tables import local, no_route
+from compilers.topologies.polarfly import cross
+from compilers.walk import Walker
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+
+PRIME_POWERS = [2, 3, 4, 5, 7, 8, 9]
+
+
+def polarfly(q: int, **words: object) -> Build:
+    build = routed(q=q)
+    policy = replace(Policy(balances=True, protects=True), **words)  # type: ignore[arg-type]
+    tables = choices(minimal(build.topology, build.wiring), build.topology, build.wiring, policy)
+    return replace(build, tables=tables, balance="compact-valiant", protect="node")
+
+
+def links(path: tuple[int, ...]) -> set[frozenset[int]]:
+    return {frozenset(pair) for pair in pairwise(path)}
+
+
+@pytest.mark.parametrize("edge_disjoint", [False, True])
+@pytest.mark.parametrize("q", PRIME_POWERS)
+def test_alternates_are_those_of_the_theorem(q: int, edge_disjoint: bool) -> None:
+    """s–r–(r×d)–d for every neighbour r but the minimal one, and the apex, which shares a link."""
+    build = polarfly(q, edge_disjoint=edge_disjoint)
+    quadric = build.topology.kind == 0
+    far = build.wiring.far
+    random = np.random.default_rng(q)
+    for s, d in random.integers(build.topology.graph.order, size=(60, 2)).tolist():
+        found = explain(build, s, d)
+        near = [int(r) for r in far[s] if r >= 0]
+        if s == d or d in near:
+            assert found.alternates == ()
+            continue
+        x = int(cross(q, np.array([s]), np.array([d]))[0])
+        assert found.minimal == (s, x, d)
+        apex = set(near) & set(far[x].tolist())
+        assert len(apex) == (not quadric[s] and not quadric[x])
+        left = [r for r in near if r != x and not (edge_disjoint and r in apex)]
+        over = cross(q, np.array(left, np.int32), np.full(len(left), d))
+        assert found.alternates == tuple((s, r, int(m), d) for r, m in zip(left, over, strict=True))
+        for one, other in combinations(found.alternates, 2):
+            assert not set(one[1:-1]) & set(other[1:-1])
+        if edge_disjoint:
+            assert not any(links(path) & links(found.minimal) for path in found.alternates)
+
+
+def test_field_notes_at_q_7() -> None:
+    found = explain(polarfly(7), 9, 18)
+    assert found.minimal == (9, 28, 18)
+    assert [tuple(v + 1 for v in path) for path in found.alternates] == [
+        (10, 2, 11, 19),
+        (10, 15, 31, 19),
+        (10, 22, 51, 19),
+        (10, 36, 20, 19),
+        (10, 43, 40, 19),
+        (10, 50, 49, 19),
+    ]
+    assert found.weights == (1,) * 7
+    assert explain(routed(q=7), 9, 18).alternates == ()
+
+
+QUADRIC_CASES = {
+    "neither end, common neighbour no quadric": (False, False, False, 3),
+    "neither end, common neighbour a quadric": (False, True, False, 3),
+    "source a quadric": (True, False, False, 3),
+    "destination a quadric": (False, False, True, 3),
+    "both ends quadrics": (True, False, True, 3),
+    "neighbours, neither a quadric": (False, None, False, 2),
+    "neighbours, source a quadric": (True, None, False, 4),
+    "neighbours, destination a quadric": (False, None, True, 4),
+}
+
+
+@pytest.mark.parametrize("case", QUADRIC_CASES)
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9])
+def test_first_link_down(q: int, case: str) -> None:
+    """How long the path is that a packet in transit takes when its next link has failed."""
+    at_source, between, at_destination, length = QUADRIC_CASES[case]
+    build = routed(q=q, protect="link")
+    quadric = build.topology.kind == 0
+    tried = 0
+    for s in np.flatnonzero(quadric == at_source).tolist():
+        for d in np.flatnonzero(quadric == at_destination).tolist():
+            minimal_path = explain(build, s, d).minimal
+            x = minimal_path[1] if len(minimal_path) == 3 else None
+            if s == d or (x is None) != (between is None) or (x and quadric[x] != between):
+                continue
+            failed = find_failure(build, f"{s}-{minimal_path[1]}")
+            (way,) = explain(build, s, d, [failed]).failing
+            assert way.fault == ""
+            assert len(way.path) - 1 == length
+            assert links(minimal_path[:2]).isdisjoint(links(way.path))
+            tried += 1
+            if tried == 20:
+                return
+    assert tried or (q % 2 == 0 and case == "both ends quadrics") or between
+
+
+@pytest.mark.parametrize("q", [4, 5])
+def test_last_link_down_and_node_down(q: int) -> None:
+    """x repairs to its neighbour d; where x itself has failed, s repairs over another."""
+    build = routed(q=q, protect="node")
+    quadric = build.topology.kind == 0
+    for s, d in np.random.default_rng(1).integers(build.topology.graph.order, size=(80, 2)):
+        path = explain(build, s, d).minimal
+        if len(path) < 3:
+            continue
+        x = path[1]
+        (way,) = explain(build, s, d, [find_failure(build, f"{x}-{d}")]).failing
+        assert len(way.path) - 1 == (5 if quadric[x] or quadric[d] else 3)
+        (way,) = explain(build, s, d, [find_failure(build, str(x))]).failing
+        assert (len(way.path) - 1, way.fault) == (3, "")
+        assert x not in way.path
+
+
+def test_explain_says_what_is_lost() -> None:
+    build = routed(q=3)
+    s, x, d = next(p for d in range(2, 13) if len(p := explain(build, 0, d).minimal) == 3)
+    (way,) = explain(build, s, d, [find_failure(build, f"{s}-{x}")]).failing
+    assert way == Failing((s,), "lost: no port is left")
+    (way,) = explain(build, s, d, [find_failure(build, str(d))]).failing
+    assert way.fault == f"switch {d} is down"
+    for word in ("0-0", "zero", "0-"):
+        with pytest.raises(InputError, match="required a node"):
+            find_failure(build, word)
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7])
+def test_search_finds_what_is_constructed(q: int) -> None:
+    built = polarfly(q)
+    tables = split_direct(routed(q=q).tables, built.wiring)
+    found = search.with_choices(tables, built.wiring, built.topology, Policy(True, True))
+    ours, theirs = built.tables.classes, found.classes
+    assert (np.sort(ours.alternate, axis=2) == np.sort(theirs.alternate, axis=2)).all()
+    assert (ours.protection == theirs.protection).all() or q == 2
+    assert (built.tables.routes.egress == found.routes.egress).all()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"q": 3, "supernode": "inductive-quad", "degree": 3},
+        {"q": 4, "supernode": "paley", "degree": 4},
+    ],
+    ids=str,
+)
+def test_polarstar_alternates_are_disjoint_and_short(parameters: dict[str, int | str]) -> None:
+    """Every alternate of a sample: at most 4 links, none of the minimal path's, not back over s."""
+    build = routed("polarstar", **parameters)
+    policy = Policy(balances=True, protects=True)
+    tables = choices(build.tables, build.topology, build.wiring, policy)
+    build = replace(build, tables=tables)
+    order = build.topology.graph.order
+    assert (tables.routes.rows() == routed("polarstar", **parameters).tables.routes.rows()).all()
+    counts = []
+    for s, d in np.random.default_rng(2).integers(order, size=(150, 2)).tolist():
+        found = explain(build, s, d)
+        counts.append(len(found.alternates))
+        for path in found.alternates:
+            assert len(path) <= 5
+            assert len(set(path)) == len(path)
+            assert not links(path) & links(found.minimal)
+    assert np.mean(counts) > 2
+
+
+def test_split_keeps_every_next_hop() -> None:
+    build = routed("polarstar", q=3, supernode="paley", degree=2)
+    spread = routed("polarstar", q=3, supernode="paley", degree=2, spread=True, protect="link")
+    every = np.arange(build.topology.graph.order)
+    cables = build.wiring.cables()
+    before = Walker.of(build.tables, cables).next_switch(every)
+    assert (Walker.of(spread.tables, cables).next_switch(every) == before).all()
+
+
+def test_rows_are_two_bytes_wide_where_there_are_more_classes() -> None:
+    narrow = np.array([[0, 127, 254, 255]], np.uint8)
+    wide = _widened(narrow, 256)
+    assert wide.dtype == np.uint16
+    assert wide.tolist() == [[0, 127, no_route(wide), local(wide)]]
+    assert _widened(narrow, 254).tolist() == narrow.tolist()
+
+
+@pytest.mark.parametrize(
+    ("written", "count", "expected"),
+    [
+        ("1/2", 6, (6, 1)),
+        ("1/q", 6, (1, 1)),
+        ("0", 3, (0, 1)),
+        ("1", 3, (1, 0)),
+        ("0.1", 9, (1, 1)),
+    ],
+)
+def test_weights_give_the_minimal_path_its_share(
+    written: str, count: int, expected: tuple[int, int]
+) -> None:
+    found = weights(np.array([[count, 0]]), count + 1, share(written, 7))
+    assert found[0, 0].tolist() == [expected[0], *[expected[1]] * count, 0]
+    assert found[0, 1].tolist() == [1] + [0] * (count + 1)
+
+
+@given(st.fractions(0, 1), st.integers(1, 128))
+def test_weights_are_near_any_share(minimal_share: Fraction, count: int) -> None:
+    found = weights(np.array([[count]]), count, minimal_share)[0, 0].astype(int)
+    assert abs(found[0] / found.sum() - float(minimal_share)) < 0.01
+
+
+NO_SHARES = [
+    "q",
+    "1/0",
+    "2",
+    "-1",
+    "1/(q-",
+    "q**2",
+    "x",
+    "1//2",
+    "exit()",
+    "1 if q else 0",
+    "1" * 99,
+]
+
+
+@pytest.mark.parametrize("text", NO_SHARES)
+def test_shares_that_are_none(text: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        share(text, 7)
+
+
+@given(st.text(alphabet="0123456789q.+*/() -", max_size=64))
+def test_any_share_has_a_value_or_is_refused(text: str) -> None:
+    with suppress(ValueError):
+        assert 0 <= share(text, 7) <= 1
+
+
+def test_shares_are_exact() -> None:
+    assert share("0.1", 7) == Fraction(1, 10)
+    assert share(" 1 / (q + 1) ", 7) == Fraction(1, 8)
+
+
+def test_policy_reaches_the_build_folder(tmp_path: Path) -> None:
+    file = tmp_path / "fabric.yaml"
+    file.write_text(
+        "name: lab\ntopology: {family: polarfly, q: 5}\n"
+        "routing: {balance: ugal-pf, protect: link, minimal_share: 1/2, disjoint: none}\n"
+    )
+    save(compile_fabric(load_fabric(file)), tmp_path / "b")
+    build = load(tmp_path / "b")
+    assert build.policy == {"minimal_share": "1/2", "disjoint": "none", "threshold": "2/3"}
+    assert (build.balance, build.protect) == ("ugal-pf", "link")
+    weight = build.tables.classes.weight[..., 0].astype(int)
+    total = build.tables.classes.weight.sum(axis=2)
+    assert (weight[total > weight] * 2 == total[total > weight]).all()
+
+
+def test_fabrics_too_large_to_search_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "fabric.yaml"
+    file.write_text("name: lab\ntopology: {family: pn, q: 64}\nrouting: {protect: link}\n")
+    with pytest.raises(InputError, match="8,192 switches"):
+        load_fabric(file)
