@@ -29,9 +29,7 @@ VERBS = {
     "render": "Write every switch's configuration for a target.",
     "draw": "The racks as a picture or an interactive page, and plots.",
     "cables": "Cable schedule, labels, bill of materials, install phases.",
-    "inventory": "Import and export NetBox and Nautobot data.",
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
-    "expand": "The larger fabric, and only what must be added.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",
     "bench": "Our speed beside that of peers, in one run.",
@@ -52,9 +50,8 @@ class Verbs(click.Group):
             near = nearest(cmd_name, VERBS)
             hint = f" Did you mean {near!r}?" if near else ""
             ctx.fail(f"there is no verb {cmd_name!r}.{hint}")
-        command: click.Command = import_module(
-            f"polarfab.commands.{cmd_name.replace('-', '_')}"
-        ).command
+        module = import_module(f"polarfab.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
