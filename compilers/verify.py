@@ -13,6 +13,7 @@ import numpy as np
 from compilers.build import Build
 from compilers.failures import SAMPLE, FailureReport, Progress, reachable, walk_failures
 from compilers.forwarding import Forwarding
+from compilers.routing.channels import Channels, channels
 from compilers.topologies.distance import distances, neighbour_table
 from compilers.walk import FAULTS, LOOPED, TTL, Walker
 
@@ -50,7 +51,8 @@ class Report:
 
     hop_counts[h] pairs were delivered over h links by the minimal ports. faults are the first few
     that went wrong. ways is None where hosts have no other way. failures are those asked for;
-    promised are the kinds that may lose no pair.
+    promised are the kinds that may lose no pair. channels are those of a lossless fabric, under
+    the same failures of one link or node; None where they were not asked for.
     """
 
     pairs: int
@@ -62,6 +64,7 @@ class Report:
     ways: Ways | None = None
     failures: tuple[FailureReport, ...] = ()
     promised: tuple[str, ...] = ()
+    channels: Channels | None = None
 
     @property
     def passed(self) -> bool:
@@ -92,6 +95,7 @@ def verify(
     failures: Sequence[str] = (),
     sample: int = SAMPLE,
     seed: int = 1,
+    with_channels: bool = False,
 ) -> Report:
     """Walk every ordered pair of endpoints, over every way that its packets may take.
 
@@ -101,11 +105,15 @@ def verify(
         failures: kinds of failures to try, of `compilers.failures.KINDS`.
         sample: how many cases of two failures at once.
         seed: of the sample.
+        with_channels: whether to count channels and prove the fabric free of deadlock.
     """
     report = _walk_minimal(build, progress)
     # Without a minimal path everywhere the other walks only say the same again.
     if build.tables.classes.alternate.any() and report.delivered == report.pairs:
         report = replace(report, ways=walk_ways(build, progress))
+    if with_channels and report.delivered == report.pairs:
+        single = [kind for kind in failures if kind in PROMISED]
+        report = replace(report, channels=channels(build, "valley", single, progress))
     return replace(
         report,
         failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in failures),

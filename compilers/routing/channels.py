@@ -16,7 +16,7 @@ Buffers are split into virtual channels, and a packet changes to the next one as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,7 +71,7 @@ def rising(build: Build) -> NDArray[np.bool_]:
 def channels(
     build: Build,
     scheme: str = "valley",
-    failures: str = "none",
+    failures: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Channels:
     """Follow every packet that the tables can emit, and prove that none wait in a circle.
@@ -79,7 +79,7 @@ def channels(
     Args:
         build: its tables and cables; alternates, protection and bounce are followed too.
         scheme: hop, valley or single, as above.
-        failures: "none", or "link" or "node": also under each single failure of that kind.
+        failures: of "link" and "node": also under each single failure of these kinds.
         progress: told (done, all), in destinations.
     """
     forwarding = Forwarding.of(build)
@@ -89,8 +89,8 @@ def channels(
     for first in range(0, len(ends), step):
         towards = Towards.of(forwarding, ends[first : first + step])
         starts = walk.undisturbed(towards, ends)
-        if failures != "none":
-            walk.disturbed(towards, starts, failures)
+        for kind in failures:
+            walk.disturbed(towards, starts, kind)
         if progress:
             progress(min(first + step, len(ends)), len(ends))
     waits = walk.waits & ~walk.changed()

@@ -23,12 +23,13 @@ def check(
     failures: Sequence[str] = (),
     sample: int = 1000,
     seed: int = 1,
+    with_channels: bool = False,
 ) -> Report:
     """Verify the build in `folder`, and leave or take away its mark."""
     from compilers.build import mark_verified
     from compilers.verify import verify
 
-    report = verify(build, report_progress, failures, sample, seed)
+    report = verify(build, report_progress, failures, sample, seed, with_channels)
     mark_verified(folder, build.identity, as_dict(report) if report.passed else None)
     return report
 
@@ -43,6 +44,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "minimal": report.minimal,
         "loops": report.loops,
         "ways": asdict(report.ways) if report.ways else None,
+        "channels": asdict(report.channels) if report.channels else None,
         "failures": [asdict(case) for case in report.failures],
     }
 
@@ -101,8 +103,21 @@ def kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
     help="Try so many cases of two failures, where there are more.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the sample.")
+@click.option(
+    "--channels/--no-channels",
+    "with_channels",
+    default=True,
+    help="Count the channels that keep a lossless fabric free of deadlock (docs/channels.md).",
+)
 @json_option
-def command(folder: Path, failures: tuple[str, ...], sample: int, seed: int, as_json: bool) -> None:
+def command(
+    folder: Path,
+    failures: tuple[str, ...],
+    sample: int,
+    seed: int,
+    with_channels: bool,
+    as_json: bool,
+) -> None:
     """Walk every ordered pair of BUILD through the tables that are emitted.
 
     Delivered, hops, minimal or not, loops, and that every next hop is a cabled port; the same for
@@ -119,7 +134,7 @@ def command(folder: Path, failures: tuple[str, ...], sample: int, seed: int, as_
         for problem in changed:
             say(f"changed since it was compiled: {problem}")
     with progress("walking every pair") as report_progress:
-        report = check(build, folder, report_progress, failures, sample, seed)
+        report = check(build, folder, report_progress, failures, sample, seed, with_channels)
     if as_json:
         print_json(as_dict(report))
     else:
@@ -133,11 +148,14 @@ def command(folder: Path, failures: tuple[str, ...], sample: int, seed: int, as_
 
 def _print(build: Build, report: Report) -> None:
     """Tables for people."""
-    apart = ("ways", "failures")
+    apart = ("ways", "channels", "failures")
     facts = [(key, value) for key, value in as_dict(report).items() if key not in apart]
     facts += [(f"pairs over {h} links", n) for h, n in enumerate(report.hop_counts) if n]
     if report.ways:
         facts += [(f"ways with alternates: {k}", v) for k, v in asdict(report.ways).items()]
+    if report.channels:
+        free = "no deadlock" if report.channels.free else "deadlock"
+        facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
     print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
     if report.failures:
         columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch"]
