@@ -123,6 +123,14 @@ class FabricNetwork:
         plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
         return str(plan.host(*at) if version == 4 else plan.host6(*at))
 
+    def set_link(self, vertex: int, link: int, up: bool) -> None:
+        """Take a link of a switch down or up again, at both of its ends."""
+        wiring = self.build.wiring
+        far = int(wiring.far[vertex, link])
+        ends = (vertex, int(wiring.port[vertex, link])), (far, int(wiring.far_port[vertex, link]))
+        state = "up" if up else "down"
+        self._batch([f"link set {port_interface(*end)} {state}" for end in ends])
+
     def _setup(self, host: int) -> str:
         """The shell command that configures a host: one `ip -batch`."""
         plan, vertex = self.build.addressing, int(self.who.switch[host])

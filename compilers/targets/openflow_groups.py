@@ -18,6 +18,8 @@ from compilers.tables import Classes
 from compilers.targets.wire import GroupType
 
 Numbers = NDArray[np.integer]
+HASH_VALUES = 64
+"""As many as Open vSwitch has for a select group that says nothing of them (ofproto-dpif.c)."""
 
 
 class Role(IntEnum):
@@ -94,8 +96,8 @@ def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
         enters = (used[:, 1:] > 0).any(axis=1) & (used.sum(axis=1) > 0)
         beyond = ~(order[:, :, None] == used[:, None, :]).any(axis=2) & (order > 0)
         falls = enters & beyond.any(axis=1)
-        used = used * enters[:, None]
-        yield from _alike(Role.ENTER, there, used, anywhere, ~falls, weight)
+        fine, shares = _finely(used * enters[:, None], weight)
+        yield from _alike(Role.ENTER, there, fine, anywhere, ~falls, shares)
         yield from _alike(Role.FALLBACK, there, order * falls[:, None], anywhere, always)
     bounce = classes.bounce[vertex, there]
     bounce = bounce * (bounce != minimal)
@@ -105,6 +107,23 @@ def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
         aside = order * (order != order[:, place, None]) * more[:, None]
         role = Role.ASIDE + place - 1
         yield from _alike(role, there, aside, order[:, place], always)
+
+
+def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
+    """Ports and weights, int[n, B + 1], that share traffic as the given ones, in finer steps.
+
+    Open vSwitch deals hash values to buckets, the total over the smallest weight of them, from 16
+    to 64: three equal buckets get 6, 5 and 5 of 16. So the first is split in two, a small one and
+    the rest, and there are 64.
+    """
+    total = (weight * (used > 0)).sum(axis=1)
+    scale = HASH_VALUES // np.maximum(total, 1)
+    fine = (scale > 1) & (HASH_VALUES % np.maximum(total, 1) > 0)
+    rows, first = np.arange(len(used)), (used > 0).argmax(axis=1)
+    weight = weight * np.where(fine, scale, 1)[:, None]
+    weight[rows, first] -= fine
+    small = np.where(fine, used[rows, first], 0)
+    return np.column_stack((used, small)), np.column_stack((weight, fine))
 
 
 def _alike(

@@ -200,7 +200,12 @@ def class_rules(build, vertex):
         order = [port, *protection]
         rule(1, {"metadata": (k, 0xFFFF)}, failover(0, order))
         if set(weighted) - {port}:
-            way = [(w, p, ANY, ("output", p)) for p, w in weighted.items()]
+            total, ways = sum(weighted.values()), list(weighted.items())
+            if total <= 32 and 64 % total:
+                ways = [(p, w * (64 // total)) for p, w in ways]
+                ways[0] = (ways[0][0], ways[0][1] - 1)
+                ways.append((ways[0][0], 1))
+            way = [(w, p, ANY, ("output", p)) for p, w in ways]
             enter = group(1, 1, *way)
             if set(order) - set(weighted):
                 enter = failover(3, order, (0, ANY, enter, ("group", enter)))

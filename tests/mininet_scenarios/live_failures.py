@@ -1,0 +1,134 @@
+"""Run in namespaces of its own by test_failures_live.py: packets while links are down; prints JSON.
+
+live_failures.py BUILD LOGS LINKS FLOWS: programs the switches through a real controller, ends it,
+and then takes down each link of LINKS, a JSON list of [vertex, link], in turn. FLOWS is null or
+[vertex, [other vertices], flows to each]: how these leave the vertex is counted, all links up.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import socket
+import struct
+import sys
+import time
+from itertools import permutations
+
+from mininet_scenarios.inside import OPEN_FILES, Inside
+
+CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
+LIBC = ctypes.CDLL(None, use_errno=True)
+PORTS = range(7000, 7006)
+"""TCP ports: so many flows a pair. Open vSwitch's hash leaves UDP ports out."""
+RESET = 4
+"""Of the TCP flags: what a host gives no answer to."""
+LIMIT = 10.0
+"""Seconds within which switches must have seen a link's end and every packet must have come."""
+RESEND = 0.25
+"""Seconds after which what has not come is sent again: a burst can be too much for a queue."""
+
+
+class End:
+    """A socket in the network namespace of a host: it stays there, whatever the process does."""
+
+    def __init__(self, pid):
+        home = os.open("/proc/self/ns/net", os.O_RDONLY)
+        there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+        assert LIBC.setns(there, CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 22)
+        self.socket.setblocking(False)
+        assert LIBC.setns(home, CLONE_NEWNET) == 0
+        os.close(home)
+        os.close(there)
+
+    def send(self, address, port, data=b""):
+        head = struct.pack(">HHLLBBHHH", 9, port, 0, 0, 5 << 4, RESET, 0, 0, 0)
+        self.socket.sendto(head + data, (address, 0))
+
+
+class Prober:
+    """Sends packets between all hosts and sees what arrives, and with which TTL."""
+
+    def __init__(self, network):
+        self.ends = [End(host.pid) for host in network.hosts]
+        self.address = [network.address(i, 4) for i in range(len(self.ends))]
+        self.host = {end.socket.fileno(): i for i, end in enumerate(self.ends)}
+        self.poll = select.poll()
+        for end in self.ends:
+            self.poll.register(end.socket, select.POLLIN)
+        self.round = self.resent = 0
+
+    def round_of(self, pairs, ports=PORTS):
+        """(source, destination, port, links) of each flow; None where it never arrived."""
+        self.round += 1
+        wanted = {(*pair, port) for pair in pairs for port in ports}
+        arrived = {}
+        deadline = time.monotonic() + LIMIT
+        while len(arrived) < len(wanted) and time.monotonic() < deadline:
+            self.resent += bool(arrived)
+            for flow in sorted(wanted - arrived.keys()):
+                s, d, port = flow
+                data = struct.pack(">HHHH", self.round, *flow)
+                self.ends[s].send(self.address[d], port, data)
+                self._hear(arrived, 0)
+            again = time.monotonic() + RESEND
+            while len(arrived) < len(wanted) and time.monotonic() < again:
+                self._hear(arrived, 20)
+        return [[*flow, arrived.get(flow)] for flow in sorted(wanted)]
+
+    def settled(self, pairs):
+        """A round in which nothing had to be sent again: the switches have seen what happened."""
+        deadline = time.monotonic() + LIMIT
+        while True:
+            resent = self.resent
+            found = self.round_of(pairs)
+            if self.resent == resent or time.monotonic() > deadline:
+                return found
+
+    def _hear(self, arrived, patience):
+        for file, _ in self.poll.poll(patience):
+            there = self.host[file]
+            packet = self.ends[there].socket.recv(2048)
+            turn, s, d, port = struct.unpack_from(">HHHH", packet.ljust(48, b"\0"), 40)
+            if turn == self.round and d == there:
+                arrived[s, d, port] = 63 - packet[8]
+
+
+def spread(inside, prober, vertex, others, flows):
+    """Packets by link that leave the vertex when its host sends so many flows to each other."""
+    before = inside._loads()[vertex]
+    ports = range(10000, 10000 + flows)
+    heard = prober.round_of([(vertex, other) for other in others], ports)
+    assert all(links for *_, links in heard)
+    return (inside._loads()[vertex] - before).tolist()
+
+
+def main(build, logs, links, flows):
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    job = {"build": build, "logs": logs, "hosts": 1, "framework": "ryu", "unverified": True}
+    inside = Inside(job, lambda _: None)
+    inside.start()
+    inside.program(120)
+    inside.controller.kill()
+    inside.controller.wait()
+    prober = Prober(inside.network)
+    pairs = list(permutations(range(len(prober.ends)), 2))
+    result = {"up": prober.round_of(pairs), "down": []}
+    if flows:
+        result["spread"] = spread(inside, prober, *flows)
+    for vertex, link in links:
+        inside.network.set_link(vertex, link, up=False)
+        result["down"].append(prober.settled(pairs))
+        inside.network.set_link(vertex, link, up=True)
+        prober.settled(pairs)
+    return result
+
+
+if __name__ == "__main__":
+    build, logs, links, flows = sys.argv[1:]
+    found = main(build, logs, json.loads(links), json.loads(flows))
+    print(json.dumps(found))

@@ -1,0 +1,157 @@
+"""Links of real switches go down, without a controller: every packet arrives, as predicted."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.build import save
+from compilers.forwarding import HOME, Forwarding, Towards
+from compilers.routing.alternates import compact_valiant
+from compilers.routing.classes import split_direct
+from compilers.routing.protection import polarfly
+from compilers.targets.openflow_pipeline import entries
+from mininet_scenarios.preflight import namespaces
+
+pytestmark = pytest.mark.live
+
+
+def protected(build, disjoint=True, share=None):
+    tables = split_direct(build.tables, build.wiring)
+    tables = compact_valiant(tables, build.wiring, disjoint, share)
+    tables = polarfly(tables, build.wiring)
+    return replace(build, balance="compact-valiant", protect="link", tables=tables)
+
+
+def observed(build, folder, links, flows=None, timeout=600):
+    save(build, folder / "build")
+    (folder / "logs").mkdir()
+    script = Path(__file__).with_name("live_failures.py")
+    places = [str(folder / name) for name in ("build", "logs")]
+    done = subprocess.run(
+        [*namespaces(), sys.executable, str(script), *places, json.dumps(links), json.dumps(flows)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+def predicted(build, dead=()):
+    """int[S, D, W]: links from each switch to each other by each way it may choose; 0: no way."""
+    f = Forwarding.of(build)
+    everyone = np.arange(f.switches)
+    towards = Towards.of(f, everyone)
+    s, d, way = np.indices((f.switches, f.switches, len(f.weighted))).reshape(3, -1)
+    parts = tuple(np.full(len(s), part) for part in dead)
+    out = f.weighted[way, towards.row(s, d)]
+    out[(out >= 0) & f.down(out, parts)] = -1
+    alone = (out.reshape(-1, len(f.weighted)) < 0).all(axis=1).repeat(len(f.weighted))
+    transit = towards.way_out(f.hosts[s], d, parts)
+    out = np.where(alone, transit, out)
+    hops = np.zeros(len(s), int)
+    moving = np.flatnonzero(out >= 0)
+    for _ in range(8):
+        hops[moving] += 1
+        arc = f.end[out[moving]]
+        out[moving] = towards.way_out(arc, d[moving], tuple(p[moving] for p in parts))
+        assert (arc[out[moving] == HOME] // f.slots == d[moving][out[moving] == HOME]).all()
+        moving = moving[out[moving] >= 0]
+    assert not len(moving)
+    return hops.reshape(f.switches, f.switches, -1)
+
+
+def check(build, seen, links):
+    """Every flow arrived over a path that the tables have for it."""
+    f = Forwarding.of(build)
+    for link, flows in [(None, seen["up"]), *zip(links, seen["down"], strict=True)]:
+        dead = () if link is None else (int(f.element[0][link[0] * f.slots + link[1]]),)
+        hops = predicted(build, dead)
+        assert len(flows) == len(build.wiring.names) * (len(build.wiring.names) - 1) * 6
+        wrong = [flow for flow in flows if flow[3] not in set(hops[flow[0], flow[1]].tolist())]
+        assert not wrong, (link, wrong[:5])
+        quadric = link and 0 in (build.topology.kind[v] for v in (link[0], far(build, link)))
+        assert max(flow[3] for flow in flows) <= (6 if quadric else 4 if link else 3)
+
+
+def far(build, link):
+    return int(build.wiring.far[tuple(link)])
+
+
+def every_link(build):
+    links = np.argwhere(build.wiring.far > np.arange(len(build.wiring.far))[:, None])
+    assert len(links) == build.topology.graph.size
+    return links.tolist()
+
+
+def spread_of(build, vertex, flows):
+    """Flows from a vertex to all destinations of its class 0, and the shares of each link."""
+    others = np.flatnonzero(build.tables.routes.egress[vertex] == 0).tolist()
+    c = build.tables.classes
+    weight = dict(
+        zip([c.port[vertex, 0], *c.alternate[vertex, 0]], c.weight[vertex, 0].tolist(), strict=True)
+    )
+    asked = np.array([weight.get(port, 0) for port in build.wiring.port[vertex]])
+    return [vertex, others, flows], asked / asked.sum()
+
+
+def check_spread(shares, seen):
+    """Pearson's test: what is beyond this happens once in some thousand times by chance."""
+    seen = np.array(seen)
+    assert not seen[shares == 0].any()
+    expected = seen.sum() * shares[shares > 0]
+    assert len(expected) > 2
+    freedom = len(expected) - 1
+    assert ((seen[shares > 0] - expected) ** 2 / expected).sum() < freedom + 4 * (
+        2 * freedom
+    ) ** 0.5
+
+
+def test_every_link_of_q3_goes_down_in_turn(compiled, tmp_path):
+    build = protected(compiled(3))
+    links = every_link(build)
+    assert len(links) == 24
+    flows, shares = spread_of(build, 5, 300)
+    seen = observed(build, tmp_path, links, flows)
+    check(build, seen, links)
+    check_spread(shares, seen["spread"])
+
+
+def test_entering_traffic_spreads_by_weight(compiled, tmp_path):
+    build = protected(compiled(3), disjoint=False, share=Fraction(1, 2))
+    flows, shares = spread_of(build, 5, 500)
+    assert sorted(shares) == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
+    seen = observed(build, tmp_path, [], flows)
+    check(build, seen, [])
+    check_spread(shares, seen["spread"])
+
+
+@pytest.mark.long
+def test_every_link_of_q4_goes_down_in_turn(compiled, tmp_path):
+    build = protected(compiled(4))
+    links = every_link(build)
+    check(build, observed(build, tmp_path, links, timeout=1200), links)
+
+
+@pytest.mark.long
+def test_a_sample_of_links_of_q7_goes_down(compiled, tmp_path):
+    build = protected(compiled(7))
+    sample = np.random.default_rng(7).permutation(every_link(build))[:12].tolist()
+    flows, shares = spread_of(build, 30, 300)
+    seen = observed(build, tmp_path, sample, flows, timeout=1200)
+    check(build, seen, sample)
+    check_spread(shares, seen["spread"])
+
+
+def test_far_fewer_entries_than_an_emitter_without_classes_would_need(compiled):
+    made = {q: entries(protected(compiled(q))) for q in (3, 7)}
+    for q, found in made.items():
+        # N routes, a row and a group each of 7 kinds a link, and what hosts and dispatch take.
+        assert found.emitted <= q * q + q + 1 + 14 * (q + 1) + 6
+        assert found.naive > (1.2 if q == 3 else 2.4) * found.emitted
