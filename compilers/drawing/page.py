@@ -91,11 +91,12 @@ def _base64(array: NDArray[Any]) -> str:
 
 def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links:
     """[S, S]: the number of the link that each egress value leaves by, or the largest number."""
-    port = _link_of(wiring, tables.classes.port)
-    shape = (len(egress), int(np.iinfo(egress.dtype).max) + 1)
-    link = np.full(shape, np.iinfo(port.dtype).max, port.dtype)
-    link[:, : port.shape[1]] = port
-    return np.take_along_axis(link, egress.astype(np.int64), axis=1)
+    by_class = _link_of(wiring, tables.classes.port)
+    none = np.full((len(by_class), 1), np.iinfo(by_class.dtype).max, by_class.dtype)
+    link: Links = np.concatenate((by_class, none), axis=1)
+    # Local and no route are larger than every class.
+    known = np.minimum(egress, by_class.shape[1]).astype(np.int64)
+    return np.take_along_axis(link, known, axis=1)
 
 
 def _link_of(wiring: Wiring, port: NDArray[np.integer]) -> Links:

@@ -51,7 +51,7 @@ def test_failures_end_where_the_network_falls_apart() -> None:
 
 
 def test_same_bytes_twice() -> None:
-    drawn = failures([("polarfly q=5", ROWS), ("<&>", ROWS[:2])])
+    drawn = failures([("polarfly q=5", ROWS), ("<&>", ROWS[:2])])[:1]
     svg = plot(drawn, "svg")
     ET.fromstring(svg)  # noqa: S314
     assert svg == plot(drawn, "svg")
