@@ -65,7 +65,8 @@ def check_capacity(
     """
     index = {node.name: i for i, node in enumerate(inventory.nodes)}
     placed = [index[name] for name in wiring.names]
-    site = Site([inventory.nodes[i] for i in placed], placed, locate)
+    nodes = [inventory.nodes[i] for i in placed]
+    site = Site(nodes, placed, locate, inventory.generate is not None)
     problems = [
         *_over(tables, wiring, inventory, ipv6, site),
         *_unable(tables, wiring, inventory, ipv6, site),

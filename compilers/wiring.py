@@ -110,7 +110,7 @@ def wire(
     node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
     types = [TypePorts.of(inventory.node_types[name]) for name in type_names]
 
-    site = Site(nodes, placed, locate)
+    site = Site(nodes, placed, locate, inventory.generate is not None)
     far = topology.graph.padded()
     pins, problems = pins_of(inventory.cables, topology, site, node_type, types)
     groups = _groups(far, nodes, inventory, position)

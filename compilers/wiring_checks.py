@@ -36,15 +36,21 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The nodes in vertex order, the place of each in the inventory, and how to find it there."""
+    """The nodes in vertex order, the place of each in the inventory, and how to find it there.
+
+    Nodes that are generated have no place of their own: problems are with what generates them.
+    """
 
     nodes: Sequence[Node]
     placed: Sequence[int]
     locate: Locate
+    generated: bool = False
 
     def problem(self, vertex: int, rest: KeyPath, required: str, given: str, todo: str) -> Problem:
         """A problem with the value at `rest` of the node at `vertex`."""
-        path = ("nodes", self.placed[vertex], *rest)
+        path: KeyPath = ("nodes", self.placed[vertex], *rest)
+        if self.generated:
+            path = ("generate", *rest)
         file, line = self.locate(path)
         text = key(path)
         return Problem(file=file, line=line, key=text, required=required, given=given, todo=todo)

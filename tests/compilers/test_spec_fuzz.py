@@ -15,8 +15,8 @@ from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
 from inventory.problems import InputError
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "q7"
-SECONDS = 3
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SECONDS = {"q7": 3, "q7-copackaged": 2, "polarstar-q5": 2}
 NASTY: list[Any] = [
     *(None, True, 0, -1, 7.0, 6, 2**31, 2**64, 10**30, float("nan"), float("inf")),
     *("", "-", "..", "a/b", "{0.__class__}", "{}", "\0", "\u202e", "\N{PILE OF POO}", "x" * 999),
@@ -61,7 +61,7 @@ def mutated_tree(data: Any, rng: random.Random) -> bytes:
             parent = parent[part]
         action = rng.random()
         if action < 0.6:
-            parent[last] = rng.choice(NASTY)
+            parent[last] = copy.deepcopy(rng.choice(NASTY))
         elif action < 0.8:
             del parent[last]
         elif isinstance(parent, dict):
@@ -81,13 +81,15 @@ def mutated_bytes(text: bytes, rng: random.Random) -> bytes:
     return text
 
 
-def test_mutated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("example", SECONDS)
+def test_mutated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str) -> None:
     monkeypatch.setattr(sys, "stdin", None)  # "-" as the inventory's name reads it
-    originals = {name: (EXAMPLE / name).read_bytes() for name in ("fabric.yaml", "inventory.yaml")}
+    folder = EXAMPLES / example
+    originals = {name: (folder / name).read_bytes() for name in ("fabric.yaml", "inventory.yaml")}
     trees = {name: yaml.safe_load(text) for name, text in originals.items()}
     for name in originals:
-        shutil.copy(EXAMPLE / name, tmp_path)
-    end, good, bad, seed = monotonic() + SECONDS, 0, 0, 0
+        shutil.copy(folder / name, tmp_path)
+    end, good, bad, seed = monotonic() + SECONDS[example], 0, 0, 0
     while monotonic() < end or not good or not bad:
         seed += 1
         rng = random.Random(seed)  # noqa: S311
