@@ -107,7 +107,7 @@ def _summary(build: Any, rows: Rows) -> dict[str, Any]:
     bundles = cables.bundles.cables
     sizes, count = np.unique(bundles, return_counts=True)
     new = np.bincount(plan.cable, minlength=plan.count + 1)[1:]
-    racks = np.bincount(plan.rack, minlength=plan.count + 1)[1:]
+    names = cables.hardware.rack_names
     working = working_pairs(build, plan)
     connected = connected_pairs(build.topology.graph, plan)
     return {
@@ -121,7 +121,7 @@ def _summary(build: Any, rows: Rows) -> dict[str, Any]:
         "phases": [
             {
                 "phase": p + 1,
-                "racks": int(racks[p]),
+                "racks": [names[r] for r in np.flatnonzero(plan.rack == p + 1)],
                 "cables": int(new[p]),
                 "working_pairs": int(working[p]),
                 "connected_pairs": int(connected[p]),
@@ -156,7 +156,8 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["bundles"] != summary["cluster_pairs"]:
         facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
     print_facts(f"{summary['fabric']}: cables", facts)
-    for title, entries in (("phases", summary["phases"]), ("materials", summary["bom"])):
+    phases = [{**entry, "racks": len(entry["racks"])} for entry in summary["phases"]]
+    for title, entries in (("phases", phases), ("materials", summary["bom"])):
         print_table(title, list(entries[0]), [list(entry.values()) for entry in entries])
 
 
