@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables import Egress, Routes, Tables, local, no_route
+from compilers.tables import Egress, Routes, Tables, no_route
 
 TTL = 64
 LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
@@ -27,10 +27,11 @@ FAULTS = {
 class Walker:
     """Tables joined with the cables.
 
-    step: int32[S, V], the switch behind each egress value; the switch itself where it delivers,
-    LOST or UNCABLED where nothing is forwarded. by_prefix and first: the entries of
-    `Routes.prefix` in the order of their prefixes, and where each prefix starts; empty where rows
-    are one a destination.
+    step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
+    LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
+    and any other value: egress values find theirs by adding 2 in their own type, which wraps.
+    by_prefix and first: the entries of `Routes.prefix` in the order of their prefixes, and where
+    each prefix starts; empty where rows are one a destination.
     """
 
     routes: Routes
@@ -41,13 +42,13 @@ class Walker:
     @classmethod
     def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Walker:
         """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
-        egress, port = tables.routes.egress, tables.classes.port
+        port = tables.classes.port
         known = (port > 0) & (port < cables.shape[1])
         far = np.take_along_axis(cables, np.where(known, port, 0), axis=1)
-        step = np.full((len(port), np.iinfo(egress.dtype).max + 1), UNCABLED, np.int32)
-        step[:, : port.shape[1]] = np.where(known & (far >= 0), far, UNCABLED)
-        step[:, no_route(egress)] = LOST
-        step[:, local(egress)] = np.arange(len(port))
+        step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
+        step[:, 0] = LOST
+        step[:, 1] = np.arange(len(port))
+        step[:, 2:-1] = np.where(known & (far >= 0), far, UNCABLED)
         by_prefix = first = np.zeros(0, np.int64)
         if not tables.routes.exact:
             prefix = tables.routes.prefix.ravel()
@@ -81,7 +82,10 @@ class Walker:
         """
         width = self.step.shape[1]
         here = (np.arange(len(self.step)) * width)[:, None]
-        after: NDArray[np.int32] = self.step.ravel().take(here + self.egress(destinations))
+        value = self.egress(destinations)
+        last = min(width - 1, np.iinfo(value.dtype).max)
+        column = np.minimum(value + value.dtype.type(2), last)
+        after: NDArray[np.int32] = self.step.ravel().take(here + column)
         return after
 
     def hops(self, destinations: NDArray[np.int64]) -> NDArray[np.int8]:

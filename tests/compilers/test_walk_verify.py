@@ -146,3 +146,11 @@ def test_distances_are_those_of_networkx(seed: int) -> None:
         assert found[s].tolist() == [reached.get(d, BEYOND) for d in range(40)]
         assert (shallow[s][found[s] <= 2] == found[s][found[s] <= 2]).all()
         assert (shallow[s][found[s] > 2] == BEYOND).all()
+
+
+@pytest.mark.parametrize("value", [8, 100, 253])
+def test_a_value_that_is_no_class_is_found(value: int) -> None:
+    build = polarfly_build(7)
+    broken = with_egress(build, {(9, 18): value})
+    assert walker(broken).path(9, 18) == ([9], UNCABLED)
+    assert not verify(broken).passed
