@@ -29,6 +29,7 @@ VERBS = {
     "render": "Write every switch's configuration for a target.",
     "draw": "The racks as a picture or an interactive page, and plots.",
     "cables": "Cable schedule, labels, bill of materials, install phases.",
+    "inventory": "Import and export NetBox and Nautobot data.",
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",

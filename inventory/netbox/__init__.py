@@ -1,0 +1,1 @@
+"""NetBox and Nautobot: device types, racks, devices and cables as they exchange them."""

@@ -1,0 +1,162 @@
+"""Device types in the YAML of NetBox's and Nautobot's community libraries."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from pydantic import ValidationError
+
+from inventory.model import NodeType
+from inventory.netbox.extras import from_comment, to_comment
+from inventory.netbox.interfaces import Interface, blocks, carries_cable, interfaces
+from inventory.problems import InputError, Problem, shown
+from inventory.validate import part
+from inventory.yamlfile import Document
+
+WHAT = "a device type of the community library: manufacturer, model, interfaces"
+PORT = re.compile(r"[A-Za-z0-9._/:-]{1,64}")
+MOST = 65_000
+
+
+def fits(document: Document) -> bool:
+    """Whether the document looks like a device type."""
+    return {"manufacturer", "model"} <= set(document.data)
+
+
+def slug(text: str) -> str:
+    """`co-packaged-4x8` for `Co-packaged 4x8`."""
+    return re.sub(r"[^a-z0-9_]+", "-", text.lower()).strip("-") or "type"
+
+
+def manufacturer(node_type: NodeType) -> str:
+    """Who makes it; NetBox wants someone."""
+    return node_type.manufacturer or "Generic"
+
+
+def export_type(name: str, node_type: NodeType) -> dict[str, Any]:
+    """A node type as a device type; blocks, limits and capabilities go to the comments."""
+    model = node_type.model or name
+    kept = node_type.model_dump(mode="json", exclude_defaults=True)
+    listed = [
+        {"name": i.name, "type": i.type} | ({"label": i.label} if i.label else {})
+        for i in interfaces(node_type)
+    ]
+    number = {"part_number": node_type.part_number} if node_type.part_number else {}
+    return {
+        "manufacturer": manufacturer(node_type),
+        "model": model,
+        "slug": slug(f"{manufacturer(node_type)} {model}"),
+        **number,
+        "u_height": node_type.units,
+        "comments": to_comment({"name": name, "type": kept}),
+        "interfaces": listed,
+    }
+
+
+def import_type(document: Document) -> tuple[str, str, NodeType]:
+    """Its name here, its model there, and the node type.
+
+    Management interfaces and those without a socket are left out. Blocks that the comments hold
+    are taken where they still name the interfaces that are listed.
+
+    Raises:
+        InputError: no interfaces, or names that ports cannot have.
+    """
+    data = document.data
+    model = data.get("model")
+    if not isinstance(model, str | int) or not isinstance(data.get("interfaces"), list):
+        given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
+        raise InputError(Problem(WHAT, given, "", document.file, 1))
+    listed = _listed(document)
+    extras = from_comment(data.get("comments"))
+    kept = part(NodeType, extras.get("type"))
+    name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
+    if kept is not None and sum(b.total for b in kept.ports) <= MOST and interfaces(kept) == listed:
+        return str(name), str(model), kept
+    given = {
+        "ports": [block.model_dump() for block in blocks(listed)],
+        "units": _units(data.get("u_height", 1), document),
+        "manufacturer": data.get("manufacturer"),
+        "model": str(model),
+        "part_number": data.get("part_number"),
+    }
+    return str(name)[:63], str(model), _node_type(given, document)
+
+
+def _node_type(given: dict[str, Any], document: Document) -> NodeType:
+    values = {word: value for word, value in given.items() if value is not None}
+    try:
+        return NodeType.model_validate(values)
+    except ValidationError as error:
+        where = error.errors()[0]["loc"]
+        path = tuple(w for w in where[:1] if isinstance(w, str))
+        value = values.get(str(where[0]))
+        problem = document.problem(path, "a device type with plain values", shown(value))
+        raise InputError(problem) from None
+
+
+def type_of(model: str, listed: list[Interface], file: str) -> NodeType:
+    """A node type from the interfaces of a device, where there is no device type file.
+
+    Raises:
+        InputError: names that ports cannot have.
+    """
+    nothing: dict[str, Any] = {}
+    document = Document(file, "", nothing, {id(nothing): {}})
+    if wrong := [i.name for i in listed if not PORT.fullmatch(i.name)]:
+        raise InputError(Problem(*_unfit(wrong), file=file, key=model))
+    ports = [block.model_dump() for block in blocks(listed)]
+    return _node_type({"ports": ports, "model": model[:100]}, document)
+
+
+def _listed(document: Document) -> list[Interface]:
+    found: list[Interface] = []
+    wrong: list[tuple[int, str]] = []
+    for i, entry in enumerate(document.data["interfaces"][:MOST]):
+        facts = entry if isinstance(entry, dict) else {}
+        name = facts.get("name")
+        if str(facts.get("mgmt_only", "")).lower() == "true":
+            continue
+        kind = facts.get("type")
+        label = facts.get("label")
+        interface = Interface(
+            str(name),
+            kind if isinstance(kind, str) else "other",
+            label if isinstance(label, str) else "",
+        )
+        if not carries_cable(interface):
+            continue
+        if name is None or not PORT.fullmatch(interface.name):
+            wrong.append((i, interface.name if name is not None else "nothing"))
+        found.append(interface)
+    if wrong:
+        required, given, todo = _unfit([name for _, name in wrong])
+        path = ("interfaces", wrong[0][0], "name")
+        raise InputError(document.problem(path, required, given, todo))
+    if not found:
+        path = ("interfaces",)
+        raise InputError(document.problem(path, "an interface that takes a cable", "none"))
+    return found
+
+
+def _unfit(names: list[str]) -> tuple[str, str, str]:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return (
+        "interface names of letters, digits and . _ / : -",
+        shown(names[0]) + more,
+        "write them as the switch's operating system does: Ethernet1 rather than Port 1",
+    )
+
+
+def _units(value: object, document: Document) -> int:
+    """Height in whole rack units; halves round up, devices without one count as 1."""
+    try:
+        height = float(str(value))
+    except ValueError:
+        height = math.nan
+    if not 0 <= height <= 100:
+        problem = document.problem(("u_height",), "a height from 0 to 100", shown(value))
+        raise InputError(problem)
+    return max(1, math.ceil(height))

@@ -1,0 +1,107 @@
+"""`polarfab inventory`: hardware from NetBox or Nautobot, and to NetBox."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from polarfab.output import json_option, print_json, say
+
+
+@click.group("inventory")
+def command() -> None:
+    """Exchange hardware with NetBox and Nautobot."""
+
+
+@command.command("export")
+@click.argument("fabric")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("netbox"),
+    show_default=True,
+    help="A new folder, or one with an earlier export.",
+)
+@click.option("--site", default="", help="The site's name in NetBox; the fabric's without it.")
+@click.option("--role", default="switch", show_default=True, help="The devices' role.")
+def export(fabric: str, output: Path, site: str, role: str) -> None:
+    """Write the hardware of FABRIC (fabric.yaml) for NetBox's bulk imports.
+
+    Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
+    NetBox makes the interfaces from the device types; their file is for other tools.
+    """
+    from compilers.load import load_fabric
+    from compilers.netbox import files
+    from inventory.problems import InputError, Problem
+
+    loaded = load_fabric(fabric)
+    try:
+        for name, text in files(loaded, site or loaded.spec.name, role):
+            path = output / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="")
+            say(f"written: {path}")
+    except OSError as error:
+        given = error.strerror or str(error)
+        todo = "name another with -o"
+        problem = Problem("a folder that can be written", given, todo, str(output))
+        raise InputError(problem) from error
+
+
+@command.command("import")
+@click.argument("paths", metavar="FILE…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("inventory.yaml"),
+    show_default=True,
+    help="The inventory.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@json_option
+def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -> None:
+    """Make an inventory.yaml from device types (YAML), devices, racks and cables (CSV).
+
+    FILE may be a folder. The files are those that NetBox and Nautobot export, or the community
+    library's. A device type alone gives node_types to paste into an inventory.
+    """
+    import yaml
+
+    from inventory.netbox.read import read_netbox
+    from inventory.problems import InputError, Problem
+
+    if output.exists() and not force:
+        todo = "name another with -o, or say --force"
+        raise InputError(Problem("a new file", "one that is there", todo, str(output)))
+    found = read_netbox(paths)
+    text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        given = error.strerror or str(error)
+        raise InputError(Problem("a file to write", given, "", str(output))) from error
+    if "nodes" in found.data:
+        _check(output)
+    counts = {word: len(found.data.get(word, ())) for word in ("node_types", "racks", "nodes")}
+    counts |= {"cables": len(found.data.get("cables", ())), "cables_left_out": found.left_out}
+    if as_json:
+        print_json({"file": str(output), **counts})
+        return
+    say(
+        f"written: {output}: "
+        + ", ".join(f"{n} {word.replace('_', ' ')}" for word, n in counts.items())
+    )
+
+
+def _check(output: Path) -> None:
+    from inventory.load import load_inventory
+    from inventory.problems import InputError
+
+    try:
+        load_inventory(output)
+    except InputError:
+        say(f"{output} is written, but it has mistakes that the files gave it:")
+        raise

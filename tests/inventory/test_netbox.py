@@ -1,0 +1,192 @@
+"""What NetBox and Nautobot exchange: nothing lost on the way, wrong files told by name."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.load import load_fabric
+from compilers.netbox import files
+from compilers.pipeline import compile_fabric
+from inventory.load import load_inventory
+from inventory.netbox.interfaces import Interface, blocks
+from inventory.netbox.read import read_netbox
+from inventory.problems import InputError
+from polarfab.commands.inventory import command
+from tests.compilers.test_spec_fuzz import mutated_bytes
+
+HERE = Path(__file__).parents[1]
+EXAMPLES = HERE.parent / "examples"
+OURS = HERE / "data" / "device-type.yaml"
+FUZZED = 150
+HEAD = "name,role,manufacturer,device_type,serial,status,site,rack,position,face\n"
+
+
+def export(fabric: Path, folder: Path) -> None:
+    for name, text in files(load_fabric(fabric), "lab"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def imported(folder: Path, output: Path) -> None:
+    command.main(["import", str(folder), "-o", str(output)], standalone_mode=False)
+
+
+@pytest.mark.parametrize("racks", [False, True])
+def test_round_trip_of_q7(tmp_path: Path, racks: bool) -> None:
+    shutil.copytree(EXAMPLES / "q7", tmp_path / "q7")
+    if racks:
+        with (tmp_path / "q7" / "inventory.yaml").open("a") as file:
+            file.write("racks:\n" + "".join(f"  - {{name: r{i}, units: 9}}\n" for i in range(8)))
+    fabric = tmp_path / "q7" / "fabric.yaml"
+    export(fabric, tmp_path / "one")
+    before = compile_fabric(load_fabric(fabric))
+    imported(tmp_path / "one", tmp_path / "inventory.yaml")
+    shutil.copy(tmp_path / "inventory.yaml", tmp_path / "q7")
+    export(fabric, tmp_path / "two")
+    names = sorted(p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.*"))
+    assert len(names) == 4 + racks
+    for name in names:
+        assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
+    after = compile_fabric(load_fabric(fabric))
+    for part in ("wiring", "addressing"):
+        for field in fields(getattr(before, part)):
+            values = (getattr(getattr(build, part), field.name) for build in (before, after))
+            np.testing.assert_equal(*values, err_msg=f"{part}.{field.name}")
+
+
+def test_a_device_type_of_the_library() -> None:
+    ((name, given),) = read_netbox([OURS]).data["node_types"].items()
+    assert name == "ex-9012-mk-ii"
+    assert (given["units"], given["part_number"]) == (2, "EX9012-2")
+    assert given["ports"] == [
+        {"name": "Ethernet{}/1", "count": 3, "speed": 400, "connector": "QSFP-DD", "label": "{}"},
+        {
+            "name": "Ethernet{}",
+            "count": 3,
+            "first": 0,
+            "step": 4,
+            "speed": 100,
+            "connector": "QSFP28",
+        },
+        {"name": "Ethernet9", "count": 1, "speed": 10, "connector": "SFP+"},
+        {"name": "uplink", "count": 1, "speed": 25, "connector": "SFP28"},
+    ]
+
+
+def test_blocks_name_what_they_were_made_from() -> None:
+    names = [
+        *(f"et-0/0/{i}" for i in range(36)),
+        *(f"ethernet-{c}/{i}" for c in (1, 2) for i in range(1, 5)),
+        "Ethernet01",
+        "Ethernet02",
+        "a9",
+        "a1",
+    ]
+    found = blocks([Interface(name) for name in names])
+    assert [name for block in found for name in block.names()] == names
+    assert len(found) == 3 + 4
+
+
+def test_what_netbox_and_nautobot_print(tmp_path: Path) -> None:
+    shutil.copy(OURS, tmp_path / "type.yaml")
+    (tmp_path / "racks.csv").write_text("Name,Site,Status,Height\nr1,lab,Active,42U\n")
+    (tmp_path / "devices.csv").write_text(
+        "Name,Status,Site,Rack,Role,Manufacturer,Type,IP Address,Position\n"
+        "sw1,Active,lab,r1,leaf,Example Networks,EX-9012 Mk II,192.0.2.1/24,3.0\n"
+        "sw2,Active,lab,r1,leaf,Example Networks,EX-9012 Mk II,2001:db8::2/64,5\n"
+    )
+    (tmp_path / "cables.csv").write_text(
+        "termination_a__device__name,termination_a__name,termination_b__device__name,"
+        "termination_b__name,termination_a_type,type,color,length,length_unit,label\n"
+        "sw1,Ethernet1/1,sw2,Ethernet2/1,dcim.interface,mmf-om4,ff0000,10,ft,A1\n"
+        "sw1,Console,server,1,dcim.consoleport,,,,,\n"
+    )
+    imported(tmp_path, tmp_path / "inventory.txt")
+    found, _ = load_inventory(tmp_path / "inventory.txt")
+    assert [(n.name, str(n.management), n.rack, n.unit) for n in found.nodes] == [
+        ("sw1", "192.0.2.1", "r1", 3),
+        ("sw2", "2001:db8::2", "r1", 5),
+    ]
+    (cable,) = found.cables
+    assert (cable.b_port, cable.type, cable.length) == ("Ethernet2/1", "mmf-om4-ff0000", 3.048)
+    assert read_netbox([tmp_path]).left_out == 1
+
+
+def test_types_come_from_interfaces_where_no_file_has_them(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(HEAD + "a,leaf,X,EX-1,,active,lab,,,\n")
+    (tmp_path / "i.csv").write_text(
+        "device,name,type,mgmt_only\na,Ethernet1,400gbase-x-osfp,false\n"
+        "a,Ethernet2,400gbase-x-osfp,false\na,mgmt0,1000base-t,true\n"
+    )
+    assert read_netbox([tmp_path]).data["node_types"]["ex-1"]["ports"] == [
+        {"name": "Ethernet{}", "count": 2, "speed": 400, "connector": "OSFP"}
+    ]
+
+
+WRONG = {
+    "semicolons.csv": (b"name;device_type\na;b\n", "values between semicolons"),
+    "book.csv": (b"PK\x03\x04rest", "a ZIP or Excel file"),
+    "page.csv": (b"<!doctype html>", "HTML or XML"),
+    "list.csv": (b'[{"name": 1}]', "JSON"),
+    "schedule.csv": (b"cable,label,phase,bundle,a_rack\n", "a cable schedule"),
+    "other.csv": (b"hostname,os\na,b\n", "columns 'hostname,os'"),
+    "empty.csv": (b"", "an empty file"),
+    "latin.csv": (b"name,device_type\n\xe9,b\n", "byte 0xe9"),
+    "short.csv": (HEAD.encode() + b"a,b\n", "10 values, one a column, given 2"),
+    "unknown.csv": (HEAD.encode() + b"a,leaf,X,EX-1,,active,lab,,,\n", "a device type of the file"),
+    "fabric.yaml": (b"name: x\ntopology: {q: 7}\n", "YAML with name, topology"),
+    "spaces.yaml": (
+        b"manufacturer: X\nmodel: Y\ninterfaces: [{name: Port 1, type: other}]\n",
+        "'Port 1'",
+    ),
+    "none.yaml": (b"manufacturer: X\nmodel: Y\ninterfaces: []\n", "takes a cable, given none"),
+    "tall.yaml": (b"manufacturer: X\nmodel: Y\nu_height: 1e9\ninterfaces: [{name: a}]\n", "1e9"),
+    "absent.csv": (None, "No such file"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_files_from_the_wrong_tool(tmp_path: Path, name: str) -> None:
+    content, words = WRONG[name]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_netbox([tmp_path / name])
+    assert words in str(caught.value)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_mutated_files(tmp_path: Path) -> None:
+    export(EXAMPLES / "q7" / "fabric.yaml", tmp_path)
+    paths = sorted(tmp_path.rglob("*.*"))
+    for path in paths:  # short, so that a mutation meets something
+        if path.suffix == ".csv":
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:12]))
+    (tmp_path / "type.yaml").write_bytes(OURS.read_bytes())
+    originals = {path: path.read_bytes() for path in (*paths, tmp_path / "type.yaml")}
+    good = bad = 0
+    for seed in range(FUZZED):
+        rng = random.Random(seed)  # noqa: S311
+        path = rng.choice(list(originals))
+        path.write_bytes(mutated_bytes(originals[path], rng))
+        problems = None
+        try:
+            imported(tmp_path, tmp_path / "inventory.txt")
+        except InputError as error:
+            problems = error.problems
+        except Exception as error:
+            raise AssertionError(f"seed {seed}, {path.name}") from error
+        good, bad = good + (problems is None), bad + (problems is not None)
+        for problem in problems or ():
+            assert problem.file.startswith(str(tmp_path)), seed
+            assert str(problem).isprintable(), seed
+        (tmp_path / "inventory.txt").unlink(missing_ok=True)
+        path.write_bytes(originals[path])
+    assert good > 20
+    assert bad > 20
