@@ -18,7 +18,7 @@ from compilers.build import Build
 from compilers.forwarding import HOME, NOWHERE, Dead, Forwarding, Numbers, Towards
 from compilers.walk import TTL
 
-CELLS_AT_ONCE = 1 << 20
+CELLS_AT_ONCE = 1 << 18
 EXAMPLES = 10
 KINDS = ("link", "node", "2")
 SAMPLE = 1000
