@@ -68,6 +68,13 @@ def rising(build: Build) -> NDArray[np.bool_]:
     return up
 
 
+def along(build: Build, path: Sequence[int]) -> list[int]:
+    """The channel of each link of a path of switches, by valley, from 0."""
+    rank = ranking(build)[list(path)]
+    valleys = (rank[:-2] > rank[1:-1]) & (rank[1:-1] < rank[2:])
+    return [0, *np.cumsum(valleys).tolist()][: len(path) - 1]
+
+
 def channels(
     build: Build,
     scheme: str = "valley",

@@ -37,6 +37,7 @@ def command(
     """
     from compilers.build import load
     from compilers.explain import explain, find_failure, find_switch
+    from compilers.routing.channels import along
 
     build = load(folder)
     dead = [find_failure(build, word) for word in failures]
@@ -48,8 +49,9 @@ def command(
             "port": wiring.port_name(hop.switch, hop.port),
             "next_node": wiring.names[hop.next_switch],
             "next_port": wiring.port_name(hop.next_switch, hop.next_port),
+            "channel": channel,
         }
-        for hop in found.hops
+        for hop, channel in zip(found.hops, along(build, found.minimal), strict=True)
     ]
     if as_json:
         print_json(
@@ -58,6 +60,7 @@ def command(
                 "destination": found.destination,
                 "minimal": found.minimal,
                 "alternates": found.alternates,
+                "alternate_channels": [along(build, path) for path in found.alternates],
                 "weights": found.weights,
                 "hops": rows,
                 "fault": found.fault or None,
@@ -67,7 +70,7 @@ def command(
     else:
         print_table(
             f"{source} to {destination}: {len(rows)} links",
-            ["from", "port", "to", "port"],
+            ["from", "port", "to", "port", "channel"],
             [list(row.values()) for row in rows],
         )
         _print_ways(build, found, " and ".join(failures))

@@ -13,7 +13,7 @@ import pytest
 from compilers.build import Build
 from compilers.forwarding import HOME, Forwarding, Towards
 from compilers.routing import channels as module
-from compilers.routing.channels import channels, ranking
+from compilers.routing.channels import along, channels, ranking
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -153,6 +153,20 @@ def test_packets_that_loop_have_no_channels() -> None:
     for scheme in ("hop", "valley", "single"):
         assert not channels(broken, scheme).free
     assert channels(broken, "hop").count == 0
+
+
+@pytest.mark.parametrize(
+    ("build", "failures"),
+    [(routed(q=3), "none"), (routed(q=3, spread=True, protect="link"), "link")],
+    ids=["minimal", "link"],
+)
+def test_channels_along_a_path_end_where_the_walk_does(build: Build, failures: str) -> None:
+    paths = [along(build, path) for path in every_path(build, failures)]
+    assert max(map(max, paths)) + 1 == channels(build, "valley", kinds(failures)).count
+    assert all(first == 0 for first, *_ in paths)
+    assert along(build, [5]) == []
+    up, down = int(build.wiring.far[12, 0]), int(build.wiring.far[0, -2])
+    assert along(build, [12, up]) == along(build, [0, down]) == [0]
 
 
 def test_progress_counts_to_the_end() -> None:
