@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compilers import build as builds
@@ -40,10 +40,13 @@ def compile(fabric: str | Path, folder: str | Path) -> Build:
     return builds.save(compile_fabric(load_fabric(str(fabric))), Path(folder))
 
 
-def verify(build: Build | str | Path, progress: Progress | None = None) -> Report:
-    """Walk every ordered pair of a build through its tables.
+def verify(
+    build: Build | str | Path, progress: Progress | None = None, failures: Sequence[str] = ()
+) -> Report:
+    """Walk every ordered pair of a build through its tables; under failures of these kinds too.
 
     Raises:
         InputError: not a build folder.
     """
-    return walk_all(build if isinstance(build, Build) else load(Path(build)), progress)
+    found = build if isinstance(build, Build) else load(Path(build))
+    return walk_all(found, progress, failures)
