@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables import Tables
+from compilers.tables import Classes, Tables
+from compilers.targets.openflow_groups import groups
 from compilers.wiring import Wiring
 from compilers.wiring_checks import Locate, Site, nowhere
 from inventory.problems import InputError, Problem, few
@@ -26,11 +27,14 @@ NEEDS = {
 }
 
 
-def needed(tables: Tables, wiring: Wiring, families: int) -> dict[str, NDArray[np.int64]]:
+def needed(
+    tables: Tables, wiring: Wiring, families: int, openflow: bool = True
+) -> dict[str, NDArray[np.int64]]:
     """What each switch's program takes, int64[S] a key of `TableLimits`.
 
     lpm_rows: routes to other prefixes and one a host, for each address family (1: IPv4 only);
-    groups: classes in use; ecmp_width: the most ports that a class or its repair chooses among.
+    groups: those of OpenFlow, or else one an egress class; ecmp_width: the most ports that a class
+    or its repair chooses among.
     """
     classes = tables.classes
     hosts = np.count_nonzero(wiring.host_port, axis=1)
@@ -39,9 +43,18 @@ def needed(tables: Tables, wiring: Wiring, families: int) -> dict[str, NDArray[n
     repair = 1 + np.count_nonzero(classes.protection, axis=2)
     return {
         "lpm_rows": (tables.routes.rows() - 1 + hosts) * families,
-        "groups": used.sum(axis=1),
+        "groups": _openflow_groups(classes) if openflow else used.sum(axis=1),
         "ecmp_width": np.where(used, np.maximum(shared, repair), 0).max(axis=1, initial=0),
     }
+
+
+def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
+    """int64[S]: the groups of each switch, counted at one of each shape."""
+    parts = (classes.port, classes.weight, classes.protection, classes.bounce)
+    shape = np.column_stack([(part.reshape(len(part), -1) > 0).sum(axis=1) for part in parts])
+    _, examples, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
+    counts = [sum(len(g.classes) for g in groups(classes, v)) for v in examples.tolist()]
+    return np.array(counts, np.int64)[which.ravel()]
 
 
 def check_capacity(
@@ -78,17 +91,22 @@ def check_capacity(
 def _over(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
 ) -> Iterator[Problem]:
-    for word, counts in needed(tables, wiring, 2 if ipv6 else 1).items():
-        for t, name in enumerate(wiring.type_names):
-            limit = getattr(inventory.node_types[name].tables, word)
+    counts = {
+        openflow: needed(tables, wiring, 2 if ipv6 else 1, openflow) for openflow in (True, False)
+    }
+    for t, name in enumerate(wiring.type_names):
+        node_type = inventory.node_types[name]
+        able = node_type.capabilities
+        for word, count in counts[able is None or "openflow" in able].items():
+            limit = getattr(node_type.tables, word)
             if limit is None:
                 continue
-            for v in np.flatnonzero((wiring.node_type == t) & (counts > limit)).tolist():
+            for v in np.flatnonzero((wiring.node_type == t) & (count > limit)).tolist():
                 yield site.problem(
                     v,
                     ("type",),
                     f"at most {limit:,} {LIMITS[word]}, the {word} of {name}",
-                    f"{counts[v]:,} at {wiring.names[v]} (vertex {v})",
+                    f"{count[v]:,} at {wiring.names[v]} (vertex {v})",
                     "choose another type, a smaller fabric or a simpler routing policy",
                 )
 

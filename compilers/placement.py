@@ -7,6 +7,8 @@ inventory says of a node's vertex, rack and unit is kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,7 +67,8 @@ def settle(topology: Topology, inventory: Inventory, locate: Locate = nowhere) -
     if inventory.placement.order == "shortest":
         room = _Floor.of(inventory).room()
         homes = [int(home[0]) for home in _fill(sizes, room)[0] if len(home)]
-        sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
+        with _said_of(("placement", "order"), locate):
+            sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
     return _seated(topology, inventory, found, sequence, locate)
 
 
@@ -80,10 +83,16 @@ def rack_places(inventory: Inventory) -> NDArray[np.float64]:
 
 
 def _clusters(topology: Topology, inventory: Inventory, locate: Locate) -> Layout:
-    try:
+    with _said_of(("placement", "layout"), locate):
         return clusters(topology, inventory.placement.layout or "")
+
+
+@contextmanager
+def _said_of(path: KeyPath, locate: Locate) -> Iterator[None]:
+    """Problems within are with the value at `path`."""
+    try:
+        yield
     except InputError as error:
-        path: KeyPath = ("placement", "layout")
         file, line = locate(path)
         raise InputError(
             Problem(p.required, p.given, p.todo, file, line, key(path)) for p in error.problems

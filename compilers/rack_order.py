@@ -34,7 +34,9 @@ def shortest_order(
     try:
         from scipy.optimize import quadratic_assignment
     except ImportError:
-        raise _refusal("scipy for placement.order: shortest", "none", "install scipy") from None
+        raise _refusal(
+            "scipy for placement.order: shortest", "none", "pip install polarfab[placement]"
+        ) from None
     count = len(homes)
     if count > MOST_CLUSTERS:
         required = f"at most {MOST_CLUSTERS:,} clusters for placement.order: shortest"

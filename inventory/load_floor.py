@@ -120,14 +120,18 @@ def _generate(types: Mapping[str, NodeType], document: Document) -> Iterator[Pro
     generate = part(Generate, document.data.get("generate"))
     if generate is None:
         return
-    for path, pattern in ((("name",), generate.name), (("racks", "name"), generate.racks.name)):
+    patterns: list[tuple[KeyPath, str]] = [
+        (("generate", "name"), generate.name),
+        (("generate", "racks", "name"), generate.racks.name),
+    ]
+    for path, pattern in patterns:
         if "{}" not in pattern:
             todo = f"write {pattern}{{}}"
             required = "a name with {} for the number"
-            yield document.problem(("generate", *path), required, shown(pattern), todo)
+            yield document.problem(path, required, shown(pattern), todo)
         elif not NAME.fullmatch(pattern.replace("{}", "0")):
             required = "a name of letters, digits and . _ -, and {} for the number"
-            yield document.problem(("generate", *path), required, shown(pattern))
+            yield document.problem(path, required, shown(pattern))
     shipped = library_type(generate.type) if generate.type in library_names() else None
     node_type = types.get(generate.type, shipped)
     if node_type and node_type.units > generate.racks.units:

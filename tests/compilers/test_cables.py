@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -61,6 +62,9 @@ def test_bundles_of_polarstar():
     assert (cables.bundle < 0).sum() == 31 * 12 + 6 * 4
     fibres = [item for item in bill(built(STAR).wiring, cables) if item.kind == "fibre"]
     assert sum(item.quantity for item in fibres) == 90
+    thin = replace(cables.hardware, cabling={**cables.hardware.cabling, "fibre_cores": 100})
+    items = bill(built(STAR).wiring, replace(cables, hardware=thin))
+    assert sum(item.quantity for item in items if item.kind == "fibre") == 180
 
 
 @pytest.mark.parametrize("name", [Q7, STAR])

@@ -5,6 +5,7 @@ import pytest
 from compilers.capacity import needed
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.targets.openflow_pipeline import Pipeline
 from inventory.problems import InputError
 
 FABRIC = """name: lab
@@ -71,3 +72,17 @@ def test_a_build_without_inventory_is_not_checked(tmp_path):
     loaded = load_fabric(tmp_path / "fabric.yaml")
     assert loaded.inventory is None
     assert compile_fabric(loaded).hardware is None
+
+
+def test_groups_that_openflow_takes_for_repair_count(tmp_path):
+    fabric = FABRIC + "routing: {balance: compact-valiant, protect: node}\n"
+    build = compiled(tmp_path, fabric=fabric)
+    pipeline = Pipeline(build)
+    emitted = [sum(len(g.classes) for g in pipeline.groups(v)) for v in range(13)]
+    counts = needed(build.tables, build.wiring, 1)
+    assert counts["groups"].tolist() == emitted
+    assert max(emitted) > 8
+    assert needed(build.tables, build.wiring, 1, openflow=False)["groups"].max() == 8
+    assert counts["ecmp_width"].max() > 1
+    with pytest.raises(InputError, match=f"given {emitted[0]} at n0"):
+        compiled(tmp_path, f"{{groups: {min(emitted) - 1}}}", fabric=fabric)

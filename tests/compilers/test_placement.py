@@ -1,5 +1,7 @@
 """Clusters to racks, vertices to nodes, units, and the order that shortens cables."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -131,3 +133,11 @@ def metres(topology, order):
 def test_an_order_that_shortens_cables():
     topology = polarstar()
     assert metres(topology, "shortest") < metres(topology, "listed")
+
+
+def test_without_scipy_the_order_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(InputError, match=r"f:7: placement\.order: required scipy for placement"):
+        inventory = generated("switch-64", units=16)
+        inventory = inventory.model_copy(update={"placement": Placement(order="shortest")})
+        settle(polarstar(), inventory, lambda _: ("f", 7))
