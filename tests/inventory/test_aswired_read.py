@@ -1,0 +1,224 @@
+"""Neighbour tables as tools print them; what is no such table is told by name."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from inventory.aswired.facts import Seen
+from inventory.aswired.read import FORMATS, read_facts
+from inventory.problems import InputError
+from tests.compilers.test_spec_fuzz import mutated_bytes
+
+LLDPCTL = {
+    "lldp": {
+        "interface": [
+            {
+                "eth1": {
+                    "via": "LLDP",
+                    "chassis": {
+                        "n2.dc1": {
+                            "id": {"type": "mac", "value": "02:00:00:00:00:02"},
+                            "mgmt-ip": ["192.0.2.2", "2001:db8::2"],
+                        }
+                    },
+                    "port": {"id": {"type": "ifname", "value": "eth7"}, "descr": "to n1"},
+                }
+            },
+            {
+                "eth1": {
+                    "chassis": {"id": {"type": "mac", "value": "02:00:00:00:00:99"}},
+                    "port": {"id": {"type": "mac", "value": "02:00:00:00:00:99"}},
+                }
+            },
+        ]
+    }
+}
+SONIC = """\
+Capability codes: (R) Router, (B) Bridge, (O) Other
+LocalPort    RemoteDevice    RemotePortID       Capability    RemotePortDescr
+-----------  --------------  -----------------  ------------  -----------------
+Ethernet0    n2              Ethernet8          BR            fabric port
+Ethernet8                    02:00:00:00:00:99                eth0
+eth0         mgmt-switch     ge-0/0/1           B             n1 mgmt
+--------------------------------------------------
+Total entries displayed:  3
+"""
+EOS = {
+    "tablesLastChangeTime": 1700000000.5,
+    "lldpNeighbors": [
+        {"port": "Ethernet1", "neighborDevice": "n2.dc1", "neighborPort": "Ethernet7", "ttl": 120}
+    ],
+}
+SRLINUX = """\
+  +--------------+-------------------+----------------------+---------------------+---------------+
+  |     Name     |     Neighbor      | Neighbor System Name | Neighbor Chassis ID | Neighbor Port |
+  +==============+===================+======================+=====================+===============+
+  | ethernet-1/1 | 1A:7F:00:FF:00:00 | n2                   | 1A:7F:00:FF:00:00   | ethernet-1/7  |
+  | mgmt0        | 02:42:AC:14:14:01 | host                 | 02:42:AC:14:14:01   | eth0          |
+  +--------------+-------------------+----------------------+---------------------+---------------+
+"""
+SRLINUX_STATE = {
+    "srl_nokia-system:system": {
+        "lldp": {
+            "interface": [
+                {
+                    "name": "ethernet-1/1",
+                    "neighbor": [
+                        {"id": "1", "system-name": "n2", "port-id": "ethernet-1/7"},
+                    ],
+                }
+            ]
+        }
+    }
+}
+IBNETDISCOVER = """\
+#
+# Topology file: generated on Sat Nov 21 22:00:00 2026
+#
+vendid=0x2c9
+switchguid=0x2c90000000001(2c90000000001)
+Switch	40 "S-0002c90000000001"		# "n1" base port 0 lid 1 lmc 0
+[1]	"S-0002c90000000002"[7]		# "n2 leaf" lid 2 4xHDR
+[33]	"H-0002c90000000099"[1](2c90000000100) 		# "host1 HCA-1" lid 3 4xHDR
+
+caguid=0x2c90000000099
+Ca	1 "H-0002c90000000099"		# "host1 HCA-1"
+[1](2c90000000100) 	"S-0002c90000000001"[33]		# lid 3 lmc 0 "n1" lid 1 4xHDR
+"""
+OPENFLOW = [
+    {
+        "src": {"dpid": "0000000000000001", "port_no": "00000001", "name": "s1-eth1"},
+        "dst": {"dpid": "0000000000000002", "port_no": "0000000a", "name": "s2-eth10"},
+    }
+]
+CSV = "node,port,neighbor,neighbor_port\nn1,eth1,n2,eth7\nn1,eth2,,\n"
+TABLES = {
+    "lldpctl": (json.dumps(LLDPCTL), "n1", ("eth1",), "n2.dc1", ("eth7", "to n1")),
+    "sonic": (SONIC, "n1", ("Ethernet0",), "n2", ("Ethernet8", "fabric port")),
+    "eos": (json.dumps(EOS), "n1", ("Ethernet1",), "n2.dc1", ("Ethernet7",)),
+    "srlinux": (SRLINUX, "n1", ("ethernet-1/1",), "n2", ("ethernet-1/7",)),
+    "srlinux state": (json.dumps(SRLINUX_STATE), "n1", ("ethernet-1/1",), "n2", ("ethernet-1/7",)),
+    "ibnetdiscover": (IBNETDISCOVER, "0x0002c90000000001", ("#1",), "0x0002c90000000002", ("#7",)),
+    "openflow": (
+        json.dumps(OPENFLOW),
+        "dpid:0x1",
+        ("#1", "s1-eth1"),
+        "dpid:0x2",
+        ("#10", "s2-eth10"),
+    ),
+    "csv": (CSV, "n1", ("eth1",), "n2", ("eth7",)),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("told", [False, True])
+def test_each_form(tmp_path: Path, name: str, told: bool) -> None:
+    text, node, port, far, far_port = TABLES[name]
+    (tmp_path / "n1.txt").write_text(text)
+    facts = read_facts([tmp_path], name.split()[0] if told else None)
+    first: Seen = facts.seen[0]
+    assert (first.near.nodes[0], first.near.ports) == (node, port)
+    assert (first.far.nodes[0], first.far.ports) == (far, far_port)
+    assert first.near.nodes in facts.reporters
+
+
+def test_every_form_is_here() -> None:
+    assert set(FORMATS) == {name.split()[0] for name in TABLES}
+
+
+def test_lldpctl_keeps_all_neighbours_of_a_port(tmp_path: Path) -> None:
+    (tmp_path / "n1.json").write_text(json.dumps(LLDPCTL))
+    seen = read_facts([tmp_path / "n1.json"]).seen
+    assert [fact.far.nodes for fact in seen] == [
+        ("n2.dc1", "192.0.2.2", "2001:db8::2", "02:00:00:00:00:02"),
+        ("02:00:00:00:00:99",),
+    ]
+
+
+def test_one_json_file_of_many_nodes(tmp_path: Path) -> None:
+    (tmp_path / "all.json").write_text(json.dumps({"n1": EOS, "n3": EOS}))
+    facts = read_facts([tmp_path])
+    assert facts.reporters == {("n1",), ("n3",)}
+
+
+def test_a_switch_without_neighbours_is_a_reporter(tmp_path: Path) -> None:
+    (tmp_path / "n4.json").write_text('{"lldp": {}}')
+    assert read_facts([tmp_path]).reporters == {("n4",)}
+
+
+WRONG = {
+    "a neighbour table (lldpctl, sonic": b"hostname leaf1\ninterface Ethernet1\n",
+    "an empty file": b"",
+    "bytes that are not UTF-8": b"\xff\xfe\x00",
+    "required JSON": b'{"lldp": ',
+    "nesting beyond measure": b"[" * 100_000,
+    "use -f json, not json0": b'{"lldp": [{"interface": []}]}',
+    "copy the whole output": b"LocalPort    RemoteDevice\nEthernet0 n2\n",
+    "4 values, given 2": b"node,port,neighbour,neighbour_port\nn1,eth0\n",
+    "item 0 without a dpid": b'[{"src": {"dpid": 1}, "dst": {}}]',
+    "copy the whole table": b"Neighbor System Name\n",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_no_neighbour_table(tmp_path: Path, words: str) -> None:
+    (tmp_path / "n1").write_bytes(WRONG[words])
+    with pytest.raises(InputError) as caught:
+        read_facts([tmp_path])
+    assert words in str(caught.value)
+    assert str(tmp_path / "n1") in str(caught.value)
+
+
+def test_the_wrong_format_is_told_the_right_one(tmp_path: Path) -> None:
+    (tmp_path / "n1").write_text(SONIC)
+    with pytest.raises(InputError, match="given what looks like sonic; leave --format out"):
+        read_facts([tmp_path], "eos")
+
+
+def test_mutated_tables(tmp_path: Path) -> None:
+    good = bad = 0
+    for seed in range(700):
+        rng = random.Random(seed)  # noqa: S311
+        text = TABLES[rng.choice(list(TABLES))][0].encode()
+        (tmp_path / "n1.x").write_bytes(mutated_bytes(text, rng))
+        problems = None
+        try:
+            read_facts([tmp_path], rng.choice([None, None, *FORMATS]))
+        except InputError as error:
+            problems = error.problems
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
+        good, bad = good + (problems is None), bad + (problems is not None)
+        for problem in problems or ():
+            assert str(tmp_path) in problem.file, seed
+            assert str(problem).isprintable(), seed
+    assert good > 100
+    assert bad > 100
+
+
+LEAVES = [None, True, 0, 10**30, "", "\0", [], {}, [[]], {"a": {}}, [None], "x" * 999]
+
+
+def test_trees_of_another_shape(tmp_path: Path) -> None:
+    trees = [json.loads(t[0]) for t in TABLES.values() if t[0][0] in "[{"]
+    for seed in range(600):
+        rng = random.Random(seed)  # noqa: S311
+        tree = json.loads(json.dumps(rng.choice(trees)))
+        place = tree
+        while True:
+            key = rng.choice(list(place) if isinstance(place, dict) else range(len(place)))
+            if not place[key] or not isinstance(place[key], dict | list) or rng.random() < 0.2:
+                break
+            place = place[key]
+        place[key] = rng.choice(LEAVES)
+        (tmp_path / "n1.json").write_text(json.dumps(tree))
+        try:
+            read_facts([tmp_path])
+        except InputError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {tree}") from error

@@ -1,0 +1,130 @@
+"""`polarfab check-wiring` as an engineer meets it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from polarfab import cli
+
+FABRIC = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
+INVENTORY = (
+    "node_types:\n  leaf:\n    ports: [{name: 'Ethernet{}', count: 6, label: 'P{}'}]\nnodes:\n"
+)
+INVENTORY += "".join(
+    f"  - {{name: n{i}, type: leaf, guid: '0x{i + 1:016x}', management: 192.0.2.{i + 1}}}\n"
+    for i in range(13)
+)
+COLUMNS = ["a_node", "a_port", "b_node", "b_port"]
+
+
+@pytest.fixture
+def polarfab(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """Run the command line in this process; gives exit code, stdout and stderr."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["polarfab", *map(str, words)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return code, *capfd.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def plan(tmp_path: Path, polarfab) -> tuple[Path, list[list[str]]]:
+    """A build, and its cables as rows of COLUMNS."""
+    (tmp_path / "fabric.yaml").write_text(FABRIC)
+    (tmp_path / "inventory.yaml").write_text(INVENTORY)
+    build = tmp_path / "build"
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
+    assert polarfab("cables", build, "--format", "csv", "-o", tmp_path / "cables.csv")[0] == 0
+    with (tmp_path / "cables.csv").open() as file:
+        return build, [[row[word] for word in COLUMNS] for row in csv.DictReader(file)]
+
+
+def table(path: Path, rows: list[list[str]]) -> Path:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([COLUMNS, *rows])
+    return path
+
+
+def test_as_planned(polarfab, plan, tmp_path: Path) -> None:
+    build, _ = plan
+    code, out, err = polarfab("check-wiring", build, tmp_path / "cables.csv")
+    assert (code, err) == (0, "")
+    assert "moves to repair" in out
+
+
+def test_two_plugs_of_a_node(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    mine = [(row, row.index("n5")) for row in rows if "n5" in row]
+    (one, i), (two, j) = mine[:2]
+    one[i + 1], two[j + 1] = two[j + 1], one[i + 1]
+    facts = table(tmp_path / "facts.csv", rows)
+    code, out, _ = polarfab("check-wiring", build, facts, "--json")
+    report = json.loads(out)
+    assert code == 1
+    ports = sorted([one[i + 1], two[j + 1]])
+    (move,) = report["moves"]
+    assert move["kind"] == "swap"
+    assert sorted([move["a"]["port"], move["b"]["port"]]) == ports
+    assert move["text"].endswith("at node n5")
+    assert (report["right"], len(report["misplaced"])) == (len(rows) - 2, 2)
+    assert move["text"] in polarfab("check-wiring", build, facts)[1]
+
+
+def test_missing_extra_and_moved(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    gone = rows.pop(0)
+    rows[0][1] = "Ethernet6"
+    facts = table(tmp_path / "facts.csv", [*rows, ["n1", "Ethernet5", "n2", "Ethernet5"]])
+    report = json.loads(polarfab("check-wiring", build, facts, "--json")[1])
+    assert sorted(move["kind"] for move in report["moves"]) == ["add", "move", "remove"]
+    assert [[e["a"]["node"], e["b"]["node"]] for e in report["extra"]] == [["n1", "n2"]]
+    assert {report["missing"][0][end]["node"] for end in "ab"} == {gone[0], gone[2]}
+
+
+def test_racked_the_other_way_round(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    degree = {n: sum(n in row for row in rows) for n in (f"n{i}" for i in range(13))}
+    one, two = [n for n in degree if degree[n] == 4][:2]
+    other = {one: two, two: one}
+    turned = [[other.get(a, a), p, other.get(b, b), r] for a, p, b, r in rows]
+    code, _, err = polarfab("check-wiring", build, table(tmp_path / "facts.csv", turned))
+    assert code == 1
+    assert f"{one}, {two} are in each other's place" in err
+
+
+def test_guids_labels_and_addresses_name_nodes(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    number = {f"n{i}": i + 1 for i in range(13)}
+    half = [
+        [f"192.0.2.{number[a]}", p.replace("Ethernet", "P"), f"0x{number[b]:016X}", r]
+        for a, p, b, r in rows
+    ]
+    assert polarfab("check-wiring", build, table(tmp_path / "facts.csv", half))[0] == 0
+    lines: list[str] = []
+    for i in range(13):
+        lines.append(f'Switch\t6 "S-{i + 1:016x}"\t\t# "sw" base port 0 lid {i} lmc 0')
+        for a, p, b, r in rows:
+            for near, port, far, far_port in ((a, p, b, r), (b, r, a, p)):
+                if near == f"n{i}":
+                    lines.append(f'[{port[8:]}]\t"S-{number[far]:016x}"[{far_port[8:]}]\t\t# "sw"')
+    (tmp_path / "ib.txt").write_text("\n".join(lines))
+    assert polarfab("check-wiring", build, tmp_path / "ib.txt")[0] == 0
+
+
+def test_tables_of_another_fabric(polarfab, plan, tmp_path: Path) -> None:
+    build, _ = plan
+    facts = table(tmp_path / "facts.csv", [["spine1", "1", "spine2", "1"]])
+    code, _, err = polarfab("check-wiring", build, facts)
+    assert code == 2
+    assert "no table is of a node of this build, whose nodes are n0, n1, n2" in err
