@@ -68,6 +68,12 @@ def rising(build: Build) -> NDArray[np.bool_]:
     return up
 
 
+def packets(build: Build) -> int:
+    """How many packets there are to follow without failures: pairs times ports of a class."""
+    ends = int(np.count_nonzero(build.topology.endpoints))
+    return ends * ends * build.tables.classes.weight.shape[2]
+
+
 def along(build: Build, path: Sequence[int]) -> list[int]:
     """The channel of each link of a path of switches, by valley, from 0."""
     rank = ranking(build)[list(path)]

@@ -11,6 +11,8 @@ import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
 
+CHANNELS_UP_TO = 1 << 26
+
 if TYPE_CHECKING:
     from compilers.build import Build
     from compilers.verify import Report
@@ -106,8 +108,8 @@ def kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
 @click.option(
     "--channels/--no-channels",
     "with_channels",
-    default=True,
-    help="Count the channels that keep a lossless fabric free of deadlock (docs/channels.md).",
+    default=None,
+    help="Count the channels of a lossless fabric (docs/channels.md); by default if it is quick.",
 )
 @json_option
 def command(
@@ -115,7 +117,7 @@ def command(
     failures: tuple[str, ...],
     sample: int,
     seed: int,
-    with_channels: bool,
+    with_channels: bool | None,
     as_json: bool,
 ) -> None:
     """Walk every ordered pair of BUILD through the tables that are emitted.
@@ -128,8 +130,11 @@ def command(
     with `protect: link` (or `node`) does not pass if it loses a pair.
     """
     from compilers.build import damaged, load
+    from compilers.routing.channels import packets
 
     build = load(folder)
+    if with_channels is None:
+        with_channels = packets(build) <= CHANNELS_UP_TO
     if changed := damaged(folder):
         for problem in changed:
             say(f"changed since it was compiled: {problem}")
