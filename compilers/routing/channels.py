@@ -71,7 +71,7 @@ def rising(build: Build) -> NDArray[np.bool_]:
 def packets(build: Build) -> int:
     """How many packets there are to follow without failures: pairs times ports of a class."""
     ends = int(np.count_nonzero(build.topology.endpoints))
-    return ends * ends * build.tables.classes.weight.shape[2]
+    return ends * ends * int(build.tables.classes.weight.shape[2])
 
 
 def along(build: Build, path: Sequence[int]) -> list[int]:
