@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from compilers.build import load, save
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.routing.alternates import compact_valiant
+from compilers.routing.classes import split_direct
+from compilers.routing.protection import polarfly
 from compilers.targets import ovs
 from compilers.targets.openflow import Encoder
 from mininet_scenarios.openvswitch import NAMESPACES
@@ -31,12 +35,25 @@ def build(tmp_path_factory):
     return save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b"), folder
 
 
+def with_policies(made):
+    """Alternates and protection; one alternate has no weight, so that it is for repair only."""
+    tables = split_direct(made.tables, made.wiring)
+    tables = compact_valiant(tables, made.wiring, edge_disjoint=False, minimal_share=None)
+    tables = polarfly(tables, made.wiring)
+    weight = tables.classes.weight.copy()
+    weight[..., 1] = 0
+    classes = replace(tables.classes, weight=weight)
+    tables = replace(tables, classes=classes)
+    return replace(made, balance="compact-valiant", protect="link", tables=tables)
+
+
 @pytest.fixture(scope="module")
 def seen(build):
     made, folder = build
     ovs.render(made, folder / "text")
+    ovs.render(save(with_policies(made), folder / "policies"), folder / "policies-text")
     script = Path(__file__).with_name("live_ovs.py")
-    places = [str(folder / name) for name in ("b", "text", "ovs")]
+    places = [str(folder / name) for name in ("b", "text", "ovs", "policies", "policies-text")]
     done = subprocess.run(
         [*NAMESPACES, sys.executable, str(script), *places],
         capture_output=True,
@@ -48,8 +65,19 @@ def seen(build):
 
 
 def test_wire_bytes_and_text_give_the_same_switch(build, seen):
-    assert seen["same"] == [True] * 7
-    assert seen["rows"] == [Encoder(load(build[1] / "b")).rows(v) for v in range(7)]
+    encoder = Encoder(load(build[1] / "b"))
+    for v, dumps in enumerate(seen["plain"]):
+        assert dumps["wire"] == dumps["text"]
+        assert len(dumps["wire"]["flows"]) == encoder.rows(v)
+
+
+def test_alternates_and_protection_too(build, seen):
+    encoder = Encoder(load(build[1] / "policies"))
+    for v, dumps in enumerate(seen["with policies"]):
+        assert dumps["wire"] == dumps["text"]
+        assert len(dumps["wire"]["flows"]) == encoder.rows(v)
+    for part in ("type=select", "type=ff", "watch_group:"):
+        assert part in str(seen["with policies"])
 
 
 def test_hosts_reach_each_other_with_one_ttl_less_a_switch(build, seen):
@@ -99,7 +127,7 @@ def test_every_pair_traced_passes_the_predicted_switches(build, seen):
 
 
 def test_a_bad_row_is_reported_and_nothing_changes_before_commit(seen):
-    refused, rows = seen["refused"], seen["rows"][0]
+    refused, rows = seen["refused"], len(seen["plain"][0]["wire"]["flows"])
     [(_, _, words)] = refused["errors"]
     assert words.startswith("route 6 ")
     foreign = "cookie=0x99, table=9, priority=9,ip actions=group:999"

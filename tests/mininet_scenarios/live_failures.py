@@ -24,7 +24,7 @@ PORTS = range(7000, 7006)
 """TCP ports: so many flows a pair. Open vSwitch's hash leaves UDP ports out."""
 RESET = 4
 """Of the TCP flags: what a host gives no answer to."""
-LIMIT = 10.0
+LIMIT = 5.0
 """Seconds within which switches must have seen a link's end and every packet must have come."""
 RESEND = 0.25
 """Seconds after which what has not come is sent again: a burst can be too much for a queue."""
