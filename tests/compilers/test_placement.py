@@ -137,7 +137,7 @@ def test_an_order_that_shortens_cables():
 
 def test_without_scipy_the_order_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    inventory = generated("switch-64", units=16)
+    inventory = inventory.model_copy(update={"placement": Placement(order="shortest")})
     with pytest.raises(InputError, match=r"f:7: placement\.order: required scipy for placement"):
-        inventory = generated("switch-64", units=16)
-        inventory = inventory.model_copy(update={"placement": Placement(order="shortest")})
         settle(polarstar(), inventory, lambda _: ("f", 7))
