@@ -210,8 +210,8 @@ def refusal(ovs, encoder):
         place += struct.unpack_from(">H", bad, place + 2)[0]
     bad[last + 24 + 24] = 0xFF  # the table of the last route
     with Peer(ovs, "s0") as end:
-        ovs.ofctl("add-group", "s0", "group_id=999,type=indirect,bucket=actions=output:1")
-        ovs.ofctl("add-flow", "s0", "table=9,priority=9,cookie=0x99,ip,actions=group:999")
+        ovs.ofctl("add-group", "s0", "group_id=1999,type=indirect,bucket=actions=output:1")
+        ovs.ofctl("add-flow", "s0", "table=9,priority=9,cookie=0x99,ip,actions=group:1999")
         errors = end.exchange(bytes(bad))
         after = dump(ovs, "s0")
     with Peer(ovs, "s0") as end:
@@ -220,7 +220,7 @@ def refusal(ovs, encoder):
         end.exchange(bytes(bad) + encoder.commit)
         partial = len(dump(ovs, "s0")["flows"])
     ovs.ofctl("--strict", "del-flows", "s0", "table=9,priority=9,ip")
-    ovs.ofctl("del-groups", "s0", "group_id=999")
+    ovs.ofctl("del-groups", "s0", "group_id=1999")
     return {
         "errors": [(*e[:2], encoder.describe(e[2])) for e in errors],
         "after": after,
