@@ -25,9 +25,9 @@ PORTS = range(7000, 7006)
 RESET = 4
 """Of the TCP flags: what a host gives no answer to."""
 LIMIT = 5.0
-"""Seconds within which switches must have seen a link's end and every packet must have come."""
+"""Seconds without any packet, after which what is missing is lost."""
 RESEND = 0.25
-"""Seconds after which what has not come is sent again: a burst can be too much for a queue."""
+"""Seconds without any, after which these are sent again: a burst can be too much for a queue."""
 
 
 class End:
@@ -59,34 +59,30 @@ class Prober:
         self.poll = select.poll()
         for end in self.ends:
             self.poll.register(end.socket, select.POLLIN)
-        self.round = self.resent = 0
+        self.round = 0
+        self.last = 0.0
 
     def round_of(self, pairs, ports=PORTS):
         """(source, destination, port, links) of each flow; None where it never arrived."""
         self.round += 1
+        self.last = time.monotonic()
         wanted = {(*pair, port) for pair in pairs for port in ports}
         arrived = {}
-        deadline = time.monotonic() + LIMIT
-        while len(arrived) < len(wanted) and time.monotonic() < deadline:
-            self.resent += bool(arrived)
+        while len(arrived) < len(wanted) and time.monotonic() < self.last + LIMIT:
             for flow in sorted(wanted - arrived.keys()):
                 s, d, port = flow
                 data = struct.pack(">HHHH", self.round, *flow)
                 self.ends[s].send(self.address[d], port, data)
                 self._hear(arrived, 0)
-            again = time.monotonic() + RESEND
-            while len(arrived) < len(wanted) and time.monotonic() < again:
+            again = time.monotonic()
+            while len(arrived) < len(wanted) and time.monotonic() < max(again, self.last) + RESEND:
                 self._hear(arrived, 20)
         return [[*flow, arrived.get(flow)] for flow in sorted(wanted)]
 
     def settled(self, pairs):
-        """A round in which nothing had to be sent again: the switches have seen what happened."""
-        deadline = time.monotonic() + LIMIT
-        while True:
-            resent = self.resent
-            found = self.round_of(pairs)
-            if self.resent == resent or time.monotonic() > deadline:
-                return found
+        """A round after one in which the switches have seen what happened."""
+        self.round_of(pairs)
+        return self.round_of(pairs)
 
     def _hear(self, arrived, patience):
         for file, _ in self.poll.poll(patience):
@@ -95,6 +91,7 @@ class Prober:
             turn, s, d, port = struct.unpack_from(">HHHH", packet.ljust(48, b"\0"), 40)
             if turn == self.round and d == there:
                 arrived[s, d, port] = 63 - packet[8]
+                self.last = time.monotonic()
 
 
 def spread(inside, prober, vertex, others, flows):
