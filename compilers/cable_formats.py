@@ -10,7 +10,9 @@ from itertools import groupby, islice
 from typing import Any
 
 from compilers.bill import Item
+from compilers.build import Build
 from compilers.cable_rows import COLUMNS, Row, Rows
+from compilers.host_cables import HOST_COLUMNS, host_rows
 
 LINES = 2_000
 AT = {word: i for i, word in enumerate(COLUMNS)}
@@ -23,6 +25,11 @@ NETBOX = (
 def as_csv(rows: Rows) -> Iterator[str]:
     """Every column of `COLUMNS`, a cable a line."""
     return _csv(COLUMNS, rows)
+
+
+def as_host_csv(build: Build, rows: Rows) -> Iterator[str]:
+    """The cables to hosts, CSV."""
+    return _csv(HOST_COLUMNS, host_rows(build, rows.cables.hardware, rows.phases))
 
 
 def as_netbox(rows: Rows) -> Iterator[str]:

@@ -15,11 +15,11 @@ import click
 from polarfab.output import json_option, print_facts, print_table, say
 
 if TYPE_CHECKING:
-    from compilers.bill import Item
+    from compilers.build import Build
     from compilers.cable_rows import Rows
     from compilers.cables import Cables
 
-FORMATS = ("csv", "markdown", "netbox", "labels", "bom")
+FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
 
 
 @click.command("cables")
@@ -47,8 +47,8 @@ def command(
     netbox    for NetBox's bulk import of cables
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
+    hosts     the cables to hosts, CSV; hosts have no place on the floor, so no lengths
     """
-    from compilers.bill import bill
     from compilers.build import load
     from compilers.cable_rows import Rows
     from compilers.cables import cables_of, hardware_of
@@ -63,8 +63,7 @@ def command(
         raise click.BadParameter(f"there are {plan.count} phases", param_hint="--phase")
     rows = Rows.of(build.wiring, cables, plan, phase or 0, _rack(rack, cables.hardware.rack_names))
     if form:
-        items = bill(build.wiring, cables)
-        _write(output, _text(form, rows, items, build.name))
+        _write(output, _text(form, rows, build))
         return
     summary = _summary(build, rows)
     if as_json:
@@ -85,19 +84,23 @@ def _rack(name: str, names: tuple[str, ...]) -> int:
     return names.index(name)
 
 
-def _text(form: str, rows: Rows, items: list[Item], name: str) -> Iterator[str]:
+def _text(form: str, rows: Rows, build: Build) -> Iterator[str]:
     from compilers import cable_formats as formats
+    from compilers.bill import bill
 
     if form == "labels":
-        return formats.as_labels(rows, f"{name}: cable labels")
+        return formats.as_labels(rows, f"{build.name}: cable labels")
     if form == "bom":
-        return formats.as_bill(items)
+        return formats.as_bill(bill(build.wiring, rows.cables))
+    if form == "hosts":
+        return formats.as_host_csv(build, rows)
     if form == "markdown":
-        return chain((f"# {name}: {len(rows.which):,} cables\n",), formats.as_markdown(rows))
+        head = f"# {build.name}: {len(rows.which):,} cables\n"
+        return chain((head,), formats.as_markdown(rows))
     return formats.FORMATS[form](rows)
 
 
-def _summary(build: Any, rows: Rows) -> dict[str, Any]:
+def _summary(build: Build, rows: Rows) -> dict[str, Any]:
     import numpy as np
 
     from compilers.bill import bill

@@ -14,7 +14,7 @@ import pytest
 
 from compilers.bill import bill
 from compilers.build import load, save
-from compilers.cable_formats import as_csv, as_labels, as_markdown, as_netbox
+from compilers.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
 from compilers.cable_rows import COLUMNS, Rows
 from compilers.cables import cables_of, hardware_of
 from compilers.load import load_fabric
@@ -219,3 +219,16 @@ def test_pairs_of_fans_have_one_bundle_each():
     _, cables, _ = schedule(Q7)
     pairs = [tuple(sorted(pair)) for pair in cables.bundles.clusters.tolist()]
     assert sorted(pairs) == list(combinations(range(8), 2))
+
+
+def test_cables_to_hosts():
+    build, cables, phases = schedule(Q7)
+    found = list(csv.DictReader(io.StringIO("".join(as_host_csv(build, rows(Q7))))))
+    assert len(found) == 57
+    ports = {(row["node"], row["port"]) for row in found}
+    assert ports == {(name, "host1") for name in build.wiring.names}
+    assert [int(row["phase"]) for row in found] == sorted(phases.vertex.tolist())
+    first = build.wiring.names.index(found[0]["node"])
+    assert (found[0]["host"], found[0]["mac"]) == (f"h{first}", build.addressing.mac(first, 0))
+    assert found[0]["module"] == "4"
+    assert {row["rack"] for row in found} == set(cables.hardware.rack_names)
