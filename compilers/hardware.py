@@ -21,7 +21,8 @@ class PortFacts:
     """A node type, whose port n has entry n - 1 of each list.
 
     module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
-    Gb/s, 0 where unknown; lanes: of one port. units: height; limits: TableLimits that are given.
+    Gb/s, 0 where unknown; lanes: of one port; role: any, fabric or host. units: height; limits:
+    TableLimits that are given.
     """
 
     name: str
@@ -36,6 +37,7 @@ class PortFacts:
     speed: tuple[int, ...]
     lanes: tuple[int, ...]
     connector: tuple[str, ...]
+    role: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,6 +123,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         speed=tuple(speed or 0 for speed in ports.speed),
         lanes=tuple(block.lanes for block in each),
         connector=tuple(block.connector or "" for block in each),
+        role=tuple(block.role for block in each),
     )
 
 
@@ -161,7 +164,7 @@ def restore(arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any] | None)
 
 
 def _type(entry: Mapping[str, Any]) -> PortFacts:
-    lists = {"capabilities", "module", "label", "speed", "lanes", "connector"}
+    lists = {"capabilities", "module", "label", "speed", "lanes", "connector", "role"}
     values: dict[str, Any] = {
         name: tuple(value) if name in lists and value is not None else value
         for name, value in entry.items()

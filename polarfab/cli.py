@@ -31,6 +31,7 @@ VERBS = {
     "cables": "Cable schedule, labels, bill of materials, install phases.",
     "inventory": "Import and export NetBox and Nautobot data.",
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
+    "expand": "The larger fabric, and only what must be added.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",
     "bench": "Our speed beside that of peers, in one run.",

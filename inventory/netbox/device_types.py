@@ -75,14 +75,14 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
     name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
     if kept is not None and sum(b.total for b in kept.ports) <= MOST and interfaces(kept) == listed:
         return str(name), str(model), kept
-    given = {
+    values = {
         "ports": [block.model_dump() for block in blocks(listed)],
         "units": _units(data.get("u_height", 1), document),
         "manufacturer": data.get("manufacturer"),
         "model": str(model),
         "part_number": data.get("part_number"),
     }
-    return str(name)[:63], str(model), _node_type(given, document)
+    return str(name)[:63], str(model), _node_type(values, document)
 
 
 def _node_type(given: dict[str, Any], document: Document) -> NodeType:
@@ -136,8 +136,8 @@ def _listed(document: Document) -> list[Interface]:
         path = ("interfaces", wrong[0][0], "name")
         raise InputError(document.problem(path, required, given, todo))
     if not found:
-        path = ("interfaces",)
-        raise InputError(document.problem(path, "an interface that takes a cable", "none"))
+        required = "an interface that takes a cable"
+        raise InputError(document.problem(("interfaces",), required, "none"))
     return found
 
 

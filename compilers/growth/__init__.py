@@ -1,0 +1,1 @@
+"""A fabric grown by racks: what stands stays, and what is added is listed."""

@@ -1,0 +1,74 @@
+"""Racks of new nodes, and cables that keep their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cable_rows import cable_name
+from compilers.cables import Cables, cables_of
+from compilers.hardware import Hardware
+from compilers.topologies.expansion import Expansion
+from compilers.wiring import Wiring
+
+
+def grown_hardware(
+    expansion: Expansion, wiring: Wiring, known: Hardware, before: Cables
+) -> Hardware:
+    """The hardware of the larger fabric: new racks stand in a row behind the last.
+
+    Every cable is entered by hand, so that it keeps its label when cables are numbered anew.
+    """
+    old, layout = len(known.rack), expansion.layout
+    first = int(layout.rack[old:].min())
+    fresh, names = layout.rack[old:] - first, layout.names[first:]
+    height = max(known.types[t].units for t in wiring.node_type[old:].tolist())
+    units = max(int(known.rack_units.max()), height)
+    part, place = np.divmod(layout.position[old:], units // height)
+    home, rack = np.unique(np.stack((fresh, part), axis=1), axis=0, return_inverse=True)
+    labels = [names[c] if p == 0 else f"{names[c]}-part{p + 1}" for c, p in home.tolist()]
+    row = int(known.rack_place[:, 0].max()) + 1
+    larger = replace(
+        known,
+        cluster=_joined(known.cluster, len(known.cluster_names) + fresh),
+        cluster_names=(*known.cluster_names, *names),
+        rack=_joined(known.rack, len(known.rack_names) + rack.ravel()),
+        rack_names=(*known.rack_names, *labels),
+        unit=_joined(known.unit, place * height + 1),
+        rack_place=_joined(known.rack_place, np.array([(row, c) for c in range(len(home))])),
+        rack_units=_joined(known.rack_units, np.full(len(home), units)),
+        serial=(*known.serial, *("" for _ in fresh)),
+        guid=(*known.guid, *("" for _ in fresh)),
+    )
+    return replace(larger, hand=_labelled(wiring, known, before, cables_of(wiring, larger)))
+
+
+def _joined(one: NDArray[np.int32], other: NDArray[np.integer]) -> NDArray[np.int32]:
+    return np.concatenate((one, other)).astype(np.int32)
+
+
+def _labelled(
+    wiring: Wiring, known: Hardware, before: Cables, after: Cables
+) -> tuple[Mapping[str, Any], ...]:
+    """All cables with their labels: the old ones with theirs, the new ones numbered on."""
+    old: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for n, ((u, v), hand) in enumerate(
+        zip(before.ends.tolist(), before.hand.tolist(), strict=True), 1
+    ):
+        said = known.hand[hand] if hand >= 0 else {"type": None, "length": None, "label": None}
+        old[min(u, v), max(u, v)] = {**said, "label": said["label"] or cable_name(n)}
+    number = len(old)
+    entries = []
+    for (u, v), (p, r) in zip(after.ends.tolist(), after.ports.tolist(), strict=True):
+        entry = old.get((min(u, v), max(u, v)))
+        if entry is None:
+            number += 1
+            entry = {"type": None, "length": None, "label": cable_name(number)}
+        ends = {"a": wiring.names[u], "a_port": wiring.port_name(u, p)}
+        ends |= {"b": wiring.names[v], "b_port": wiring.port_name(v, r)}
+        entries.append({**entry, **ends})
+    return tuple(entries)

@@ -1,0 +1,129 @@
+"""`polarfab expand`: the larger fabric, and only what must be added."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarfab.output import json_option, print_facts, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from compilers.build import Build
+    from compilers.cable_rows import Rows
+    from compilers.growth.grow import Grown
+
+RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
+
+
+@click.command("expand")
+@click.argument("fabric", metavar="BUILD|FABRIC")
+@click.option("--racks", required=True, help="quadric:N or fan:N for odd q, nucleus for even q.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
+)
+@json_option
+def command(fabric: str, racks: str, output: Path | None, as_json: bool) -> None:
+    """Plan racks that are added to BUILD (or fabric.yaml) on unused ports.
+
+    \b
+    quadric  copies of the quadrics' rack: the diameter stays 2
+    fan      copies of other racks: degrees stay near-equal, the diameter becomes 3
+    nucleus  one node that makes even q regular
+
+    No cable is moved. With -o the larger build is written and verified, with
+    OUTPUT-added-cables.csv beside it; `cables`, `render` and the rest take it like any other.
+    """
+    from compilers.cable_formats import as_records
+    from compilers.growth.grow import grow
+
+    match = RACKS.fullmatch(racks)
+    if match is None:
+        raise click.BadParameter("write it like quadric:2, fan:1 or nucleus", param_hint="--racks")
+    build = _build(fabric)
+    found = grow(build, match[1], int(match[2] or 1))
+    report = as_dict(build, found)
+    if output is not None:
+        _write(found, output)
+    if as_json:
+        print_json(report | {"added": list(as_records(_rows(found)))})
+    else:
+        _print(report)
+
+
+def _build(fabric: str) -> Build:
+    from compilers.build import load
+    from compilers.load import load_fabric
+    from compilers.pipeline import compile_fabric
+
+    return load(Path(fabric)) if Path(fabric).is_dir() else compile_fabric(load_fabric(fabric))
+
+
+def as_dict(build: Build, found: Grown) -> dict[str, Any]:
+    """The plan in numbers, and what changes at each switch that stands."""
+    names, old = found.build.wiring.names, build.topology.graph.order
+    known, spare = found.cables.hardware, found.spare.tolist()
+    changes = {word: values.tolist() for word, values in found.changes.items()}
+    return {
+        "fabric": build.name,
+        "topology": found.build.topology.title(),
+        "nodes": len(names),
+        "diameter": found.build.topology.diameter,
+        "nodes_added": list(names[old:]),
+        "racks_added": [known.rack_names[r] for r in sorted(set(known.rack[old:].tolist()))],
+        "cables": len(found.cables),
+        "cables_added": len(found.added),
+        "cables_moved": found.moved,
+        "racks_that_fit": found.fits,
+        "least_ports_left": min(spare),
+        "nodes_without_ports_left": [n for n, left in zip(names, spare, strict=True) if not left],
+        "switches": [
+            {"node": names[v], "ports_left": spare[v], **{w: changes[w][v] for w in changes}}
+            for v in range(old)
+        ],
+    }
+
+
+def _rows(found: Grown) -> Rows:
+    from compilers.cable_rows import Rows
+    from compilers.phases import phases_of
+
+    phases = phases_of(found.build.topology.graph, found.cables, 1)
+    rows = Rows.of(found.build.wiring, found.cables, phases)
+    return replace(rows, which=found.added)
+
+
+def _write(found: Grown, output: Path) -> None:
+    from compilers.build import save
+    from compilers.cable_formats import as_csv
+    from polarfab.commands.verify import check, failed
+
+    build = save(found.build, output)
+    report = check(build, output, None)
+    beside = output.with_name(f"{output.name}-added-cables.csv")
+    beside.write_text("".join(as_csv(_rows(found))), encoding="utf-8")
+    say(f"written: {output}, {beside}")
+    if not report.passed:
+        failed(build, report)
+
+
+def _print(report: dict[str, Any]) -> None:
+    lists = ("nodes_added", "racks_added", "nodes_without_ports_left")
+    facts = [(w.replace("_", " "), v) for w, v in report.items() if w not in (*lists, "switches")]
+    facts += [(w.replace("_", " "), _few(report[w])) for w in lists]
+    print_facts(f"{report['fabric']} grown", facts)
+    alike = Counter(
+        tuple(value for word, value in switch.items() if word != "node")
+        for switch in report["switches"]
+    )
+    columns = ["switches", *(w.replace("_", " ") for w in report["switches"][0] if w != "node")]
+    print_table("switches that stand", columns, [(n, *key) for key, n in sorted(alike.items())])
+
+
+def _few(names: list[str]) -> str:
+    more = f", … ({len(names)})" if len(names) > 8 else ""
+    return ", ".join(names[:8]) + more if names else "none"

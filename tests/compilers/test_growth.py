@@ -1,0 +1,204 @@
+"""A fabric grows: nothing that stands is touched, and the larger one forwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.build import Build, load, save
+from compilers.cable_rows import Rows
+from compilers.cables import cables_of, hardware_of
+from compilers.growth import changes
+from compilers.growth.grow import grow
+from compilers.load import load_fabric
+from compilers.phases import phases_of
+from compilers.pipeline import compile_fabric
+from compilers.verify import verify
+from inventory.problems import InputError
+from polarfab.commands.expand import command
+
+CASES = [(3, "quadric", 2), (7, "quadric", 1), (7, "fan", 3), (9, "fan", 1), (4, "nucleus", 1)]
+INVENTORY = "generate: {type: copackaged-4x8}\n"
+
+
+def build(folder: Path, q: int, routing: str = "", inventory: str = INVENTORY) -> Build:
+    text = f"name: lab\ntopology: {{family: polarfly, q: {q}}}\nhosts_per_node: 2\n{routing}"
+    if inventory:
+        (folder / "inventory.yaml").write_text(inventory)
+        text += "inventory: inventory.yaml\n"
+    (folder / "fabric.yaml").write_text(text)
+    return compile_fabric(load_fabric(folder / "fabric.yaml"))
+
+
+def ends(build: Build) -> set[frozenset[tuple[str, int]]]:
+    """Every cable as its two ends, node and port, from the far side's arrays."""
+    w = build.wiring
+    return {
+        frozenset(((w.names[u], int(w.port[u, k])), (w.names[v], int(w.far_port[u, k]))))
+        for u, row in enumerate(w.far.tolist())
+        for k, v in enumerate(row)
+        if v >= 0
+    }
+
+
+@pytest.mark.parametrize(("q", "method", "count"), CASES)
+def test_only_added(tmp_path: Path, q: int, method: str, count: int) -> None:
+    small = build(tmp_path, q)
+    found = grow(small, method, count)
+    before, after = ends(small), ends(found.build)
+    assert before < after
+    assert len(after) == len(found.cables) == found.build.topology.graph.size
+    assert len(after - before) == len(found.added) == len(found.expansion.added)
+    assert found.moved == 0
+    used = [end for cable in after for end in cable]
+    assert len(set(used)) == len(used)
+    w = found.build.wiring
+    hosts = {(w.names[v], p) for v, row in enumerate(w.host_port.tolist()) for p in row}
+    assert len(hosts) == 2 * len(w.names)
+    assert hosts.isdisjoint(used)
+
+
+@pytest.mark.parametrize(("q", "method", "count"), CASES)
+def test_the_larger_fabric_forwards_and_keeps_its_rows(
+    tmp_path: Path, q: int, method: str, count: int
+) -> None:
+    small = build(tmp_path, q)
+    found = grow(small, method, count)
+    larger = save(found.build, tmp_path / "larger")
+    report = verify(larger)
+    assert report.passed
+    assert report.max_hops == larger.topology.diameter
+    old = small.topology.graph.order
+    one, two = small.tables.routes.egress, larger.tables.routes.egress[:old, :old]
+    assert (one == two).all()
+    assert not found.changes["rows_changed"].any()
+    assert not found.changes["classes_changed"].any()
+    degrees = [b.topology.graph.degrees[:old] for b in (small, larger)]
+    assert (found.changes["classes_added"] == degrees[1] - degrees[0]).all()
+    for v in range(old):
+        assert small.addressing.host(v, 1) == larger.addressing.host(v, 1)
+
+
+def test_a_changed_row_is_counted(tmp_path: Path) -> None:
+    small = build(tmp_path, 3)
+    grown = grow(small, "quadric", 1).build.tables
+    egress = grown.routes.egress.copy()
+    egress[2, 5] ^= 1
+    other = type(grown)(
+        type(grown.routes)(grown.routes.prefix, egress, grown.routes.aggregate), grown.classes
+    )
+    assert changes.changes(small.tables, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
+
+
+def test_a_moved_plug_is_counted(tmp_path: Path) -> None:
+    small = build(tmp_path, 3)
+    larger = grow(small, "quadric", 1).build.wiring
+    larger.port[0, 0], larger.port[0, 1] = larger.port[0, 1], larger.port[0, 0]
+    assert changes.moved(small.wiring, larger) == 2
+
+
+@pytest.mark.parametrize("protect", ["none", "link"])
+def test_a_policy_grows_with_it(tmp_path: Path, protect: str) -> None:
+    routing = f"routing: {{balance: compact-valiant, protect: {protect}}}\n"
+    found = grow(build(tmp_path, 5, routing), "quadric", 1)
+    assert verify(found.build).passed
+    assert found.build.tables.classes.alternate.any()
+    assert found.build.tables.classes.protection.any() == (protect == "link")
+
+
+def test_labels_stay_what_they_are(tmp_path: Path) -> None:
+    small = build(tmp_path, 5)
+    found = grow(small, "fan", 1)
+
+    def labels(b: Build) -> dict[frozenset[str], str]:
+        cables = cables_of(b.wiring, hardware_of(b))
+        rows = Rows.of(b.wiring, cables, phases_of(b.topology.graph, cables, 1))
+        return {frozenset((row[6], row[11])): str(row[1]) for row in rows}
+
+    before, after = labels(small), labels(load(save_in(found.build, tmp_path)))
+    assert before.items() < after.items()
+    assert len(set(after.values())) == len(after)
+
+
+def save_in(build: Build, folder: Path) -> Path:
+    save(build, folder / "larger")
+    return folder / "larger"
+
+
+def test_new_racks_stand_behind(tmp_path: Path) -> None:
+    small = build(tmp_path, 5)
+    known = grow(small, "quadric", 2).build.hardware
+    assert known is not None
+    assert known.rack_names[-2:] == ("quadrics-1", "quadrics-2")
+    places = set(map(tuple, known.rack_place.tolist()))
+    assert len(places) == len(known.rack_names)
+    seats = set(zip(known.rack.tolist(), known.unit.tolist(), strict=True))
+    assert len(seats) == len(known.rack)
+
+
+def test_the_nucleus_twin_needs_no_more_ports_than_there_are(tmp_path: Path) -> None:
+    found = grow(build(tmp_path, 4, inventory=""), "nucleus", 1)
+    assert found.build.wiring.names[-1] == "21"
+    assert found.fits == 1
+    assert not found.spare.any()
+
+
+@pytest.mark.parametrize(
+    ("q", "racks", "inventory", "words"),
+    [
+        (
+            5,
+            "quadric",
+            "",
+            "required 2 unused ports for links at 0, given 0, and too few at 14 nodes more; none",
+        ),
+        (5, "spine", INVENTORY, "one of quadric, fan, nucleus, given spine"),
+        (
+            31,
+            "quadric",
+            INVENTORY,
+            "given 0, and too few at 495 nodes more; none fits; node types with more",
+        ),
+    ],
+)
+def test_what_has_no_room(tmp_path: Path, q: int, racks: str, inventory: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        grow(build(tmp_path, q, inventory=inventory), racks, 1)
+
+
+def test_how_many_racks_fit(tmp_path: Path) -> None:
+    small = build(tmp_path, 7)
+    fits = grow(small, "quadric", 1).fits
+    assert grow(small, "quadric", fits).spare.min() >= 0
+    with pytest.raises(InputError, match=f"at most {fits} of this kind fit"):
+        grow(small, "quadric", fits + 1)
+
+
+def test_a_pool_that_is_full(tmp_path: Path) -> None:
+    small = build(tmp_path, 5, "addressing: {ipv4: 10.0.0.0/24}\n")
+    with pytest.raises(InputError, match=r"a pool of /23 or larger for 37 vertices"):
+        grow(small, "quadric", 1)
+
+
+def test_the_verb(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    small = save(build(tmp_path, 3), tmp_path / "build")
+    words = [
+        str(tmp_path / "build"),
+        "--racks",
+        "quadric:1",
+        "-o",
+        str(tmp_path / "more"),
+        "--json",
+    ]
+    command.main(words, standalone_mode=False)
+    report = json.loads(capfd.readouterr().out)
+    assert (report["cables_moved"], report["nodes"]) == (0, 17)
+    assert len(report["added"]) == report["cables_added"] == report["cables"] - 24
+    assert len(report["switches"]) == small.topology.graph.order
+    lines = (tmp_path / "more-added-cables.csv").read_text().splitlines()
+    assert len(lines) == 1 + report["cables_added"]
+    assert (tmp_path / "more" / "verified.json").is_file()
+    assert np.load(tmp_path / "more" / "arrays" / "port.npy").shape[0] == 17
