@@ -18,11 +18,13 @@ from hypothesis import strategies as st
 
 from compilers.addressing import Addressing, default_host_macs, format_mac, ipv4_block_length
 from compilers.build import Build
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.classes import split_direct
 from compilers.routing.minimal import minimal
 from compilers.routing.protection import polarfly
-from compilers.tables import Classes
+from compilers.tables import Classes, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow import Encoder
 from compilers.targets.openflow_pipeline import Kind
@@ -506,6 +508,32 @@ def test_aggregated_routes_and_too_many_classes_are_refused():
     with pytest.raises(InputError) as error:
         Encoder(wide)
     assert "at most 1024 groups a switch for target openflow, given 1025" in str(error.value)
+
+
+def test_polarstar_reads_back_with_its_aggregates_and_policy(tmp_path):
+    path = tmp_path / "fabric.yaml"
+    path.write_text(
+        "name: star\ntopology: {family: polarstar, q: 3, supernode: inductive-quad, degree: 3}\n"
+        "routing: {balance: compact-valiant, protect: link}\n"
+    )
+    made = replace(compile_fabric(load_fabric(path)), identity="0123456789abcdef")
+    encoder, a, routes = Encoder(made), made.addressing, made.tables.routes
+    for vertex in range(0, made.tables.switches, 9):
+        _, groups, rules = program(encoder, RYU, vertex)
+        expected_groups, expected_rules = class_rules(made, vertex)
+        assert sorted(groups) == sorted(expected_groups)
+        assert plain([r for r in rules if r[0] == 2]) == plain(expected_rules)
+        found = {
+            (r[1], r[3]["ipv4_dst"]): r[4][0][1] for r in rules if r[0] == 1 and r[2] & 0xF == 4
+        }
+        rows = zip(routes.prefixes(vertex).tolist(), routes.egress[vertex].tolist(), strict=True)
+        networks = {a.network(p): k for p, k in rows if k < no_route(routes.egress)}
+        assert found == {
+            (n.prefixlen, (str(n.network_address), str(n.netmask))): k for n, k in networks.items()
+        }
+        # Packets for nobody at home would go round.
+        assert not {a.network(vertex), a.network(int(routes.aggregate[vertex]))} & set(networks)
+    assert any(leads_to(buckets) for _, _, buckets in groups)
 
 
 def test_an_unsaved_build_has_no_marker():
