@@ -59,7 +59,11 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         source: a vertex.
         destination: a vertex.
         dead: what has failed, from `find_failure`.
+
+    Raises:
+        InputError: the destination carries no hosts, so it has no addresses.
     """
+    _require_hosts(build, destination)
     walker = Walker.of(build.tables, build.wiring.cables())
     path, outcome = walker.path(source, destination)
     towards = Towards.of(Forwarding.of(build), np.array([destination]))
@@ -75,6 +79,19 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         weights=_weights(build, towards, source) if usual else (),
         failing=tuple(way for _, way in _ways(towards, source, tuple(dead))) if dead else (),
     )
+
+
+def _require_hosts(build: Build, switch: int) -> None:
+    topology = build.topology
+    if not topology.endpoints[switch]:
+        kind = topology.kinds[topology.kind[switch]]
+        raise InputError(
+            Problem(
+                required="a destination with hosts",
+                given=f"{build.wiring.names[switch]}, a {kind}",
+                todo="no packet is addressed to it; choose a switch that has some",
+            )
+        )
 
 
 def _ways(towards: Towards, source: int, dead: tuple[int, ...]) -> list[tuple[int, Failing]]:

@@ -168,7 +168,7 @@ def test_failure_walker_agrees_with_single_packets(
         ("oft", {"q": 2}, without_bounce),
         ("oft", {"q": 2}, without_alternates),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_it_agrees_in_other_families(
     family: str, parameters: dict[str, int | str], spoil: Callable[[Build], Build]
