@@ -61,13 +61,18 @@ def _labelled(
     ):
         said = known.hand[hand] if hand >= 0 else {"type": None, "length": None, "label": None}
         old[min(u, v), max(u, v)] = {**said, "label": said["label"] or cable_name(n)}
-    number = len(old)
+    # By rack of the newer node: what a smaller expansion adds has the same numbers.
+    newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
+    added = np.flatnonzero(newer >= len(known.rack))
+    added = added[np.argsort(after.hardware.rack[newer[added]], kind="stable")]
+    labels = {e: cable_name(n) for n, e in enumerate(added.tolist(), len(old) + 1)}
     entries = []
-    for (u, v), (p, r) in zip(after.ends.tolist(), after.ports.tolist(), strict=True):
+    for e, ((u, v), (p, r)) in enumerate(
+        zip(after.ends.tolist(), after.ports.tolist(), strict=True)
+    ):
         entry = old.get((min(u, v), max(u, v)))
         if entry is None:
-            number += 1
-            entry = {"type": None, "length": None, "label": cable_name(number)}
+            entry = {"type": None, "length": None, "label": labels[e]}
         ends = {"a": wiring.names[u], "a_port": wiring.port_name(u, p)}
         ends |= {"b": wiring.names[v], "b_port": wiring.port_name(v, r)}
         entries.append({**entry, **ends})

@@ -109,18 +109,31 @@ def test_a_policy_grows_with_it(tmp_path: Path, protect: str) -> None:
     assert found.build.tables.classes.protection.any() == (protect == "link")
 
 
+def labels(build: Build) -> dict[frozenset[str], str]:
+    """The label of each cable, by its nodes."""
+    cables = cables_of(build.wiring, hardware_of(build))
+    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    return {frozenset((str(row[6]), str(row[11]))): str(row[1]) for row in rows}
+
+
 def test_labels_stay_what_they_are(tmp_path: Path) -> None:
     small = build(tmp_path, 5)
-    found = grow(small, "fan", 1)
-
-    def labels(b: Build) -> dict[frozenset[str], str]:
-        cables = cables_of(b.wiring, hardware_of(b))
-        rows = Rows.of(b.wiring, cables, phases_of(b.topology.graph, cables, 1))
-        return {frozenset((row[6], row[11])): str(row[1]) for row in rows}
-
-    before, after = labels(small), labels(load(save_in(found.build, tmp_path)))
+    before, after = labels(small), labels(load(save_in(grow(small, "fan", 1).build, tmp_path)))
     assert before.items() < after.items()
     assert len(set(after.values())) == len(after)
+
+
+@pytest.mark.parametrize("method", ["quadric", "fan"])
+def test_more_racks_leave_the_first_as_they_are(tmp_path: Path, method: str) -> None:
+    small = build(tmp_path, 5)
+    one, two = (grow(small, method, count).build for count in (1, 3))
+    assert ends(one) < ends(two)
+    assert labels(one).items() < labels(two).items()
+    assert one.hardware is not None
+    assert two.hardware is not None
+    order = one.topology.graph.order
+    for word in ("rack", "unit"):
+        assert (getattr(one.hardware, word) == getattr(two.hardware, word)[:order]).all()
 
 
 def save_in(build: Build, folder: Path) -> Path:
