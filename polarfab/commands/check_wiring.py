@@ -22,8 +22,16 @@ MOST = 40
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("facts", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Else the content tells.")
+@click.option(
+    "--as-wired",
+    "adopt",
+    type=click.Path(path_type=Path),
+    help="Write the cables as they are, for the inventory, where all links are there.",
+)
 @json_option
-def command(folder: Path, facts: tuple[Path, ...], form: str | None, as_json: bool) -> None:
+def command(
+    folder: Path, facts: tuple[Path, ...], form: str | None, adopt: Path | None, as_json: bool
+) -> None:
     """Compare the neighbour tables FACTS (files, folders of them) with the plan of BUILD.
 
     Says what is missing, extra or swapped, and the fewest moves that repair it. Tables of one
@@ -41,12 +49,37 @@ def command(folder: Path, facts: tuple[Path, ...], form: str | None, as_json: bo
         raise click.UsageError(f"no table is of a node of this build, whose nodes are {names}, …")
     found, ports = check(build.wiring, wired), Ports(build.wiring)
     report = as_dict(found, ports)
+    if adopt is not None:
+        _adopt(found, ports, adopt)
     if as_json:
         print_json(report)
     else:
         _print(report, found, build.name)
     if not found.good:
         raise click.exceptions.Exit(1)
+
+
+def _adopt(found: Check, ports: Ports, output: Path) -> None:
+    """Write what an inventory needs to have the fabric compiled as it is wired."""
+    import yaml
+
+    from compilers.aswired.adopt import adopted, still_a_fabric
+    from inventory.problems import InputError, Problem
+
+    if not still_a_fabric(found, ports):
+        given = f"{len(found.moves)} moves between it and the plan"
+        todo = "make the moves that lead from one node to another first"
+        raise InputError(Problem("wiring with exactly the links of the fabric", given, todo))
+    data = adopted(found, ports)
+    nodes = "".join(f"#   {name}: vertex {vertex}\n" for name, vertex in data["vertex"].items())
+    text = f"# Set in nodes, as these stand elsewhere:\n{nodes}" if nodes else ""
+    text += yaml.safe_dump({"cables": data["cables"]}, sort_keys=False, default_flow_style=None)
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        given = error.strerror or str(error)
+        raise InputError(Problem("a file to write", given, "", str(output))) from error
+    say(f"written: {output}: put it into the inventory in place of its cables, and compile")
 
 
 def as_dict(found: Check, ports: Ports) -> dict[str, Any]:

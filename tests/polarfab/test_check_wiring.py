@@ -81,6 +81,36 @@ def test_two_plugs_of_a_node(polarfab, plan, tmp_path: Path) -> None:
     assert move["text"] in polarfab("check-wiring", build, facts)[1]
 
 
+def test_taken_as_it_is_wired(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    for node in ("n5", "n8"):
+        (one, i), (two, j) = [(row, row.index(node)) for row in rows if node in row][:2]
+        one[i + 1], two[j + 1] = two[j + 1], one[i + 1]
+    degree = {n: sum(n in row for row in rows) for n in (f"n{i}" for i in range(13))}
+    x, y = [n for n in degree if degree[n] == 4 and n not in ("n5", "n8")][:2]
+    other = {x: y, y: x}
+    turned = [[other.get(a, a), p, other.get(b, b), r] for a, p, b, r in rows]
+    facts = table(tmp_path / "facts.csv", turned)
+    assert polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "cables.yaml")[0] == 1
+    text = (tmp_path / "cables.yaml").read_text()
+    inventory = INVENTORY
+    for name, place in ((x, y), (y, x)):
+        assert f"#   {name}: vertex {place[1:]}\n" in text
+        inventory = inventory.replace(f"{{name: {name},", f"{{name: {name}, vertex: {place[1:]},")
+    (tmp_path / "inventory.yaml").write_text(inventory + text)
+    again = tmp_path / "again"
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", again)[0] == 0
+    assert polarfab("check-wiring", again, facts)[0] == 0
+
+
+def test_not_a_fabric_as_wired(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    facts = table(tmp_path / "facts.csv", rows[1:])
+    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "cables.yaml")
+    assert code == 2
+    assert "exactly the links of the fabric, given 1 moves" in err
+
+
 def test_missing_extra_and_moved(polarfab, plan, tmp_path: Path) -> None:
     build, rows = plan
     gone = rows.pop(0)
