@@ -42,9 +42,14 @@ def test_round_trip_of_q7(tmp_path: Path, racks: bool) -> None:
     shutil.copytree(EXAMPLES / "q7", tmp_path / "q7")
     if racks:
         with (tmp_path / "q7" / "inventory.yaml").open("a") as file:
+            file.write("cabling: {types: [{name: red, media: mmf-om4, colour: ff0000}]}\n")
+            file.write("cables:\n  - {a: n26, a_port: oio1/0, b: n06, b_port: oio2/7, ")
+            file.write("length: 4.5, label: mine}\n")
             file.write("racks:\n" + "".join(f"  - {{name: r{i}, units: 9}}\n" for i in range(8)))
     fabric = tmp_path / "q7" / "fabric.yaml"
     export(fabric, tmp_path / "one")
+    mine = ",mmf-om4,planned,mine,ff0000,4.5,m,"
+    assert (mine in (tmp_path / "one" / "cables.csv").read_text()) == racks
     before = compile_fabric(load_fabric(fabric))
     imported(tmp_path / "one", tmp_path / "inventory.yaml")
     shutil.copy(tmp_path / "inventory.yaml", tmp_path / "q7")
@@ -74,7 +79,7 @@ def test_a_device_type_of_the_library() -> None:
             "speed": 100,
             "connector": "QSFP28",
         },
-        {"name": "Ethernet9", "count": 1, "speed": 10, "connector": "SFP+"},
+        {"name": "Ethernet12", "count": 1, "speed": 10, "connector": "SFP+"},
         {"name": "uplink", "count": 1, "speed": 25, "connector": "SFP28"},
     ]
 
