@@ -31,6 +31,11 @@ from inventory.problems import InputError, Problem
 
 FORMAT = 1
 TABLED = ("balance", "protect")
+A_ROW_A_SWITCH = (
+    *("kind", "coordinates", "endpoints", "datapath_id", "port", "far", "far_port", "host_port"),
+    *("node_type", "host_mac", "route_egress", "class_port", "class_alternate", "class_weight"),
+    *("class_protection", "class_bounce"),
+)
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 
 
@@ -114,6 +119,7 @@ def save(build: Build, folder: Path) -> Build:
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
     """
+    folder = folder.resolve()  # a link stays one; `.` has no name to write beside
     if folder.exists() and not (folder / MANIFEST).is_file() and _occupied(folder):
         raise InputError(
             Problem(
@@ -132,7 +138,7 @@ def save(build: Build, folder: Path) -> Build:
             Problem(
                 file=str(folder),
                 required="a folder that can be written",
-                given=error.strerror or str(error),
+                given=error.strerror or f"no room ({error})",
                 todo="choose another folder with -o, or make room",
             )
         ) from error
@@ -195,14 +201,19 @@ def load(folder: Path, expect: str = "") -> Build:
     """
     try:
         text = (folder / MANIFEST).read_text()
-        if json.loads(text)["format"] != FORMAT:
+        manifest = json.loads(text)
+        if manifest["format"] != FORMAT:
             raise _unreadable(folder, "a build of another format")
+        if not isinstance(manifest["files"], dict):
+            raise TypeError("files")
         fabric = json.loads((folder / FABRIC).read_text())
         arrays = {
             path.stem: np.load(path, mmap_mode="r", allow_pickle=False)
             for path in (folder / "arrays").glob("*.npy")
         }
-        build = _assemble(fabric, arrays, json.loads(text)["inputs"], _identity(text))
+        if misfit := _misfit(arrays):
+            raise ValueError(misfit)
+        build = _assemble(fabric, arrays, manifest["inputs"], _identity(text))
     except FileNotFoundError as error:
         raise _unreadable(folder, f"no {Path(error.filename).name} in it") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -210,6 +221,19 @@ def load(folder: Path, expect: str = "") -> Build:
     if expect and build.identity != expect:
         raise _unreadable(folder, "one that changed while it was written")
     return build
+
+
+def _misfit(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """The name of an array that has no row a switch, or names switches there are not; else ""."""
+    order = len(arrays["graph_offsets"]) - 1
+    for name in A_ROW_A_SWITCH:
+        if len(arrays[name]) != order:
+            return name
+    for name, least in (("graph_targets", 0), ("far", -1)):
+        numbers = arrays[name]
+        if numbers.size and not least <= numbers.min() <= numbers.max() < order:
+            return name
+    return ""
 
 
 def _unreadable(folder: Path, given: str) -> InputError:

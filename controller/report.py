@@ -45,6 +45,7 @@ class Reporter:
     status_file: Path | None = None
     clock: Callable[[], float] = monotonic
     _written: str = ""
+    _unwritable: str = ""
     _since: float | None = None
     _spoke: float = 0.0
     _counted: int = 0
@@ -75,10 +76,14 @@ class Reporter:
     def tick(self) -> None:
         """Report what has happened since the last tick; called a few times a second."""
         events = self.fabric.drain()
+        unwritable = ""
         try:
             self._status()
         except OSError as error:
-            events.append(Event("status", str(self.status_file), error.strerror or str(error)))
+            unwritable = error.strerror or str(error)
+        if unwritable and unwritable != self._unwritable:
+            events.append(Event("status", str(self.status_file), unwritable))
+        self._unwritable = unwritable
         if self.as_json:
             for event in events:
                 self.write(json.dumps({"event": event.kind, **_details(event)}))

@@ -26,6 +26,7 @@ TOOLS = {
 """The programs and the Debian packages that they come in."""
 FRAMEWORKS = {"ryu": "ryu", "os-ken": "os_ken"}
 TUN = "/dev/net/tun"
+ABSENT = "not there"
 SBIN = os.pathsep.join(["", "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 
@@ -55,8 +56,10 @@ def missing(framework: str | None) -> list[Problem]:
         extra = framework or "os-ken"
         problems.append(_missing(framework or "Ryu or os-ken", f"pip install 'polarfab[{extra}]'"))
     if not os.access(TUN, os.R_OK | os.W_OK):
-        todo = "as root: modprobe tun" if not os.path.exists(TUN) else "run as root"  # noqa: PTH110
-        problems.append(_missing(f"access to {TUN}", todo))
+        there = os.path.exists(TUN)  # noqa: PTH110
+        todo = "run as root" if there else "as root: modprobe tun"
+        given = "no permission" if there else ABSENT
+        problems.append(_missing(f"access to {TUN}", todo, given))
     if not {"unshare", "mnexec"} & set(absent) and (refusal := _refused()):
         todo = "run as root" if os.geteuid() else "a container needs --privileged"
         problems.append(_missing(f"namespaces of one's own ({refusal})", todo))
@@ -89,5 +92,5 @@ def _refused() -> str:
     return trial.stderr.strip() or f"exit code {trial.returncode}" if trial.returncode else ""
 
 
-def _missing(what: str, todo: str) -> Problem:
-    return Problem(key="--engine mininet", required=what, given="not there", todo=todo)
+def _missing(what: str, todo: str, given: str = ABSENT) -> Problem:
+    return Problem(key="--engine mininet", required=what, given=given, todo=todo)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from compilers.build import MANIFEST
+from compilers.build import load as load_build
 from compilers.load import LoadedFabric, load_fabric
 from compilers.spec import FabricSpec
 from inventory.model import Model, Name, Whole
@@ -94,7 +94,7 @@ def load_scenario(wanted: str) -> LoadedScenario:
         InputError: there is no such scenario, or every mistake in it and in its fabric.
     """
     if (Path(wanted) / MANIFEST).is_file():
-        return LoadedScenario(Scenario(name=_name_of(Path(wanted))), folder=Path(wanted))
+        return LoadedScenario(Scenario(name=load_build(Path(wanted)).name), folder=Path(wanted))
     if "/" not in wanted and not wanted.endswith((".yaml", ".yml")) and wanted != STDIN:
         wanted = str(_shipped(wanted))
     document = read(wanted)
@@ -108,11 +108,6 @@ def load_scenario(wanted: str) -> LoadedScenario:
     inline = validate(InlineScenario, document)
     part = replace(document, data=document.data["fabric"])
     return LoadedScenario(inline, fabric=load_fabric(wanted, part))
-
-
-def _name_of(folder: Path) -> str:
-    name: str = json.loads((folder / MANIFEST).read_text())["name"]
-    return name
 
 
 def _shipped(name: str) -> Path:

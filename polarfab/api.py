@@ -9,7 +9,7 @@ from compilers import build as builds
 from compilers.build import Build, load
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.topologies import FAMILIES
+from compilers.topologies.select import build_topology
 from compilers.topologies.topology import Topology
 from compilers.verify import Report
 from compilers.verify import verify as walk_all
@@ -24,11 +24,9 @@ def topology(family: str, **parameters: int | str) -> Topology:
     """The topology of a family: `topology("polarfly", q=7)`.
 
     Raises:
-        InputError: the parameters have no construction.
+        InputError: there is no such family, or its parameters have no construction.
     """
-    if problems := FAMILIES[family].check(parameters):
-        raise InputError(problems)
-    return FAMILIES[family].build(parameters)
+    return build_topology(family, parameters)
 
 
 def compile(fabric: str | Path, folder: str | Path) -> Build:

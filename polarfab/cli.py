@@ -1,17 +1,21 @@
 """The command line: which verbs there are, and what becomes of errors.
 
 A verb is the `command` of `polarfab/commands/<verb>.py`, imported only when it is called.
-Exit codes: 0 good, 1 a check found something, 2 bad input, 3 our bug, 130 interrupted.
+Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the
+means (disk, memory, permission), 3 our bug, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 import tempfile
 import traceback
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -37,6 +41,15 @@ VERBS = {
     "bench": "Our speed beside that of peers, in one run.",
     "completion": "Print the completion script of a shell.",
 }
+
+
+MACHINE = frozenset(
+    {
+        *(errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE),
+        *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS),
+    }
+)
+"""What the operating system refuses through no fault of ours."""
 
 
 class Verbs(click.Group):
@@ -82,6 +95,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; never ends in a traceback."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115, PTH123
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         # click returns the code of an Exit here; a verb returns nothing.
         sys.exit(cli.main(standalone_mode=False, prog_name="polarfab"))
@@ -96,10 +112,30 @@ def main() -> None:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
-    except Exception:
-        sys.exit(_our_bug())
+    except MemoryError as error:
+        click.echo(f"error: this machine has too little memory for that: {error}", err=True)
+        sys.exit(2)
+    except Exception as error:
+        sys.exit(_refused(error) if getattr(error, "errno", None) in MACHINE else _our_bug())
+
+
+def _terminated(_number: int, _frame: FrameType | None) -> None:
+    """Leave as after Ctrl-C, so that what is half done is cleared away."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _drop_output() -> None:
+    """What is still buffered cannot be written: do not try again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refused(error: Exception) -> int:
+    """The operating system's refusal as one message."""
+    click.echo(f"error: {error}", err=True)
+    _drop_output()
+    return 2
 
 
 def _our_bug() -> int:

@@ -11,7 +11,7 @@ from polarfab.output import json_option, print_facts, print_json, progress
 
 
 @click.command("compile")
-@click.argument("fabric")
+@click.argument("fabric", type=click.Path(allow_dash=True))
 @click.option(
     "-o",
     "--output",
@@ -34,12 +34,13 @@ def command(fabric: str, output: Path, no_verify: bool, as_json: bool) -> None:
     from polarfab.commands.verify import check, failed
 
     start = perf_counter()
-    build = save(compile_fabric(load_fabric(fabric)), output)
+    folder = output.resolve()  # `.` is another folder once it is replaced
+    build = save(compile_fabric(load_fabric(fabric)), folder)
     openflow = entries(build)
     report = None
     if not no_verify:
         with progress("walking every pair") as report_progress:
-            report = check(build, output, report_progress)
+            report = check(build, folder, report_progress)
     facts = {
         "build": build.identity,
         "folder": str(output),

@@ -241,5 +241,6 @@ def test_the_python_api(lab: Path, tmp_path: Path) -> None:
     assert polarfab.verify(build).passed
     assert polarfab.load(tmp_path / "b").identity == build.identity
     assert polarfab.topology("polarfly", q=4).graph.order == 21
-    with pytest.raises(polarfab.InputError):
-        polarfab.topology("polarfly", q=6)
+    for family, parameters in (("polarfly", {"q": 6}), ("polarfly", {}), ("polarfli", {"q": 7})):
+        with pytest.raises(polarfab.InputError):
+            polarfab.topology(family, **parameters)

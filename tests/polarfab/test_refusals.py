@@ -1,0 +1,129 @@
+"""What the machine refuses, and build folders that are damaged: one message, no bug report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers import build as builds
+from polarfab import cli
+
+POLARFAB = [sys.executable, "-m", "polarfab"]
+
+
+def polarfab(*words: object, **how: object) -> subprocess.CompletedProcess[str]:
+    how.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run(
+        [*POLARFAB, *map(str, words)], stderr=subprocess.PIPE, text=True, check=False, **how
+    )
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("refusals")
+    (folder / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    assert polarfab("compile", folder / "fabric.yaml", "-o", folder / "build").returncode == 0
+    return folder
+
+
+@pytest.fixture
+def build(compiled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(compiled, tmp_path / "copy")) / "build"
+
+
+@pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
+    """Run the command line in this process; gives exit code and stderr."""
+
+    def run(*words: object) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["polarfab", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return int(stop.value.code or 0), capfd.readouterr().err
+
+    return run
+
+
+def test_a_full_disk_behind_stdout() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = polarfab("topology", "polarfly", "--q", 31, stdout=full)
+    assert (run.returncode, run.stderr) == (2, "error: [Errno 28] No space left on device\n")
+
+
+def test_no_stdout_at_all() -> None:
+    words = " ".join([*POLARFAB, "topology", "polarfly", "--q", "3"])
+    run = subprocess.run(["sh", "-c", f"{words} >&-"], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_too_little_memory(tmp_path: Path) -> None:
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text("name: large\ntopology: {family: polarfly, q: 1009}\n")
+    words = " ".join([*POLARFAB, "compile", str(fabric), "-o", str(tmp_path / "b")])
+    run = subprocess.run(
+        ["sh", "-c", f"ulimit -v 3500000; {words}"], capture_output=True, text=True
+    )
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: this machine has too little memory for that: ")
+    assert not (tmp_path / "b").exists()
+
+
+def test_sigterm_clears_up(tmp_path: Path) -> None:
+    fabric = tmp_path / "fabric.yaml"
+    fabric.write_text("name: large\ntopology: {family: polarfly, q: 61}\n")
+    run = subprocess.Popen([*POLARFAB, "compile", str(fabric), "-o", str(tmp_path / "b")])
+    limit = time.monotonic() + 60
+    while not list(tmp_path.glob(".b.*.part")) and time.monotonic() < limit:
+        time.sleep(0.001)
+    run.send_signal(signal.SIGTERM)
+    assert run.wait(60) in (128 + signal.SIGTERM, 0)
+    assert {path.name for path in tmp_path.iterdir()} <= {"fabric.yaml", "b"}
+
+
+@pytest.mark.parametrize("verb", ["verify", "explain", "cables", "emulate"])
+@pytest.mark.parametrize("harm", ["short", "beyond", "manifest", "files"])
+def test_a_damaged_build_is_bad_input(run_here, build: Path, verb: str, harm: str) -> None:
+    if harm == "short":
+        np.save(build / "arrays/class_port.npy", np.load(build / "arrays/class_port.npy")[:5])
+    elif harm == "beyond":
+        np.save(build / "arrays/far.npy", np.load(build / "arrays/far.npy") + 13)
+    elif harm == "manifest":
+        (build / "manifest.json").write_text("{}")
+    else:
+        manifest = json.loads((build / "manifest.json").read_text())
+        (build / "manifest.json").write_text(json.dumps(manifest | {"files": 3}))
+    more = {"explain": ["0", "1"], "emulate": ["--engine", "walker"]}.get(verb, [])
+    code, error = run_here(verb, build, *more)
+    assert code == 2
+    assert error.startswith(f"error: {build}: required a build folder")
+    assert "given a damaged one" in error
+
+
+def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
+    fabric, link = build.parent / "fabric.yaml", build.parent / "link"
+    link.symlink_to("build")
+    for words, where in ((["-o", link], None), (["-o", "."], build)):
+        run = polarfab("compile", fabric, *words, cwd=where)
+        assert (run.returncode, run.stderr) == (0, "")
+        assert link.is_symlink()
+        assert (build / "verified.json").is_file()
+    assert sorted(path.name for path in build.parent.iterdir()) == ["build", "fabric.yaml", "link"]
+
+
+def test_a_build_of_others_can_be_verified(run_here, build: Path, monkeypatch) -> None:
+    """Root may write everywhere, so the refusal is played."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(builds, "mark_verified", refused)
+    said = f"cannot mark {build} as verified or not: Permission denied\n"
+    assert run_here("verify", build) == (0, said)
