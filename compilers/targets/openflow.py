@@ -35,7 +35,8 @@ class Encoder:
         require(build)
         self.build = build
         self.by_datapath_id: dict[int, int] = {
-            datapath: vertex for vertex, datapath in enumerate(build.wiring.datapath_id.tolist())
+            int(build.wiring.datapath_id[vertex]): vertex
+            for vertex in np.flatnonzero(build.topology.present).tolist()
         }
         self.commit = rows.commit()
         self._pipeline = Pipeline(build)
@@ -118,7 +119,7 @@ class Encoder:
         if layout not in self._groups:
             self._groups[layout] = rows.groups(self._width, *layout)
         watched = groups.type != GroupType.INDIRECT
-        made = buckets(groups.port, groups.weight, watched)
+        made = buckets(groups.port, groups.output, groups.weight, watched)
         return filled(self._groups[layout], groups.classes, buckets=made)
 
     def _classes_of(self, groups: Groups) -> bytes:

@@ -1,8 +1,9 @@
 """What the egress classes of a switch do, as groups and the rows of table 2 that lead to them.
 
 The rule is that of `compilers.tables.Classes`. Open vSwitch never sends a packet back to where it
-came in, and a fast-failover group would choose just that port; so a class has one group more for
-each port that must be passed over, and a row by in_port that leads there.
+came in unless the output says so, and a fast-failover group would choose just that port; so a class
+has one group more for each port that a packet can have come in on, and a row by in_port that leads
+there. In it that port comes last, as the output IN_PORT.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables import Classes
-from compilers.targets.wire import GroupType
+from compilers.targets.wire import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
 HASH_VALUES = 64
@@ -23,7 +24,7 @@ HASH_VALUES = 64
 
 
 class Role(IntEnum):
-    """What a group of a class is for; ASIDE and up: one for each protection port but the last.
+    """What a group of a class is for; ASIDE and up: one for each protection port.
 
     TRANSIT: the minimal port, then protection. ENTER: by weight, for packets from hosts. BOUNCE:
     packets that came in on the minimal port. FALLBACK: ENTER, then the order of TRANSIT, where that
@@ -41,9 +42,9 @@ class Role(IntEnum):
 class Groups:
     """n groups of one role and as many buckets each.
 
-    classes: int64[n]. port: int[n, B], the buckets' ports. weight: int[n, B], 0 but for ENTER.
-    in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
-    whether a row leads here, and not just another group.
+    classes: int64[n]. port: int[n, B], the ports that the buckets watch. weight: int[n, B], 0 but
+    for ENTER. in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led:
+    bool[n], whether a row leads here, and not just another group.
     """
 
     role: int
@@ -52,6 +53,11 @@ class Groups:
     weight: Numbers
     in_port: Numbers
     led: NDArray[np.bool_]
+
+    @property
+    def output(self) -> Numbers:
+        """int[n, B]: where the buckets send; IN_PORT where that is the port it came in on."""
+        return np.where(self.port == self.in_port[:, None], IN_PORT, self.port.astype(np.int64))
 
     @property
     def entering(self) -> bool:
@@ -70,10 +76,10 @@ class Groups:
 def roles(classes: Classes) -> int:
     """How many roles the classes of a fabric can need, those between included."""
     ports: int = classes.protection.shape[2]
-    if ports > 1:
-        return Role.ASIDE + ports - 1
+    if ports:
+        return Role.ASIDE + ports
     if classes.alternate.shape[2]:
-        return Role.FALLBACK + 1 if ports else Role.BOUNCE + 1
+        return Role.BOUNCE + 1
     return Role.BOUNCE + 1 if classes.bounce.shape[2] else Role.TRANSIT + 1
 
 
@@ -99,14 +105,18 @@ def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
         fine, shares = _finely(used * enters[:, None], weight)
         yield from _alike(Role.ENTER, there, fine, anywhere, ~falls, shares)
         yield from _alike(Role.FALLBACK, there, order * falls[:, None], anywhere, always)
-    bounce = classes.bounce[vertex, there]
-    bounce = bounce * (bounce != minimal)
-    yield from _alike(Role.BOUNCE, there, bounce, minimal[:, 0], always)
-    for place in range(1, order.shape[1] - 1):
-        more = (order[:, place] > 0) & (order[:, place + 1 :] > 0).any(axis=1)
-        aside = order * (order != order[:, place, None]) * more[:, None]
-        role = Role.ASIDE + place - 1
-        yield from _alike(role, there, aside, order[:, place], always)
+    if classes.bounce.shape[2]:
+        bounce = _last(classes.bounce[vertex, there], minimal)
+        yield from _alike(Role.BOUNCE, there, bounce, minimal[:, 0], always)
+    for place in range(1, order.shape[1]):
+        came = order[:, place, None]
+        aside = _last(order, came) * (came > 0)
+        yield from _alike(Role.ASIDE + place - 1, there, aside, came[:, 0], always)
+
+
+def _last(order: Numbers, port: Numbers) -> Numbers:
+    """int[n, B + 1]: the order without a port, int[n, 1], and that port at its end."""
+    return np.concatenate((order * (order != port), port), axis=1)
 
 
 def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:

@@ -24,7 +24,7 @@ from compilers.targets.openflow_pipeline import (
     require,
 )
 from compilers.targets.rendering import Renderer
-from compilers.targets.wire import GroupType
+from compilers.targets.wire import IN_PORT, GroupType
 
 FILES = ("groups.txt", "flows.txt")
 
@@ -79,10 +79,11 @@ def render(
     require(build, target="ovs")
     renderer = Renderer("ovs", templates)
     fabric = Fabric.of(build)
-    for vertex, name in enumerate(build.wiring.names):
-        renderer.write(out / name, FILES, fabric.variables(vertex))
+    present = np.flatnonzero(build.topology.present).tolist()
+    for done, vertex in enumerate(present, start=1):
+        renderer.write(out / build.wiring.names[vertex], FILES, fabric.variables(vertex))
         if progress:
-            progress(vertex + 1, build.tables.switches)
+            progress(done, len(present))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +145,10 @@ class Fabric:
 
     def _groups(self, groups: Groups) -> list[Group]:
         buckets = [
-            tuple(_bucket(port, weight, groups.type) for port, weight in zip(*both, strict=True))
-            for both in zip(groups.port.tolist(), groups.weight.tolist(), strict=True)
+            tuple(_bucket(*bucket, groups.type) for bucket in zip(*columns, strict=True))
+            for columns in zip(
+                groups.port.tolist(), groups.output.tolist(), groups.weight.tolist(), strict=True
+            )
         ]
         if groups.role == Role.FALLBACK:
             enter = self._numbers(Role.ENTER, groups.classes).tolist()
@@ -169,8 +172,8 @@ class Fabric:
         )
 
 
-def _bucket(port: int, weight: int, kind: GroupType) -> str:
-    output = f"actions=output:{port}"
+def _bucket(port: int, to: int, weight: int, kind: GroupType) -> str:
+    output = "actions=in_port" if to == IN_PORT else f"actions=output:{to}"
     if kind == GroupType.INDIRECT:
         return output
     watched = f"watch_port:{port},{output}"

@@ -229,12 +229,14 @@ BUCKET = np.dtype(
 """`ofp_bucket` with one action: output."""
 
 
-def buckets(port: NDArray[Any], weight: NDArray[Any] | int, watched: bool) -> NDArray[np.void]:
-    """BUCKET[n, B]: out of `port`, int[n, B]; with `watched` only while that port is up."""
+def buckets(
+    port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any] | int, watched: bool
+) -> NDArray[np.void]:
+    """BUCKET[n, B]: to `output`, int[n, B]; with `watched` only while `port`, int[n, B], is up."""
     result = np.zeros(port.shape, BUCKET)
     result["length"], result["weight"] = BUCKET.itemsize, weight
     result["watch port"], result["watch group"] = port if watched else ANY, ANY
-    result["action"], result["port"] = np.void(struct.pack(">HH", 0, 16)), port
+    result["action"], result["port"] = np.void(struct.pack(">HH", 0, 16)), output
     return result
 
 

@@ -123,6 +123,13 @@ def test_every_link_of_q3_goes_down_in_turn(compiled, tmp_path):
     check_spread(shares, seen["spread"])
 
 
+def test_a_packet_goes_back_where_nothing_else_is_up(compiled, tmp_path):
+    """A quadric of q=2 has two links: what came in on one and finds the other down must return."""
+    build = protected(compiled(2))
+    links = every_link(build)
+    check(build, observed(build, tmp_path, links), links)
+
+
 def test_entering_traffic_spreads_by_weight(compiled, tmp_path):
     build = protected(compiled(3), disjoint=False, share=Fraction(1, 2))
     flows, shares = spread_of(build, 5, 500)
@@ -152,6 +159,6 @@ def test_a_sample_of_links_of_q7_goes_down(compiled, tmp_path):
 def test_far_fewer_entries_than_an_emitter_without_classes_would_need(compiled):
     made = {q: entries(protected(compiled(q))) for q in (3, 7)}
     for q, found in made.items():
-        # N routes, a row and a group each of 7 kinds a link, and what hosts and dispatch take.
-        assert found.emitted <= q * q + q + 1 + 14 * (q + 1) + 6
+        # N routes, a row and a group each of 9 kinds a link, and what hosts and dispatch take.
+        assert found.emitted <= q * q + q + 1 + 18 * (q + 1) + 6
         assert found.naive > (1.2 if q == 3 else 2.4) * found.emitted
