@@ -1,1 +1,48 @@
 """Targets: one module each, from the intermediate form to what a system reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:  # `polarfab render --help` needs the names only
+    from compilers.build import Build
+
+TARGETS = {
+    "frr": "compilers.targets.frr",
+    "linux": "compilers.targets.linux",
+    "ovs": "compilers.targets.ovs",
+}
+"""The module that renders each target."""
+
+
+class Target(Protocol):
+    """What the module of a target offers."""
+
+    def render(
+        self,
+        build: Build,
+        out: Path,
+        templates: Path | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Write the files of every switch of the build in OUT/<node>/.
+
+        Args:
+            build: what to render.
+            out: the folder; files that stand in it are replaced one by one, each whole or not at
+                all.
+            templates: a folder with templates of the user's own, TARGET/FILE.j2.
+            progress: called with (switches done, all switches).
+
+        Raises:
+            InputError: the build asks for what this target cannot do, a template of the user's is
+                wrong, or OUT cannot be written.
+        """
+
+
+def target(name: str) -> Target:
+    """The target of that name; KeyError where there is none."""
+    return cast(Target, import_module(TARGETS[name]))

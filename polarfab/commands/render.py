@@ -6,14 +6,13 @@ from pathlib import Path
 
 import click
 
+from compilers.targets import TARGETS
 from polarfab.output import progress, say
-
-TARGETS = ("ovs",)
 
 
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--target", type=click.Choice(TARGETS), required=True, help="The system.")
+@click.option("--target", type=click.Choice(list(TARGETS)), required=True, help="The system.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write."
 )
@@ -29,12 +28,14 @@ def command(
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
 
     \b
-    ovs: groups.txt and flows.txt, for
-         ovs-ofctl -O OpenFlow13 add-groups BRIDGE groups.txt
-         ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
+    ovs:   groups.txt and flows.txt, for
+           ovs-ofctl -O OpenFlow13 add-groups BRIDGE groups.txt
+           ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
+    linux: load.sh, which does it all, and the files it loads
+    frr:   frr.conf, and links.batch and sysctl.conf for what FRR leaves to others
     """
     from compilers.build import load, require_verified
-    from compilers.targets import ovs
+    from compilers.targets import target as target_of
 
     build = load(folder)
     if unverified:
@@ -42,5 +43,5 @@ def command(
     else:
         require_verified(folder, build)
     with progress(f"rendering {target}") as report_progress:
-        ovs.render(build, output, templates=templates, progress=report_progress)
+        target_of(target).render(build, output, templates=templates, progress=report_progress)
     say(f"{build.tables.switches} nodes of build {build.identity} rendered in {output}")

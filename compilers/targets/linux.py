@@ -1,0 +1,157 @@
+"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/linux.md).
+
+A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
+traffic is a group of them. The main table holds the order of ports as routes of rising metric:
+where a link is down, the kernel takes its nexthop object away with every route that uses it, and
+the next metric serves. What depends on where a packet came in stands in tables of its own, before
+main by `ip rule iif`; where such a table has no route (left), main decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.build import Build
+from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.rendering import Renderer
+from compilers.targets.routed import Numbers, Routed, Switch
+from inventory.problems import InputError, Problem
+
+FILES = (
+    "links.batch",
+    "load.sh",
+    "polarfab.service",
+    "routes.batch",
+    "rules.batch",
+    "sysctl.conf",
+)
+CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}))
+LARGEST_WEIGHT = 256
+"""Of a member of a nexthop group: iproute2 and the kernel hold the weight less one in a byte."""
+MAIN, ENTER = 254, 5000
+"""Tables: for packets from anywhere, from hosts; ENTER + p: for those that came in on port p."""
+LINK, GROUP = 500_000, 600_000
+"""Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
+Route = tuple[str, int, int, int]
+"""Prefix, nexthop object, metric, table. No class of its own: a fabric has millions."""
+RULE = 1000
+"""The preference of our rules."""
+PROTOCOL = 80
+"""Marks what is ours in the kernel, so that we never touch anything else (rtnetlink(7))."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A nexthop group; members as iproute2 writes them: `ID,WEIGHT/ID,WEIGHT`."""
+
+    id: int
+    members: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that sends what comes in on an interface to a table."""
+
+    interface: str
+    table: int
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    require(build)
+    renderer = Renderer("linux", templates)
+    routed = Routed.of(build)
+    for vertex, name in enumerate(build.wiring.names):
+        renderer.write(out / name, FILES, variables(routed, vertex))
+        if progress:
+            progress(vertex + 1, build.tables.switches)
+
+
+def require(build: Build) -> None:
+    """Pass when Linux can do all that the build asks for.
+
+    Raises:
+        InputError: it cannot.
+    """
+    CAPABILITIES.require(build)
+    heaviest = int(build.tables.classes.weight.max(initial=0))
+    if heaviest > LARGEST_WEIGHT:
+        raise InputError(
+            Problem(
+                key="routing.minimal_share",
+                required=f"a share whose weights are at most {LARGEST_WEIGHT} for target linux",
+                given=f"one that makes a weight of {heaviest:,}",
+                todo="choose a share nearer to those of the alternates",
+            )
+        )
+
+
+def variables(routed: Routed, vertex: int) -> dict[str, Any]:
+    """The variables of a switch's templates (docs/linux.md lists them)."""
+    switch = routed.switch(vertex)
+    shares = list(routed.shares(vertex))
+    tables = list(_tables(routed, vertex))
+    return {
+        "switch": switch,
+        "identity": routed.build.identity,
+        "protocol": PROTOCOL,
+        "link_nexthop": LINK,
+        "groups": [
+            Group(
+                GROUP + share.egress,
+                "/".join(
+                    f"{LINK + port},{weight}"
+                    for port, weight in zip(share.port, share.weight, strict=True)
+                ),
+            )
+            for share in shares
+        ],
+        "routes": _routes(routed, vertex, tables),
+        "rules": list(_rules(switch, {table for table, _ in tables})),
+        "rule_preference": RULE,
+        "pools": routed.pools(),
+    }
+
+
+def _tables(routed: Routed, vertex: int) -> Iterator[tuple[int, Numbers]]:
+    """Table numbers, each with int[C, M]: the nexthop object by class and metric, 0: none."""
+    for chain in routed.chains(vertex):
+        table = ENTER + chain.in_port if chain.in_port else MAIN
+        yield table, np.where(chain.port > 0, chain.port.astype(np.int64) + LINK, 0)
+    shares = [share.egress for share in routed.shares(vertex)]
+    if shares and routed.switch(vertex).hosts:
+        group = np.zeros((routed.build.tables.classes.port.shape[1], 1), np.int64)
+        group[shares, 0] = np.add(shares, GROUP)
+        yield ENTER, group
+
+
+def _routes(routed: Routed, vertex: int, tables: list[tuple[int, Numbers]]) -> Iterator[Route]:
+    """Every route, table by table, in both families."""
+    prefix, egress = routed.routes(vertex)
+    for table, by_class in tables:
+        nexthop = by_class[egress]
+        row, place = np.nonzero(nexthop)
+        columns = [column.tolist() for column in (nexthop[row, place], place + 1)]
+        number = prefix[row].tolist()
+        for texts in routed.prefixes:
+            named = map(texts.__getitem__, number)
+            yield from zip(named, *columns, repeat(table), strict=False)
+
+
+def _rules(switch: Switch, tables: set[int]) -> Iterator[Rule]:
+    if ENTER in tables:
+        yield Rule(switch.hosts, ENTER)
+    for link in switch.links:
+        if ENTER + link.port in tables:
+            yield Rule(link.interface, ENTER + link.port)
