@@ -174,15 +174,34 @@ def test_noise_is_set_aside() -> None:
     def end(port: int) -> End:
         return End((names[ports.vertex(port)],), (ports.name(port),))
 
-    first, (a, b) = min(planned)[0], max(planned)
-    noise = [Seen(end(a), End(("a-phone",), ("1",))), Seen(end(b), end(first))]
+    a, b = sorted(port for pair in planned for port in pair)[:2]  # a likely pair by number alone
+    noise = [Seen(end(a), End(("a-phone",), ("1",))), Seen(end(a), end(b))]
     found = check(wiring, resolve(Facts((*noise, *facts.seen), facts.reporters), wiring))
     assert found.good
     assert found.wired.strangers == ((a, "a-phone"),)
-    assert found.wired.contested == {(first, b)}
-    once = [seen for seen in facts.seen if seen.near != end(b) and seen.near != end(first)]
+    assert found.wired.contested == {(a, b)}
+    once = [seen for seen in facts.seen if seen.near not in (end(a), end(b))]
     found = check(wiring, resolve(Facts((*noise, *once), facts.reporters), wiring))
     assert found.good
+
+
+def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
+    """Three of five plugs exchanged: three moves, and as many if the nodes were exchanged first."""
+    wiring = polarfly_build(4).wiring
+    ports, planned = Ports(wiring), Ports(wiring).planned()
+    u, v = next(
+        (u, v)
+        for u, v in combinations(range(21), 2)
+        if set(wiring.far[u, :3]).isdisjoint(wiring.far[v, :3])
+        and v not in wiring.far[u]
+        and (wiring.far[[u, v]] >= 0).all()
+    )
+    plugs = [[s * ports.width + int(wiring.port[s, k]) for s in (u, v)] for k in range(3)]
+    present = apply(planned, [Move("swap", one, two) for one, two in plugs])
+    found = check(wiring, wired(present, 21))
+    assert not found.rounds
+    assert len(found.moves) == 3
+    assert apply(present, found.moves) == planned
 
 
 def test_what_is_not_there_yet_lacks_nothing() -> None:
