@@ -1,0 +1,29 @@
+"""What the README and the manual show is what the program prints."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def demo() -> list[str]:
+    """The demo without packets: the same checks, the same tables."""
+    words = ["emulate", "first-light-q3", "--engine", "walker"]
+    run = subprocess.run(
+        [sys.executable, "-m", "polarfab", *words], capture_output=True, text=True, check=True
+    )
+    return [line.rstrip() for line in run.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/emulate.md"])
+def test_the_capture_of_the_demo_is_up_to_date(demo: list[str], page: str) -> None:
+    shown = [line.rstrip() for line in (ROOT / page).read_text().splitlines()]
+    rows = [line for line in demo if line.startswith(("│", " delivered", " over"))]
+    assert len(rows) == 13
+    assert [row for row in rows if row not in shown] == []
