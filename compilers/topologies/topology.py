@@ -35,6 +35,12 @@ class Topology:
     diameter: int
     hierarchy: int = 1
 
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """bool[N]: vertices with links; the others, of a damaged fabric, have no program."""
+        present: NDArray[np.bool_] = self.graph.degrees > 0
+        return present
+
     def title(self) -> str:
         """The family and its parameters in words: `polarfly q=7`."""
         return " ".join([self.family, *(f"{k}={v}" for k, v in self.parameters.items())])
