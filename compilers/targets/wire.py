@@ -95,11 +95,6 @@ def column(name: str, values: NDArray[Any], size: int) -> Column:
     return Column(name, np.asarray(values).astype(f">u{size}"))
 
 
-def mac_column(name: str, values: NDArray[np.uint64]) -> Column:
-    """A column of MAC addresses, given as 48-bit numbers."""
-    return Column(name, mac_bytes(values))
-
-
 def mac_bytes(values: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """uint8[n, 6]: MAC addresses as they stand on the wire."""
     return np.asarray(values).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
