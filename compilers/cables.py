@@ -176,7 +176,9 @@ def _by_hand(wiring: Wiring, known: Hardware, ends: NDArray[np.int32]) -> NDArra
         by = np.argsort(keys)
         for i, cable in enumerate(known.hand):
             u, v = sorted((vertex[cable["a"]], vertex[cable["b"]]))
-            hand[by[np.searchsorted(keys, u * order + v, sorter=by)]] = i
+            at = by[np.searchsorted(keys, u * order + v, sorter=by) % len(by)]
+            if keys[at] == u * order + v:  # else the cable of a link that is missing
+                hand[at] = i
     return hand
 
 

@@ -14,6 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.apart import apart
 from compilers.build import Build
 from compilers.forwarding import HOME, NOWHERE, Dead, Forwarding, Numbers, Towards
 from compilers.walk import TTL
@@ -43,7 +44,8 @@ class FailureReport:
     lost_pairs: over all cases, the pairs some of whose packets are lost, whatever way their source
     chooses; looped: those whose packets are still forwarded after 64 links. max_hops: the longest
     path delivered, in links. stretch: the most links that a repair adds to a packet's path. losses
-    are the first few lost pairs.
+    are the first few lost pairs. cut_off: those of the lost pairs that no path joins any more;
+    counted where the build promises to repair.
     """
 
     kind: str
@@ -54,6 +56,7 @@ class FailureReport:
     max_hops: int
     stretch: int
     losses: tuple[Loss, ...]
+    cut_off: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,20 +160,22 @@ def reachable(build: Build, f: Forwarding, progress: Progress | None) -> Iterato
 
 def _cases(f: Forwarding, kind: str, sample: int, seed: int) -> tuple[Numbers, int]:
     """int64[n, F], what is dead in each case as in `Forwarding.element`; and how many there are."""
-    parts = f.links + f.switches
+    nodes = f.links + np.flatnonzero((f.end.reshape(f.switches, -1) >= 0).any(axis=1))
     if kind != "2":
-        cases = np.arange(f.links) if kind == "link" else np.arange(f.links, parts)
+        cases = np.arange(f.links) if kind == "link" else nodes
         return cases[:, None], len(cases)
+    elements = np.concatenate((np.arange(f.links), nodes))
+    parts = len(elements)
     all_cases = parts * (parts - 1) // 2
     if all_cases <= sample:
-        return np.array(list(combinations(range(parts), 2))), all_cases
+        return np.array(list(combinations(elements.tolist(), 2))), all_cases
     random = np.random.default_rng(seed)
     chosen: set[tuple[int, int]] = set()
     while len(chosen) < sample:
         one, other = sorted(random.integers(parts, size=2).tolist())
         if one != other:
             chosen.add((one, other))
-    return np.array(sorted(chosen)), all_cases
+    return elements[np.array(sorted(chosen))], all_cases
 
 
 def _starts(reached: Reached, cases: Numbers) -> Iterator[Packets]:
@@ -314,7 +319,7 @@ class _Tally:
 
     def __init__(self, build: Build, f: Forwarding, cases: Numbers) -> None:
         self.build, self.f, self.cases = build, f, cases
-        self.lost_pairs = self.looped = self.max_hops = self.stretch = 0
+        self.lost_pairs = self.looped = self.max_hops = self.stretch = self.cut_off = 0
         self.losses: list[Loss] = []
 
     def add(self, reached: Reached, packets: Packets) -> None:
@@ -335,6 +340,10 @@ class _Tally:
         looping = outcome == LOOPED
         self.looped += len(_losers(reached, ends, packets.take(looping))) if looping.any() else 0
         self.lost_pairs += len(lost)
+        if self.build.protect != "none":
+            before, column = np.divmod(lost, len(towards.destinations))
+            pairs = (*np.divmod(before, self.f.switches), towards.destinations[column])
+            self.cut_off += apart(self.build.topology.graph, self.f, self.cases, *pairs)
         for key in lost[: EXAMPLES - len(self.losses)].tolist():
             before, column = divmod(key, len(towards.destinations))
             case, source = divmod(before, self.f.switches)
@@ -356,6 +365,7 @@ class _Tally:
             max_hops=self.max_hops,
             stretch=self.stretch,
             losses=tuple(self.losses),
+            cut_off=self.cut_off,
         )
 
 
@@ -364,5 +374,5 @@ def element_name(build: Build, f: Forwarding, element: int) -> str:
     names = build.wiring.names
     if element >= f.links:
         return names[element - f.links]
-    arc = int(np.flatnonzero(f.element[0] == element)[0])
-    return f"{names[arc // f.slots]}-{names[int(f.end[arc]) // f.slots]}"
+    one, other = f.ends(element)
+    return f"{names[one]}-{names[other]}"

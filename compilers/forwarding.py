@@ -86,6 +86,11 @@ class Forwarding:
         """int64[S], the arcs of packets from hosts."""
         return np.arange(self.switches) * self.slots + self.slots - 1
 
+    def ends(self, link: int) -> tuple[int, int]:
+        """The switches that a link, by its number, joins."""
+        arc = int(np.flatnonzero(self.element[0] == link)[0])
+        return arc // self.slots, int(self.end[arc]) // self.slots
+
     def down(self, arcs: Numbers, dead: Dead) -> NDArray[np.bool_]:
         """Whether each arc needs what is dead in its packet's case."""
         link, switch = self.element

@@ -6,11 +6,13 @@ from compilers.addressing import plan
 from compilers.build import Build
 from compilers.cables import check_lengths
 from compilers.capacity import check_capacity
+from compilers.damage import damage_of, remaining, require_connected
 from compilers.hardware import hardware
 from compilers.load import LoadedFabric
 from compilers.placement import clusters, settle
+from compilers.routing.exceptions import with_exceptions
 from compilers.routing.minimal import minimal
-from compilers.routing.passes import choices
+from compilers.routing.passes import choices, require_searchable
 from compilers.spec import RoutingSpec
 from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
@@ -36,9 +38,17 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     addressing = plan(spec, inventory, topology, loaded.locate)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     tables = minimal(topology, wiring)
+    damage = damage_of(inventory, wiring, loaded.locate)
+    if damage:
+        topology, wiring = remaining(topology, wiring, damage)
+        require_connected(topology, wiring.names, inventory, loaded.locate)
+        tables, topology = with_exceptions(tables, damage, topology, wiring)
     # Alternates and repair keep to what is minimal from the next switch on.
     routing = spec.routing
-    tables = choices(tables, topology, wiring, routing.policy(spec.topology.q))
+    policy = routing.policy(spec.topology.q)
+    if damage:
+        require_searchable(topology, policy)
+    tables = choices(tables, topology, wiring, policy, whole=not damage)
     check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
     return Build(
         name=spec.name,

@@ -74,8 +74,9 @@ class Report:
 
     @property
     def broken(self) -> tuple[FailureReport, ...]:
-        """Failures that lose pairs though the policy promises to repair them."""
-        return tuple(f for f in self.failures if f.lost_pairs and f.kind in self.promised)
+        """Failures that lose pairs, still joined, though the policy promises to repair them."""
+        lost = (f for f in self.failures if f.lost_pairs > f.cut_off)
+        return tuple(f for f in lost if f.kind in self.promised)
 
     @property
     def max_hops(self) -> int:

@@ -95,8 +95,8 @@ class Fabric:
 
     @property
     def expected(self) -> int:
-        """How many switches the build has."""
-        return len(self.names)
+        """How many switches have a program."""
+        return len(self.programs.by_datapath_id)
 
     @property
     def complete(self) -> bool:
@@ -158,7 +158,8 @@ class Fabric:
 
     def missing(self) -> list[str]:
         """The names of the switches that do not have their program, in vertex order."""
-        return [name for v, name in enumerate(self.names) if v not in self._programmed]
+        expected = set(self.programs.by_datapath_id.values())
+        return [self.names[v] for v in sorted(expected - self._programmed)]
 
     def status(self) -> dict[str, Any]:
         """The state as the status file has it."""

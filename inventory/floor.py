@@ -119,3 +119,10 @@ class Cable(Model):
     type: Name | None = None
     length: Metres | None = None
     label: Line | None = None
+
+
+class DeadLink(Model):
+    """A link that is known not to work, by the nodes at its ends."""
+
+    a: Name
+    b: Name

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from inventory.floor import Cable, Cabling, Generate, Placement, Rack
+from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack
 from inventory.values import (
     DatapathId,
     Guid,
@@ -128,7 +128,8 @@ class Host(Model):
 class Node(Model):
     """One switch. Without `vertex`, nodes take the free vertices in the order they are listed.
 
-    unit is the lowest rack unit that it fills, from 1 at the bottom.
+    unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
+    yet, but keeps its vertex; links and hosts at disabled ports don't work.
     """
 
     name: Name
@@ -141,6 +142,8 @@ class Node(Model):
     unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
     serial: Line | None = None
     guid: Guid | None = None
+    state: Literal["installed", "planned"] = "installed"
+    disabled_ports: tuple[Line, ...] = ()
 
 
 class Inventory(Model):
@@ -156,3 +159,4 @@ class Inventory(Model):
     placement: Placement = Placement()
     cabling: Cabling = Cabling()
     cables: tuple[Cable, ...] = ()
+    dead_links: tuple[DeadLink, ...] = ()

@@ -71,7 +71,7 @@ class Inside:
             if errors := status.get("errors"):
                 node, message = next(iter(errors.items()))
                 raise EngineError(f"switch {node} refused its program: {message}")
-            done, expected = _programmed(status), len(self.build.wiring.names)
+            done, expected = _programmed(status), int(self.build.topology.present.sum())
             if time.monotonic() > deadline:
                 raise EngineError(
                     f"{done} of {expected} switches have their program after {patience:g} s; "

@@ -107,8 +107,9 @@ class FabricNetwork:
             OpenVSwitchError: Open vSwitch refused a bridge.
         """
         wiring = self.build.wiring
-        for vertex, datapath_id in enumerate(wiring.datapath_id.tolist()):
-            self.net.addSwitch(bridge_name(vertex), cls=Bridge, dpid=f"{datapath_id:016x}")
+        for vertex in np.flatnonzero(self.build.topology.present).tolist():
+            dpid = f"{int(wiring.datapath_id[vertex]):016x}"
+            self.net.addSwitch(bridge_name(vertex), cls=Bridge, dpid=dpid)
         for i in range(len(self.who)):
             self.hosts.append(self.net.addHost(f"h{i}", setup=self._setup(i)))
             progress(i + 1, len(self.who) + 1)

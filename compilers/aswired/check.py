@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from compilers.aswired.relabel import Cycle, relabelling, renamed
 from compilers.aswired.repair import Move, components
 from compilers.aswired.resolve import Pairs, Ports, Wired
@@ -54,6 +56,7 @@ def check(wiring: Wiring, wired: Wired) -> Check:
     right = visible & wired.cables
     lacking = {p for pair in visible - wired.cables for p in pair}
     surplus = {p for pair in wired.cables - visible for p in pair}
+    linked = np.flatnonzero((wiring.far >= 0).any(axis=1))
     present = {a // width for pair in wired.cables for a in pair} | wired.reporters
     return Check(
         planned=len(planned),
@@ -62,7 +65,7 @@ def check(wiring: Wiring, wired: Wired) -> Check:
         missing=frozenset(p for p in visible - wired.cables if surplus.isdisjoint(p)),
         extra=frozenset(p for p in wired.cables - visible if lacking.isdisjoint(p)),
         misplaced=frozenset(p for p in wired.cables - visible if not lacking.isdisjoint(p)),
-        absent=tuple(v for v in range(len(wiring.names)) if v not in present),
+        absent=tuple(v for v in linked.tolist() if v not in present),
         unseen=planned - visible - wired.cables,
         moves=tuple(move for part in parts for move in part.moves(ports.vertex)),
         wired=wired,

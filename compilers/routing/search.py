@@ -57,6 +57,8 @@ class Paths:
         ends = np.flatnonzero(topology.endpoints)
         walker = Walker.of(tables, wiring.cables())
         after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
+        # Without a route a packet stays, and never arrives.
+        after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
         return cls(tables, wiring, ends, after, egress, topology.diameter)
 
     def walk(self, first: Numbers) -> list[Numbers]:
@@ -72,6 +74,15 @@ class Paths:
         far = self.wiring.far[switch]
         near: Numbers = far[far >= 0][:, None]
         return near
+
+    def present(self) -> list[int]:
+        """The switches that have links."""
+        present: list[int] = np.flatnonzero(self.wiring.far[:, 0] >= 0).tolist()
+        return present
+
+    def routed(self, switch: int) -> NDArray[np.int64]:
+        """int64[n]: the columns of the destinations to which the switch has a link to take."""
+        return np.flatnonzero(self.after[switch] != switch)
 
     def rows(self, switch: int) -> Numbers:
         """int64[D]: the row of the switch that decides about each destination."""
@@ -105,13 +116,14 @@ def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Pol
 def _split(paths: Paths, edge_disjoint: bool) -> tuple[Tables, Bits, Bits, Bits]:
     """Tables with more classes, and bool[S, C, K] thrice: `_choices` by class and link."""
     tables, links = paths.tables, paths.wiring.far.shape[1]
-    parts = [_parts(paths, switch, edge_disjoint) for switch in range(tables.switches)]
+    present = paths.present()
+    parts = [_parts(paths, switch, edge_disjoint) for switch in present]
     most = max(len(part.port) for part in parts)
     egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most)
     egress[...] = no_route(egress)
     port = np.zeros((tables.switches, most), np.int32)
     choices = np.zeros((3, tables.switches, most, links), np.bool_)
-    for switch, part in enumerate(parts):
+    for switch, part in zip(present, parts, strict=True):
         egress[switch, part.row] = part.number
         egress[switch, tables.routes.egress[switch] == local(tables.routes.egress)] = local(egress)
         port[switch, : len(part.port)] = part.port
@@ -134,7 +146,7 @@ def _parts(paths: Paths, switch: int, edge_disjoint: bool) -> _Parts:
     """One class for each next hop and set of choices; the first of a next hop keeps its number."""
     choices = _choices(paths, switch, edge_disjoint)
     links, old = len(choices) // 3, paths.tables.classes.port[switch]
-    away = np.flatnonzero(paths.ends != switch)
+    away = paths.routed(switch)
     row, starts, order = _grouped(paths.rows(switch)[away])
     common = np.logical_and.reduceat(choices[:, away[order]], starts, axis=1).T
     before = paths.tables.routes.egress[switch, row]
@@ -170,6 +182,7 @@ def _choices(paths: Paths, switch: int, edge_disjoint: bool) -> Bits:
     for step in steps:
         away &= step != switch
         avoids &= (step != hop) | direct
+    away &= steps[-1] == paths.ends
     alternate = (
         away & ~direct
     )  # an adjacent switch is reached minimally only (PolarFly paper, §VII)
@@ -193,7 +206,7 @@ def _protected(paths: Paths, repair: Bits, away: Bits) -> Tables:
     order = ranked(repair, tables.classes.port, wiring, ORDER)
     bounce = order
     bounced = np.zeros_like(repair)
-    for switch in range(tables.switches):
+    for switch in paths.present():
         numbers, links = _by_class(paths, switch, _bounced(paths, switch, bounce))
         bounced[switch, numbers, : links.shape[1]] = links
     for more in (bounced & ~repair, away & ~repair):
@@ -212,12 +225,13 @@ def _bounced(paths: Paths, switch: int, bounce: NDArray[np.uint16]) -> Bits:
     serves: Bits = back & (port > 0) & (near != hop)
     for step in paths.walk(over):
         serves &= (step != hop) | (hop == paths.ends)
+    serves &= step == paths.ends
     return serves
 
 
 def _by_class(paths: Paths, switch: int, bits: Bits) -> tuple[Numbers, Bits]:
     """The classes of a switch, and bool[C, K] what holds for all destinations of each."""
-    away = np.flatnonzero(paths.ends != switch)
+    away = paths.routed(switch)
     number, starts, order = _grouped(paths.egress[switch, away])
     return number, np.logical_and.reduceat(bits[:, away[order]], starts, axis=1).T
 

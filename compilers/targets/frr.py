@@ -8,7 +8,7 @@ from typing import Any
 
 from compilers.build import Build
 from compilers.targets.capabilities import AGGREGATES, Capabilities
-from compilers.targets.rendering import Renderer
+from compilers.targets.rendering import Renderer, nodes
 from compilers.targets.routed import Routed
 
 FILES = ("frr.conf", "links.batch", "sysctl.conf")
@@ -27,10 +27,8 @@ def render(
     CAPABILITIES.require(build)
     renderer = Renderer("frr", templates)
     routed = Routed.of(build)
-    for vertex, name in enumerate(build.wiring.names):
+    for vertex, name in nodes(build, progress):
         renderer.write(out / name, FILES, variables(routed, vertex))
-        if progress:
-            progress(vertex + 1, build.tables.switches)
 
 
 def variables(routed: Routed, vertex: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from compilers.targets.openflow_pipeline import (
     marker_cookie,
     require,
 )
-from compilers.targets.rendering import Renderer
+from compilers.targets.rendering import Renderer, nodes
 from compilers.targets.wire import IN_PORT, GroupType
 
 FILES = ("groups.txt", "flows.txt")
@@ -79,11 +79,8 @@ def render(
     require(build, target="ovs")
     renderer = Renderer("ovs", templates)
     fabric = Fabric.of(build)
-    present = np.flatnonzero(build.topology.present).tolist()
-    for done, vertex in enumerate(present, start=1):
-        renderer.write(out / build.wiring.names[vertex], FILES, fabric.variables(vertex))
-        if progress:
-            progress(done, len(present))
+    for vertex, name in nodes(build, progress):
+        renderer.write(out / name, FILES, fabric.variables(vertex))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jinja2 import TemplateError, TemplateSyntaxError
 
+from compilers.build import Build
 from inventory.problems import InputError, Problem
 from templates import environment
+
+
+def nodes(
+    build: Build, progress: Callable[[int, int], None] | None = None
+) -> Iterator[tuple[int, str]]:
+    """The vertex and the name of every node that has a program, one after the other.
+
+    Args:
+        build: whose nodes.
+        progress: called with (nodes done, all nodes).
+    """
+    present = np.flatnonzero(build.topology.present).tolist()
+    for done, vertex in enumerate(present, start=1):
+        yield vertex, build.wiring.names[vertex]
+        if progress:
+            progress(done, len(present))
 
 
 class Renderer:

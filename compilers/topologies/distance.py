@@ -49,3 +49,18 @@ def distances(
             break
         found[row[next_to], vertex[next_to]] = level + 1
     return found[:, :order]
+
+
+def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[N]: the least vertex that each vertex reaches, itself where it has no neighbours.
+
+    Args:
+        table: `neighbour_table(graph)`, or one from which entries were taken out at both ends.
+    """
+    order = len(table) - 1
+    least = np.arange(order + 1)
+    while True:
+        lower = np.minimum(least, least[table].min(axis=1, initial=order))
+        if (lower == least).all():
+            return least[:order]
+        least = lower

@@ -46,7 +46,7 @@ def command(fabric: str, output: Path, no_verify: bool, as_json: bool) -> None:
         "folder": str(output),
         "fabric": build.name,
         "topology": build.topology.title(),
-        "nodes": build.tables.switches,
+        "nodes": int(build.topology.present.sum()),
         "links": build.topology.graph.size,
         "hosts": int((build.wiring.host_port > 0).sum()),
         "routes": int(build.tables.routes.rows().sum()),

@@ -44,4 +44,4 @@ def command(
         require_verified(folder, build)
     with progress(f"rendering {target}") as report_progress:
         target_of(target).render(build, output, templates=templates, progress=report_progress)
-    say(f"{build.tables.switches} nodes of build {build.identity} rendered in {output}")
+    say(f"{build.topology.present.sum()} nodes of build {build.identity} rendered in {output}")

@@ -132,4 +132,17 @@ INVENTORIES: dict[str, str] = {
     "inv-usual-name": nodes("{name: h3, type: leaf, vertex: 0, datapath_id: 2}"),
     "inv-usual-mac": nodes("{name: n0, type: leaf, vertex: 0, hosts: [{mac: 02:00:00:01:00:01}]}"),
     "inv-gateway-mac": nodes("{name: n0, type: leaf, hosts: [{mac: 02:50:46:00:00:01}]}"),
+    "inv-state": nodes("{name: n0, type: leaf, state: plannd, disabled_ports: eth1}"),
+    "inv-disabled-ports": nodes("{name: n0, type: leaf, disabled_ports: [eth9, eth1, port]}")
+    + "  - {name: spare, type: leaf, disabled_ports: [eth0]}\n",
+    "inv-dead-link": f"{TYPE}nodes:\n{SEVEN}dead_links: [{{a: n1}}]\n",
+    "inv-dead-links": f"{TYPE}nodes:\n{SEVEN}dead_links:\n  - {{a: n0, b: n0}}\n"
+    "  - {a: m0, b: zz}\n  - {a: n0, b: n4}\n  - {a: n0, b: n1}\n",
+    "inv-apart": f"{TYPE}nodes:\n{SEVEN}dead_links: [{{a: n0, b: n1}}, {{a: n0, b: n3}}, "
+    "{a: n5, b: n0}, {a: n2, b: n3}, {a: n2, b: n6}]\n",
+    "inv-alone": TYPE
+    + "nodes:\n"
+    + SEVEN.replace("n5, type: leaf", "n5, type: leaf, state: planned")
+    + "dead_links: [{a: n0, b: n1}, {a: n0, b: n3}]\n",
+    "inv-all-planned": TYPE + "nodes:\n" + SEVEN.replace("leaf}", "leaf, state: planned}"),
 }

@@ -1,0 +1,279 @@
+"""Fabrics of which something is missing: what is left is minimal, and little changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from compilers import pipeline
+from compilers.build import Build, load, save
+from compilers.cables import cables_of, hardware_of
+from compilers.damage import Damage, damage_of, remaining, require_connected
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+from compilers.routing import passes
+from compilers.routing.exceptions import with_exceptions
+from compilers.routing.passes import choices
+from compilers.routing.policy import Policy
+from compilers.tables import local, no_route
+from compilers.targets import target
+from compilers.targets.openflow import Encoder
+from compilers.topologies.distance import BEYOND, components, distances, neighbour_table
+from compilers.verify import verify
+from compilers.walk import Walker
+from compilers.wiring import Wiring
+from compilers.wiring_checks import nowhere
+from inventory.model import Inventory
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+
+FABRICS: list[dict[str, object]] = [
+    *({"family": "polarfly", "q": q} for q in (3, 4, 5, 7)),
+    {"family": "pn", "q": 3},
+    {"family": "oft", "q": 3},
+    {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
+    {"family": "polarstar", "q": 4, "supernode": "paley", "degree": 2},
+]
+BOTH = Policy(balances=True, protects=True)
+
+
+def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> Damage:
+    """Damage by vertices, and links as vertex and place."""
+    absent = np.zeros(len(wiring.far), np.bool_)
+    absent[nodes] = True
+    dead = absent[:, None] | absent[wiring.far]
+    for u, k in links:
+        v = int(wiring.far[u, k])
+        dead[u, k] = True
+        dead[v] |= wiring.far[v] == u
+    hosts = np.broadcast_to(absent[:, None], wiring.host_port.shape)
+    return Damage(absent=absent, links=dead & (wiring.far >= 0), hosts=hosts)
+
+
+def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build:
+    topology, wiring = remaining(build.topology, build.wiring, damage)
+    require_connected(topology, wiring.names, Inventory(), nowhere)
+    tables, topology = with_exceptions(build.tables, damage, topology, wiring)
+    if policy:
+        tables = choices(tables, topology, wiring, policy, whole=False)
+    return replace(build, topology=topology, wiring=wiring, tables=tables)
+
+
+def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:
+    random = np.random.default_rng(seed)
+    switch, link = np.nonzero(build.wiring.far >= 0)
+    which = random.choice(len(switch), links, replace=False)
+    gone = random.choice(len(build.wiring.far), nodes, replace=False)
+    chosen = zip(switch[which].tolist(), link[which].tolist(), strict=True)
+    return missing(build.wiring, gone.tolist(), list(chosen))
+
+
+def ports(build: Build) -> np.ndarray:
+    """int[S, S]: the port of every switch for every destination; 0: none, -1: delivered."""
+    egress = Walker.of(build.tables, build.wiring.cables()).egress(np.arange(build.tables.switches))
+    port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
+    number = np.minimum(egress, port.shape[1] - 1).astype(np.intp)
+    result = np.take_along_axis(port, number, axis=1)
+    return np.where(egress == local(egress), -1, result)
+
+
+@given(
+    fabric=st.sampled_from(FABRICS),
+    seed=st.integers(0, 10**6),
+    nodes=st.integers(0, 4),
+    links=st.integers(0, 8),
+    spread=st.booleans(),
+)
+@settings(max_examples=60, deadline=None)
+def test_every_pair_that_is_there_has_a_minimal_path(
+    fabric: dict[str, object], seed: int, nodes: int, links: int, spread: bool
+) -> None:
+    """Minimal in what is left, over every alternate too, and as the graph says, not the tables."""
+    whole = routed(**fabric)  # type: ignore[arg-type]
+    damage = at_random(whole, seed, nodes, links)
+    assume(damage)
+    topology, _ = remaining(whole.topology, whole.wiring, damage)
+    ends = np.flatnonzero(topology.endpoints)
+    joined = len(set(components(neighbour_table(topology.graph))[ends].tolist())) == 1
+    if not joined:
+        with pytest.raises(InputError):
+            damaged(whole, damage)
+        return
+    build = damaged(whole, damage, BOTH if spread else None)
+    report = verify(build)
+    assert report.passed, report
+    assert report.pairs == len(ends) * (len(ends) - 1)
+    dead = {(s, int(whole.wiring.port[s, k])) for s, k in np.argwhere(damage.links)}
+    classes = build.tables.classes
+    for part in (classes.port[..., None], classes.alternate, classes.protection, classes.bounce):
+        assert not {(int(s), int(part[s, c, i])) for s, c, i in np.argwhere(part)} & dead
+
+
+@pytest.mark.parametrize("fabric", FABRICS, ids=lambda f: f"{f['family']}-{f['q']}")
+def test_only_rows_that_must_change_do(fabric: dict[str, object]) -> None:
+    """A row keeps its port where that is still on a shortest path of what is left."""
+    whole = routed(**fabric)  # type: ignore[arg-type]
+    for seed in range(3):
+        damage = at_random(whole, seed, seed, 3)
+        try:
+            build = damaged(whole, damage)
+        except InputError:
+            continue
+        before, after = ports(whole), ports(build)
+        cables = build.wiring.cables()
+        graph = build.topology.graph
+        far = distances(neighbour_table(graph), np.arange(graph.order))
+        ends = np.flatnonzero(build.topology.endpoints)
+        for s, d in np.argwhere(before != after).tolist():
+            if d not in ends or damage.absent[s]:
+                assert after[s, d] <= 0 or before[s, d] == after[s, d] or d not in ends
+                continue
+            there = cables[s, before[s, d]]
+            assert there < 0 or far[d, there] != far[d, s] - 1
+
+
+def test_one_link_changes_rows_in_proportion() -> None:
+    """A link of ER_q carries q or so destinations each way; their other rows stay."""
+    whole = routed(q=31)
+    build = damaged(whole, missing(whole.wiring, [], [(5, 3)]))
+    assert 0 < np.count_nonzero(ports(whole) != ports(build)) <= 4 * 31
+    star = routed("polarstar", q=5, supernode="inductive-quad", degree=3)
+    build = damaged(star, missing(star.wiring, [], [(5, 3)]))
+    rows = build.tables.routes.rows() - star.tables.routes.rows()
+    assert 0 < np.count_nonzero(rows) <= 40
+    assert int(np.abs(rows).sum()) < 300
+
+
+def test_a_node_that_is_not_there_has_no_rows_and_no_row_leads_to_it() -> None:
+    whole = routed("polarstar", q=3, supernode="inductive-quad", degree=3)
+    gone = [*range(16, 24), 40]  # a supernode, and one member of another
+    build = damaged(whole, missing(whole.wiring, gone, []))
+    routes = build.tables.routes
+    assert not routes.rows()[gone].any()
+    nothing = no_route(routes.egress)
+    absent = {*gone, 104 + 2}
+    for s in range(104):
+        prefix = routes.prefixes(s)
+        assert not absent & set(prefix[routes.egress[s] != nothing].tolist())
+    assert build.topology.present.sum() == 104 - len(gone)
+
+
+LAB = """name: lab
+topology: {family: polarfly, q: 3}
+routing: {balance: compact-valiant, protect: link}
+inventory: inventory.yaml
+"""
+
+
+def inventory(**more: object) -> dict[str, object]:
+    blocks = [{"count": 4, "role": "fabric"}, {"name": "h{}", "count": 1, "role": "host"}]
+    return {
+        "node_types": {"leaf": {"ports": blocks}},
+        "nodes": [{"name": f"n{v}", "type": "leaf"} for v in range(13)],
+        **more,
+    }
+
+
+def compiled(folder: Path, content: dict[str, object]) -> Build:
+    (folder / "fabric.yaml").write_text(LAB)
+    (folder / "inventory.yaml").write_text(yaml.safe_dump(content))
+    return save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "build")
+
+
+def test_from_the_inventory_to_the_targets(tmp_path: Path) -> None:
+    content = inventory(dead_links=[{"a": "n0", "b": "n1"}])
+    whole = compiled(tmp_path, inventory())
+    nodes: list[dict[str, object]] = content["nodes"]  # type: ignore[assignment]
+    nodes[4]["state"] = "planned"
+    nodes[7]["disabled_ports"] = ["eth1", "h1"]
+    build = compiled(tmp_path, content)
+    assert verify(build).passed
+    near = {int(v) for v in whole.wiring.far[4] if v >= 0}
+    other = int(whole.wiring.far[7, list(whole.wiring.port[7]).index(1)])
+    lost = len(near) + 1 + (other != 4)
+    assert whole.topology.graph.size - build.topology.graph.size == lost
+    assert other not in build.wiring.far[7]
+    assert not build.wiring.host_port[[4, 7]].any()
+    assert build.wiring.names == whole.wiring.names
+    assert (build.addressing.host_mac == whole.addressing.host_mac).all()
+    assert sorted(Encoder(build).by_datapath_id.values()) == [v for v in range(13) if v != 4]
+    for name in ("ovs", "linux"):
+        target(name).render(build, tmp_path / name)
+        made = {path.name for path in (tmp_path / name).iterdir() if path.is_dir()}
+        assert made == {f"n{v}" for v in range(13) if v != 4}
+    build = load(tmp_path / "build")
+    assert len(cables_of(build.wiring, hardware_of(build)).ends) == build.topology.graph.size
+
+
+def test_an_inventory_that_lacks_nothing_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called: list[object] = []
+    monkeypatch.setattr(pipeline, "with_exceptions", lambda *a: called.append(a))
+    compiled(tmp_path, inventory())
+    spare = {"name": "spare", "type": "leaf", "state": "planned", "disabled_ports": ["eth2"]}
+    content = inventory()
+    content["nodes"] = [*content["nodes"], spare]  # type: ignore[misc]
+    compiled(tmp_path, content)
+    assert not called
+
+
+def test_large_fabrics_are_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "LARGEST", 12)
+    with pytest.raises(InputError, match="more than 12 switches of which some, or links, are mis"):
+        compiled(tmp_path, inventory(dead_links=[{"a": "n0", "b": "n1"}]))
+
+
+def test_pairs_that_no_table_could_join_break_no_promise(tmp_path: Path) -> None:
+    """A quadric of q = 3 with one link left: its failure cuts it off, and that is said."""
+    whole = compiled(tmp_path, inventory())
+    quadric = int(whole.topology.of_kind("W")[0])
+    near = [int(v) for v in whole.wiring.far[quadric] if v >= 0]
+    dead = [{"a": f"n{quadric}", "b": f"n{v}"} for v in near[1:]]
+    build = compiled(tmp_path, inventory(dead_links=dead))
+    report = verify(build, failures=("link", "node"))
+    link, node = report.failures
+    assert link.cut_off == 2 * 12
+    assert node.cut_off == 2 * 11
+    assert link.lost_pairs >= link.cut_off
+    assert bool(report.broken) == any(f.lost_pairs > f.cut_off for f in report.failures)
+
+
+def test_both_ends_of_a_link_die(tmp_path: Path) -> None:
+    """Whichever end a disabled port is at, and in whichever order a dead link is written."""
+    compiled(tmp_path, inventory())
+    loaded = load_fabric(tmp_path / "fabric.yaml")
+    whole = load(tmp_path / "build").wiring
+    u, v = 0, int(whole.far[0, 0])
+    assert loaded.inventory
+    for change in (
+        {"dead_links": [{"a": f"n{u}", "b": f"n{v}"}]},
+        {"dead_links": [{"a": f"n{v}", "b": f"n{u}"}]},
+        {"u": u, "port": int(whole.port[u, 0])},
+        {"u": v, "port": int(whole.far_port[u, 0])},
+    ):
+        content = inventory(**({} if "u" in change else change))
+        if "u" in change:
+            nodes: list[dict[str, object]] = content["nodes"]  # type: ignore[assignment]
+            nodes[change["u"]]["disabled_ports"] = [f"eth{change['port']}"]  # type: ignore[index]
+        damage = damage_of(Inventory.model_validate(content), whole, nowhere)
+        expected = np.zeros_like(damage.links)
+        expected[u, 0] = True
+        expected[v] = whole.far[v] == u
+        assert (damage.links == expected).all()
+        assert not damage.absent.any()
+
+
+def test_distance_of_nobody() -> None:
+    """Vertices without links are beyond, and in components of their own."""
+    whole = routed(q=3)
+    topology, _ = remaining(whole.topology, whole.wiring, missing(whole.wiring, [2], []))
+    table = neighbour_table(topology.graph)
+    assert (distances(table, np.array([0]))[0] == BEYOND).nonzero()[0].tolist() == [2]
+    assert components(table)[[0, 1, 2]].tolist() == [0, 0, 2]
