@@ -17,6 +17,7 @@ LIVE_COMMANDS = {
     "ip": "iproute2",
     "ping": "iputils-ping",
     "unshare": "util-linux",
+    "vtysh": "frr",
 }
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 

@@ -19,11 +19,12 @@ import numpy as np
 
 from compilers.build import Build
 from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
-from compilers.targets.rendering import Renderer
+from compilers.targets.rendering import Renderer, nodes
 from compilers.targets.routed import Numbers, Routed, Switch
 from inventory.problems import InputError, Problem
 
 FILES = (
+    "addresses.batch",
     "links.batch",
     "load.sh",
     "polarfab.service",
@@ -72,10 +73,8 @@ def render(
     require(build)
     renderer = Renderer("linux", templates)
     routed = Routed.of(build)
-    for vertex, name in enumerate(build.wiring.names):
+    for vertex, name in nodes(build, progress):
         renderer.write(out / name, FILES, variables(routed, vertex))
-        if progress:
-            progress(vertex + 1, build.tables.switches)
 
 
 def require(build: Build) -> None:

@@ -212,8 +212,8 @@ def _node_names(build: Build) -> list[Problem]:
             given=repr(name),
             todo="it becomes a host name and a file name",
         )
-        for name in build.wiring.names
-        if not NODE.fullmatch(name)
+        for name, present in zip(build.wiring.names, build.topology.present, strict=True)
+        if present and not NODE.fullmatch(name)
     ]
 
 
