@@ -173,3 +173,13 @@ def test_numbers_without_a_name_stay_numbers():
     assert wire.Error(99, 7, 0, 0).words(names) == "error type 99: code 7"
     assert wire.Error(0xFFFF, 3, 0x2320, 0).words(names) == "error 3 of experimenter 0x2320"
     assert wire.Error(1, 1, 0, 0).words(names) == "bad request: bad type"
+
+
+def test_a_switch_that_is_back_is_not_programmed_until_it_says_so(fabric):
+    """A new connection may come before the old one is known to be dead."""
+    program(fabric, "first", 11)
+    assert fabric.missing() == ["b"]
+    fabric.connected("second", 11)
+    assert fabric.missing() == ["a", "b"]
+    fabric.closed("first")
+    assert fabric.missing() == ["a", "b"]

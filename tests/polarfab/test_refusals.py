@@ -127,3 +127,17 @@ def test_a_build_of_others_can_be_verified(run_here, build: Path, monkeypatch) -
     monkeypatch.setattr(builds, "mark_verified", refused)
     said = f"cannot mark {build} as verified or not: Permission denied\n"
     assert run_here("verify", build) == (0, said)
+
+
+@pytest.mark.parametrize("verb", ["render", "emulate", "controller"])
+def test_a_build_that_changed_after_verify_is_refused(run_here, build: Path, verb: str) -> None:
+    """Its tables still deliver, so only the digest tells."""
+    assert run_here("verify", build)[0] == 0
+    file = build / "arrays/host_mac.npy"
+    np.save(file, np.load(file) + 1)
+    more = {"render": ["--target", "ovs", "-o", build.parent / "out"]}.get(verb, [])
+    required = "required the file as it was compiled, given another content"
+    assert run_here(verb, build, *more) == (
+        2,
+        f"error: {file}: {required}; compile the build again\n",
+    )
