@@ -70,9 +70,18 @@ def same_as_tables(build, out, read):
                 assert [first, *rest] == order
 
 
+def heavier(build):
+    """The same with three times the weight on minimal ports."""
+    weight = build.tables.classes.weight.copy()
+    weight[..., 0] *= 3
+    classes = replace(build.tables.classes, weight=weight)
+    return replace(build, tables=replace(build.tables, classes=classes))
+
+
 CASES = {
     "minimal": routed(q=3),
     "spread": routed(q=4, spread=True),
+    "unequal": heavier(routed(q=3, spread=True)),
     "link": routed(q=4, protect="link"),
     "node and spread": routed(q=3, protect="node", spread=True),
     "oft": routed("oft", q=3, protect="link"),
