@@ -42,9 +42,7 @@ def _left(whole: NDArray[np.int64], f: Forwarding, down: list[int]) -> NDArray[n
     table, nobody = whole.copy(), len(whole) - 1
     for element in down:
         if element >= f.links:
-            switch = element - f.links
-            table[table == switch] = nobody
-            table[switch] = nobody
+            table[table == element - f.links] = nobody
         else:
             u, v = f.ends(element)
             table[u, table[u] == v] = nobody

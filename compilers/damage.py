@@ -62,7 +62,7 @@ def damage_of(inventory: Inventory, wiring: Wiring, locate: Locate) -> Damage:
         raise InputError(sorted(few(problems), key=lambda problem: problem.line))
     there = wiring.far >= 0
     dead = np.take_along_axis(disabled, wiring.port, axis=1)
-    dead |= absent[:, None] | absent[wiring.far]
+    dead |= absent[:, None]
     for known in inventory.dead_links:
         u, v = vertex[known.a], vertex[known.b]
         dead[u] |= wiring.far[u] == v

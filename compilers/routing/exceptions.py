@@ -74,13 +74,12 @@ def _affected(routes: Routes, damage: Damage) -> NDArray[np.int64]:
 def _without(routes: Routes, damage: Damage) -> Routes:
     """Rows by the links that are left; none at nodes or towards nodes that are not there."""
     egress = routes.egress.copy()
-    nothing = no_route(egress)
+    nothing = no_route(egress)  # also all rows of a node that is not there
     for switch in np.flatnonzero(damage.links.any(axis=1)):
         number = np.arange(np.iinfo(egress.dtype).max + 1)
         gone = damage.links[switch]
         number[: len(gone)] = np.where(gone, nothing, np.cumsum(~gone) - 1)
         egress[switch] = number[egress[switch]]
-    egress[damage.absent] = nothing
     missing = np.zeros(max(len(egress), int(routes.prefix.max()) + 1), np.bool_)
     missing[: len(egress)] = damage.absent
     whole = np.unique(routes.aggregate[routes.aggregate >= 0])

@@ -57,7 +57,7 @@ class Paths:
         ends = np.flatnonzero(topology.endpoints)
         walker = Walker.of(tables, wiring.cables())
         after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
-        # Without a route a packet stays, and never arrives.
+        # A switch without links keeps its packets.
         after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
         return cls(tables, wiring, ends, after, egress, topology.diameter)
 
@@ -182,7 +182,6 @@ def _choices(paths: Paths, switch: int, edge_disjoint: bool) -> Bits:
     for step in steps:
         away &= step != switch
         avoids &= (step != hop) | direct
-    away &= steps[-1] == paths.ends
     alternate = (
         away & ~direct
     )  # an adjacent switch is reached minimally only (PolarFly paper, §VII)
@@ -225,7 +224,6 @@ def _bounced(paths: Paths, switch: int, bounce: NDArray[np.uint16]) -> Bits:
     serves: Bits = back & (port > 0) & (near != hop)
     for step in paths.walk(over):
         serves &= (step != hop) | (hop == paths.ends)
-    serves &= step == paths.ends
     return serves
 
 
