@@ -198,6 +198,8 @@ def main(build, out, target, folder, wanted):
         for space, where in zip(fabric.switches, files, strict=True):
             until(lambda space=space, where=where: fabric._linux_ready(space, where))
         seen["again"] = [fabric.kernel(space) for space in fabric.switches]
+        fabric.switches[0].run("sh", str(files[0] / "load.sh"))
+        seen["loaded twice"] = fabric.kernel(fabric.switches[0])
         seen["pings again"] = [fabric.pings(version) for version in (4, 6)]
     return seen
 

@@ -132,6 +132,11 @@ def test_linux_takes_a_link_back(protected):
     assert seen["pings again"] == seen["pings"]
 
 
+def test_linux_loads_a_second_time(protected):
+    _, out, seen = protected
+    assert read_kernel(*seen["loaded twice"], OURS) == read_linux(out / "0")[0]
+
+
 def shared(live, routing, q=3):
     """Flows from host 0 to one behind a common neighbour: [{port: packets}], {port: weight}."""
     apart = [[0, 2, version, FLOWS] for version in (4, 6)]

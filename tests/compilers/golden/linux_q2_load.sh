@@ -15,12 +15,15 @@ load() {
   ip link show hosts > /dev/null 2>&1 || ip link add hosts type bridge
   sysctl --quiet --ignore --load sysctl.conf
   ip -batch links.batch
+  # With a link go its routes, and groups of links that have gone: those are no longer found.
+  ip nexthop show protocol 80 | while read -r _ id _; do
+    ip nexthop delete id "$id" 2> /dev/null || true
+  done
   for family in -4 -6; do
     ip $family rule flush protocol 80
-    ip $family route flush table all protocol 80
+    ip $family route flush type unreachable protocol 80
     ip $family -batch rules.batch
   done
-  ip nexthop flush protocol 80 > /dev/null
   routes
 }
 
