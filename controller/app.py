@@ -44,7 +44,9 @@ def app_class(framework: Framework) -> Any:
             """A switch has named itself, or a connection has ended."""
             datapath = event.datapath
             if event.state == main:
-                self._send(datapath, self.fabric.connected(datapath, datapath.id))
+                host, port = datapath.address[:2]
+                program = self.fabric.connected(datapath, datapath.id, f"{host}:{port}")
+                self._send(datapath, program)
             elif datapath.id is None:
                 self.fabric.stranger(str(datapath.address[0]))
             else:
@@ -60,7 +62,9 @@ def app_class(framework: Framework) -> Any:
             self._send(message.datapath, self.fabric.received(message.datapath, bytes(message.buf)))
 
         def on_tick(self, _: Tick) -> None:
-            """Report."""
+            """Report, and ask connections that others have taken the place of."""
+            for datapath, question in self.fabric.probes():
+                self._send(datapath, question)
             self.reporter.tick()
 
         def _send(self, datapath: Any, data: bytes) -> None:

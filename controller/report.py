@@ -22,6 +22,7 @@ LINES: dict[Kind, str] = {
     "error": "switch {node} reports an error after it was programmed: {text}",
     "left": "switch {node} left",
     "unknown": "datapath id {node} is not in this build; it gets nothing",
+    "duplicate": "switch {node} {text}",
     "status": "cannot write {node}: {text}",
     "stranger": "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch",
 }
@@ -30,6 +31,7 @@ SUMMARIES: dict[Kind, str] = {
     "error": "{count} more switches report errors after they were programmed",
     "left": "{count} switches more left",
     "unknown": "{count} more datapath ids are not in this build",
+    "duplicate": "{count} more switches connected twice, the first of them {node}: {text}",
     "status": "cannot write {node}: {text}",
     "stranger": "peers on {count} more hosts hung up before they named themselves",
 }

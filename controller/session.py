@@ -16,6 +16,8 @@ from controller import wire
 
 DISCARD_XID = 0xFFFFFF01
 """The xid of the request to drop a refused bundle; a program's own xids are below."""
+PROBE_XID = 0xFFFFFF02
+"""The xid of the barrier that asks an earlier connection of a switch whether it is alive."""
 
 Kind = Literal[
     "connected",
@@ -25,6 +27,7 @@ Kind = Literal[
     "left",
     "complete",
     "unknown",
+    "duplicate",
     "stranger",
     "status",
 ]
@@ -63,10 +66,14 @@ class Programs(Protocol):
 
 @dataclass(slots=True)
 class _Push:
-    """A connection of a switch and how far its program got; barrier is the xid it waits for."""
+    """A connection of a switch and how far its program got; barrier is the xid it waits for.
+
+    peer is the address it comes from.
+    """
 
     vertex: int
     barrier: int
+    peer: str
     state: Literal["filling", "committing", "programmed", "refused"] = "filling"
     committed: bool = False
     error: wire.Error | None = None
@@ -78,7 +85,8 @@ class Fabric:
     """All switches of a build and their connections.
 
     identity and names (a text a vertex) are the build's; error_names puts error numbers in words.
-    A connection is known by any hashable key. Not thread-safe.
+    A connection is known by any hashable key. Not thread-safe. duplicates has a message for each
+    vertex of which two connections are known to be alive.
     """
 
     identity: str
@@ -87,9 +95,11 @@ class Fabric:
     error_names: wire.Names
     errors: dict[str, str] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
+    duplicates: dict[int, str] = field(default_factory=dict)
     _pushes: dict[Hashable, _Push] = field(default_factory=dict)
     _current: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
+    _probes: list[Hashable] = field(default_factory=list)
     _events: list[Event] = field(default_factory=list)
     _strangers: set[str] = field(default_factory=set)
 
@@ -103,8 +113,12 @@ class Fabric:
         """Whether every switch has its program."""
         return len(self._programmed) == self.expected
 
-    def connected(self, key: Hashable, datapath_id: int) -> bytes:
-        """A switch has named itself; returns what to send it, b"" to one that is not ours."""
+    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> bytes:
+        """A switch has named itself; returns what to send it, b"" to one that is not ours.
+
+        A switch that returns may be here before its old connection is known to be dead, so it is
+        programmed at once. `probes` asks the old one.
+        """
         vertex = self.programs.by_datapath_id.get(datapath_id)
         if vertex is None:
             if datapath_id not in self.unknown:
@@ -112,11 +126,22 @@ class Fabric:
                 self._tell("unknown", f"{datapath_id:016x}")
             return b""
         program = self.programs.prepare(vertex)
-        self._pushes[key] = _Push(vertex, wire.last_xid(program))
+        if vertex in self._current:
+            self._probes.append(self._current[vertex])
+        self._pushes[key] = _Push(vertex, wire.last_xid(program), peer)
         self._current[vertex] = key
         self._programmed.discard(vertex)
         self._tell("connected", self.names[vertex])
         return program
+
+    def probes(self) -> list[tuple[Hashable, bytes]]:
+        """The connections to ask whether they are alive, and what to send them; each once.
+
+        One whose program is on its way is asked later: the question would land in the middle.
+        """
+        asked = [key for key in self._probes if key in self._pushes]
+        self._probes = [key for key in asked if self._pushes[key].state == "filling"]
+        return [(key, wire.barrier(PROBE_XID)) for key in asked if key not in self._probes]
 
     def received(self, key: Hashable, message: bytes) -> bytes:
         """A switch has sent an error, a bundle reply or a barrier reply; returns what to send."""
@@ -128,6 +153,8 @@ class Fabric:
             self._error(push, wire.Error.read(message))
         elif wire.commits(message) == wire.bundle_of(self.programs.commit):
             push.committed = True
+        elif (kind, xid) == (wire.BARRIER_REPLY, PROBE_XID):
+            self._alive(push)
         elif (kind, xid) == (wire.BARRIER_REPLY, push.barrier):
             if push.state == "filling":
                 return self._filled(push)
@@ -140,7 +167,9 @@ class Fabric:
         push = self._pushes.pop(key, None)
         if push is None:
             return
-        if self._current.get(push.vertex) == key:
+        if push.vertex in self.duplicates:
+            self._one_less(push.vertex)
+        elif self._current.get(push.vertex) == key:
             del self._current[push.vertex]
             self._programmed.discard(push.vertex)
             self._tell("left", self.names[push.vertex])
@@ -168,12 +197,34 @@ class Fabric:
             "expected": self.expected,
             "programmed": [self.names[v] for v in sorted(self._programmed)],
             "complete": self.complete,
-            "errors": dict(self.errors),
+            "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
         }
 
     def _tell(self, kind: Kind, node: str, text: str = "") -> None:
         self._events.append(Event(kind, node, text))
+
+    def _alive(self, push: _Push) -> None:
+        """A connection has answered after another of the same switch came up: both are alive."""
+        other = self._pushes.get(self._current.get(push.vertex))
+        if other is None or other is push or push.vertex in self.duplicates:
+            return
+        text = (
+            f"connected twice under one datapath id, from {push.peer} and from {other.peer}, and "
+            "both got its program; give each switch a datapath id of its own"
+        )
+        self.duplicates[push.vertex] = text
+        self._tell("duplicate", self.names[push.vertex], text)
+
+    def _one_less(self, vertex: int) -> None:
+        """One of several connections of a switch has ended: the last of the others counts."""
+        left = {key: push for key, push in self._pushes.items() if push.vertex == vertex}
+        self._current[vertex], push = list(left.items())[-1]
+        self._programmed.discard(vertex)
+        if push.state == "programmed":
+            self._programmed.add(vertex)
+        if len(left) == 1:
+            del self.duplicates[vertex]
 
     def _error(self, push: _Push, error: wire.Error) -> None:
         push.error = push.error or error

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 VERSION = 4
-ERROR, EXPERIMENTER, BARRIER_REPLY = 1, 4, 21
+ERROR, EXPERIMENTER, BARRIER_REQUEST, BARRIER_REPLY = 1, 4, 20, 21
 ONF, BUNDLE_CONTROL = 0x4F4E4600, 2300
 COMMIT_REPLY, DISCARD_REQUEST = 5, 6
 EXPERIMENTER_ERROR = 0xFFFF
@@ -51,6 +51,11 @@ def header(message: bytes | memoryview) -> tuple[int, int, int]:
 def last_xid(messages: bytes) -> int:
     """The xid of the barrier request that messages end in."""
     return header(messages[-_HEADER.size :])[2]
+
+
+def barrier(xid: int) -> bytes:
+    """A barrier request."""
+    return _HEADER.pack(VERSION, BARRIER_REQUEST, _HEADER.size, xid)
 
 
 def discard(bundle: int, xid: int) -> bytes:

@@ -238,6 +238,22 @@ def test_a_switch_that_returns_is_programmed_again(switches, builds, controller)
     assert has_program(switches, 7, builds[0])
 
 
+def test_two_switches_with_one_datapath_id_are_told(switches, controller):
+    connect(switches, controller.port, *BRIDGES)
+    controller.wait_for(SWITCHES, "complete")
+    try:
+        switches.vsctl("set", "bridge", "x", "other-config:datapath-id=0000000000000003")
+        controller.says("switch 2 connected twice under one datapath id, from 127.0.0.1:")
+        errors = controller.wait_for(SWITCHES, "complete")["errors"]
+        assert list(errors) == ["2"]
+    finally:
+        switches.vsctl("set", "bridge", "x", f"other-config:datapath-id={STRANGER:016x}")
+    until(lambda: not controller.status()["errors"], "the duplicate has left")
+    assert controller.wait_for(SWITCHES, "complete")["errors"] == {}
+    leave(switches, "x")
+    switches.ofctl("del-flows", "x")
+
+
 def test_hostile_peers_cost_only_their_connection(switches, controller):
     controller.wait_for(SWITCHES, "complete")
     for data in HOSTILE.values():

@@ -4,7 +4,7 @@ import pytest
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
 from controller import wire
-from controller.session import DISCARD_XID, Event, Fabric
+from controller.session import DISCARD_XID, PROBE_XID, Event, Fabric
 
 OPENED, COMMITTED = 100, 200
 HELD = bytes([4, 4, 0, 24]) + struct.pack("!IIIIHH", 7, wire.ONF, wire.BUNDLE_CONTROL, 5, 4, 3)
@@ -55,8 +55,8 @@ def fabric():
     return Fabric("0123456789abcdef", ("a", "b"), Programs(), names)
 
 
-def program(fabric, key, datapath_id):
-    fabric.connected(key, datapath_id)
+def program(fabric, key, datapath_id, peer=""):
+    fabric.connected(key, datapath_id, peer)
     assert fabric.received(key, BARRIER[OPENED]) == Programs.commit
     fabric.received(key, REPLY)
     fabric.received(key, BARRIER[COMMITTED])
@@ -159,6 +159,47 @@ def test_an_old_connection_cannot_confirm_for_the_new_one(fabric):
     fabric.connected("new", 11)
     fabric.received("old", BARRIER[COMMITTED])
     assert fabric.status()["programmed"] == []
+
+
+PROBE = message(20, PROBE_XID)
+ALIVE = message(wire.BARRIER_REPLY, PROBE_XID)
+
+
+def test_no_question_lands_in_the_middle_of_a_program(fabric):
+    fabric.connected("one", 11)
+    fabric.connected("two", 11)
+    assert fabric.probes() == []
+    fabric.received("one", BARRIER[OPENED])
+    assert fabric.probes() == [("one", PROBE)]
+
+
+def test_an_earlier_connection_that_answers_is_another_switch(fabric):
+    program(fabric, "one", 11, "192.0.2.1:1000")
+    program(fabric, "two", 11, "192.0.2.2:2000")
+    assert fabric.status()["errors"] == {}
+    assert fabric.probes() == [("one", PROBE)]
+    assert fabric.probes() == []
+    fabric.drain()
+    fabric.received("one", ALIVE)
+    fabric.received("one", ALIVE)
+    (event,) = fabric.drain()
+    assert (event.kind, event.node) == ("duplicate", "a")
+    assert "from 192.0.2.1:1000 and from 192.0.2.2:2000" in event.text
+    assert fabric.status()["errors"] == {"a": event.text}
+    fabric.closed("two")
+    assert fabric.status()["errors"] == {}
+    assert fabric.status()["programmed"] == ["a"]
+    fabric.closed("one")
+    assert kinds(fabric) == [("left", "a")]
+    assert fabric.status()["programmed"] == []
+
+
+def test_a_connection_that_is_dead_is_no_duplicate(fabric):
+    program(fabric, "old", 11)
+    fabric.connected("new", 11)
+    fabric.closed("old")
+    assert fabric.probes() == []
+    assert fabric.status()["errors"] == {}
 
 
 @pytest.mark.parametrize("length", range(8, 20))
