@@ -37,7 +37,10 @@ class Observer(Protocol):
 
 @dataclass(slots=True)
 class Result:
-    """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links."""
+    """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links.
+
+    predicted_hops is empty where alternates leave that to the switches.
+    """
 
     pairs: int
     delivered: int = 0
@@ -129,7 +132,8 @@ class Rehearsal:
         if version != 4:
             return
         self.result.delivered = int(np.count_nonzero((counts > 0) & (seen.longest >= 0)))
-        self.result.predicted_hops = histogram(self.examiner.hops, counts > 0)
+        if not self.prediction.varies:
+            self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
         self.result.seen_hops = histogram(seen.longest, counts > 0)
 
     def _sample(self) -> None:
@@ -157,13 +161,15 @@ def choose_diversion(
     """A wrong table, and one request each way for the pairs that it leads astray.
 
     At the middle switch with hosts, the class with the most destinations gets the port of another
-    class. Neighbours are left out where there are others: their packets are lost, which takes
-    longer to see than a longer path. None where no switch has two classes, or nobody would notice.
+    class; of the classes without alternates, whose group leads packets from hosts too. Neighbours
+    are left out where there are others: their packets are lost, which takes longer to see than a
+    longer path. None where no switch has two classes, or nobody would notice.
     """
     switch = int(hosts.switch[len(hosts) // 2])
     ports = build.tables.classes.port[switch]
-    classes = np.flatnonzero(ports)
-    by_class = prediction.port[switch][hosts.switch] == ports[classes][:, None]
+    alone = ~build.tables.classes.alternate[switch].any(axis=1)
+    classes = np.flatnonzero((ports > 0) & alone)
+    by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
     far = by_class & (prediction.hops[switch][hosts.switch] > 1)
     led = far if far.any() else by_class
     chosen = int(np.argmax(np.count_nonzero(led, axis=1)))

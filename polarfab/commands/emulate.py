@@ -303,7 +303,8 @@ def _print(facts: dict[str, Any], result: Result) -> None:
     hops = [
         (
             f"over {h} link{'s' * (h != 1)}",
-            f"{seen.get(h, 0):,} pairs, {predicted.get(h, 0):,} predicted",
+            f"{seen.get(h, 0):,} pairs"
+            + (f", {predicted.get(h, 0):,} predicted" if predicted else ""),
         )
         for h in sorted(predicted.keys() | seen.keys())
     ]

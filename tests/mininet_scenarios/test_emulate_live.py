@@ -60,6 +60,17 @@ def test_first_light(framework):
     check(passed("first-light-q3", "--engine", "mininet", "--framework", framework), 3, framework)
 
 
+def test_alternates_take_some_of_the_ways_that_the_tables_allow():
+    report = passed("alternates-q3", "--engine", "mininet")
+    assert report["delivered"] == 156
+    assert report["caught"]
+    assert report["hops"]["predicted"] == {}
+    seen = report["hops"]["seen"]
+    assert seen["1"] == 48
+    assert seen["2"] + seen["3"] == 108
+    assert seen["3"] > 0
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("framework", ["ryu", "os-ken"])
 @pytest.mark.parametrize(

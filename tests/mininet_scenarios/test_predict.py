@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compilers.routing.alternates import compact_valiant
+from compilers.routing.classes import split_direct
 from compilers.walk import LOOPED, TTL
 from mininet_scenarios.predict import Prediction
 
@@ -65,3 +67,46 @@ def test_any_traffic_and_one_wrong_route(compiled, data):
 
 def test_nothing_is_carried_where_nothing_is_sent(compiled):
     assert not Prediction.of(compiled(3)).loads(np.zeros((13, 13), np.int64)).any()
+
+
+def spread(build):
+    tables = compact_valiant(split_direct(build.tables, build.wiring), build.wiring, True, None)
+    return replace(build, balance="compact-valiant", tables=tables)
+
+
+def ways(build, source, destination):
+    """The links of every way that a packet from a host may take."""
+    classes, cables = build.tables.classes, build.wiring.cables()
+    egress = int(build.tables.routes.egress[source, destination])
+    ports = [classes.port[source, egress], *classes.alternate[source, egress]]
+    for port in map(int, ports):
+        if port:
+            yield {(source, port), *walk(build, int(cables[source, port]), destination)[0]}
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5])
+def test_alternates_bound_hops_and_loads(compiled, q):
+    build = spread(compiled(q))
+    order = build.tables.switches
+    packets = np.random.default_rng(q).integers(0, 4, (order, order))
+    np.fill_diagonal(packets, 0)
+    fewest, most = Prediction.of(build).hop_bounds()
+    bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
+    for s, d in np.argwhere(1 - np.eye(order, dtype=int)):
+        links = list(ways(build, s, d))
+        assert (fewest[s, d], most[s, d]) == (min(map(len, links)), max(map(len, links)))
+        for link in set.union(*links):
+            bounds[1][link] += packets[s, d]
+            bounds[0][link] += packets[s, d] * all(link in way for way in links)
+    least, limit = Prediction.of(build).load_bounds(packets)
+    assert (least == bounds[0]).all()
+    assert (limit == bounds[1]).all()
+
+
+def test_without_alternates_the_bounds_meet(compiled):
+    predicted = Prediction.of(compiled(3))
+    packets = 1 - np.eye(13, dtype=np.int64)
+    least, limit = predicted.load_bounds(packets)
+    assert (least == limit).all()
+    assert (limit == predicted.loads(packets)).all()
+    assert (predicted.hop_bounds()[0] == predicted.hops).all()

@@ -22,6 +22,7 @@ def test_the_shipped_scenarios_load_under_their_names():
         "first-light-q7": 7,
         "even-q4": 4,
         "dual-stack-q2": 2,
+        "alternates-q3": 3,
     }
     assert set(names) == set(shipped())
     for name, q in names.items():
@@ -90,6 +91,6 @@ def test_mistakes(tmp_path, text, message):
 
 def test_an_unknown_name_says_which_there_are():
     with pytest.raises(
-        InputError, match=r"one of dual-stack-q2, even-q4, .*did you mean first-light-q3"
+        InputError, match=r"one of alternates-q3, dual-stack-q2, .*did you mean first-light-q3"
     ):
         load_scenario("first-ligth-q3")
