@@ -9,6 +9,7 @@ from compilers.capacity import check_capacity
 from compilers.damage import damage_of, remaining, require_connected
 from compilers.hardware import hardware
 from compilers.load import LoadedFabric
+from compilers.memory import require_memory
 from compilers.placement import clusters, settle
 from compilers.routing.exceptions import with_exceptions
 from compilers.routing.minimal import minimal
@@ -22,9 +23,11 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     """Spec and inventory to tables.
 
     Raises:
-        InputError: the inventory cannot hold the fabric; every problem of the pass at once.
+        InputError: memory cannot hold the routes, or the inventory cannot hold the fabric; every
+            problem of the pass at once.
     """
     spec = loaded.spec
+    require_memory(spec, loaded.locate)
     topology = FAMILIES[spec.topology.family].build(spec.topology.parameters())
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node)

@@ -1,0 +1,75 @@
+"""Whether the routes of a fabric fit into memory, asked before the work begins."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from compilers.spec import FabricSpec
+from compilers.tables import empty_egress
+from compilers.topologies import FAMILIES
+from compilers.topologies.select import hierarchy
+from compilers.wiring_checks import Locate
+from inventory.problems import InputError, Problem
+
+MEMINFO = Path("/proc/meminfo")
+GB = 1e9
+
+
+def available() -> int:
+    """Bytes that can be had without swapping; all of the machine's where it does not tell."""
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMINFO.read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    if found:
+        return int(found[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def needed(spec: FabricSpec) -> int:
+    """Bytes that compiling takes at its peak, nearly all of them for `Routes.egress`.
+
+    Measured in PolarFly: a byte a cell beside the table with minimal routes (q = 97 and 127), 3.3
+    tables with alternates or protection (q = 127), whose table is copied to make room for classes.
+    """
+    family, parameters = spec.topology.family, spec.topology.parameters()
+    order, members = FAMILIES[family].order(parameters), hierarchy(family, parameters)
+    q = spec.topology.q
+    # In PolarStar a row for each member of the q + 2 near supernodes, one a supernode beyond.
+    rows = order if members == 1 else (q + 2) * members + order // members - q - 2
+    classes = (q + 1) * (2 if family == "oft" else 1) + int(parameters.get("degree", 0))
+    policy = spec.routing.policy(q)
+    if policy.balances or policy.protects:
+        return order * rows * 3 * _cell(2 * classes)
+    return order * rows * (_cell(classes) + 1)
+
+
+def require_memory(spec: FabricSpec, locate: Locate) -> None:
+    """Pass where the memory that is available suffices.
+
+    Raises:
+        InputError: it does not; says what is needed and what is there.
+    """
+    need, have = needed(spec), available()
+    if need <= have:
+        return
+    file, line = locate(("topology", "q"))
+    order = FAMILIES[spec.topology.family].order(spec.topology.parameters())
+    raise InputError(
+        Problem(
+            file=file,
+            line=line,
+            key="topology.q",
+            required=f"a fabric whose routes fit into memory: {order:,} switches need "
+            f"{need / GB:,.1f} GB",
+            given=f"{have / GB:,.1f} GB available",
+            todo="lower q, or compile on a machine with more memory",
+        )
+    )
+
+
+def _cell(classes: int) -> int:
+    """Bytes of a cell of `Routes.egress`."""
+    return empty_egress(0, 0, classes).itemsize
