@@ -91,13 +91,13 @@ def check_capacity(
 def _over(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
 ) -> Iterator[Problem]:
-    counts = {
-        openflow: needed(tables, wiring, 2 if ipv6 else 1, openflow) for openflow in (True, False)
-    }
     for t, name in enumerate(wiring.type_names):
         node_type = inventory.node_types[name]
+        if all(getattr(node_type.tables, word) is None for word in LIMITS):
+            continue
         able = node_type.capabilities
-        for word, count in counts[able is None or "openflow" in able].items():
+        openflow = able is None or "openflow" in able
+        for word, count in needed(tables, wiring, 2 if ipv6 else 1, openflow).items():
             limit = getattr(node_type.tables, word)
             if limit is None:
                 continue

@@ -126,6 +126,17 @@ class Groups:
         return cls(by, np.sort(sizes, axis=1)[:, ::-1], whole)
 
 
+def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
+    """The different rows of a table, int[N, M], in the order they appear, and where each stands.
+
+    Sorting wide rows to find the same ones takes longer than all the rest of the wiring.
+    """
+    number: dict[bytes, int] = {}
+    which = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], np.int64)
+    places = [np.flatnonzero(which == n) for n in range(len(number))]
+    return [(rows[place[0]].tolist(), place) for place in places]
+
+
 Pins = Mapping[int, Mapping[int, int]]
 
 
@@ -147,10 +158,7 @@ def ports_of_links(
     """
     port = np.zeros(far.shape, np.int32)
     shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
-    patterns, which = np.unique(shape, axis=0, return_inverse=True)
-    which = which.ravel()
-    for pattern, (t, *sizes) in enumerate(patterns.tolist()):
-        alike = np.flatnonzero(which == pattern)
+    for (t, *sizes), alike in alike_rows(shape):
         ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
         port[alike[:, None], groups.order[alike, : len(ports)]] = ports
     for switch, pinned in pins.items():

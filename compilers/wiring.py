@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.pins import pins_of, unequal_speeds
-from compilers.ports import Groups, TypePorts, ports_of_links
+from compilers.ports import Groups, TypePorts, alike_rows, ports_of_links
 from compilers.topologies.topology import Topology
 from compilers.wiring_checks import Locate, Shortage, Site, nowhere
 from inventory.problems import InputError, Problem, few
@@ -174,11 +174,9 @@ def _host_ports(
 ) -> tuple[NDArray[np.int32], dict[int, Shortage]]:
     """int32[S, P], the ports of hosts, and the switches that are short of ports of either use."""
     host_port = np.zeros((len(port), int(hosts.max(initial=0))), np.int32)
-    shape = np.column_stack((node_type, degrees, hosts, np.sort(port, axis=1)))
-    patterns, which = np.unique(shape, axis=0, return_inverse=True)
+    shape: NDArray[np.int64] = np.column_stack((node_type, degrees, hosts, np.sort(port, axis=1)))
     short: dict[int, Shortage] = {}
-    for pattern, (t, degree, count, *taken) in enumerate(patterns.tolist()):
-        alike = np.flatnonzero(which.ravel() == pattern)
+    for (t, degree, count, *taken), alike in alike_rows(shape):
         links = [number for number in taken if number]
         ends = types[t].hosts(links, count)
         host_port[alike, : len(ends)] = ends

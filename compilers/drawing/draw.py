@@ -24,7 +24,7 @@ SMALL = 200
 class Subject:
     """What is drawn: a fabric on its nodes, its tables, and where each node really stands.
 
-    sites: a text a vertex, none where nothing is known.
+    sites: a text a vertex, none where nothing is known; build: its identity, "" without one.
     """
 
     title: str
@@ -32,6 +32,7 @@ class Subject:
     wiring: Wiring
     tables: Tables | None
     sites: tuple[str, ...] = ()
+    build: str = ""
 
 
 def of_topology(topology: Topology) -> Subject:
@@ -43,7 +44,7 @@ def of_topology(topology: Topology) -> Subject:
 def of_build(build: Build) -> Subject:
     """A build, with the names and ports of its nodes and the tables that are emitted."""
     title = f"{build.name}: {build.topology.title()}"
-    return Subject(title, build.topology, build.wiring, build.tables, _sites(build))
+    return Subject(title, build.topology, build.wiring, build.tables, _sites(build), build.identity)
 
 
 def _sites(build: Build) -> tuple[str, ...]:

@@ -19,7 +19,9 @@ TARGETS = {
 
 
 class Target(Protocol):
-    """What the module of a target offers."""
+    """What the module of a target offers. FILES are the names of the files of every switch."""
+
+    FILES: tuple[str, ...]
 
     def render(
         self,
