@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inventory.problems import InputError, Problem, nearest
-from polarfab.output import say
+from polarfab.output import json_option, print_json, say
 
 if TYPE_CHECKING:
     from compilers.drawing.draw import Subject
@@ -36,6 +37,7 @@ RADIXES = range(8, 129)
     required=True,
     help="FILE.svg, .html or .png.",
 )
+@json_option
 def command(
     subjects: tuple[str, ...],
     q: int | None,
@@ -46,6 +48,7 @@ def command(
     pair: str | None,
     plot: str | None,
     output: Path,
+    as_json: bool,
 ) -> None:
     """Draw a topology or the fabric of a build folder.
 
@@ -70,7 +73,7 @@ def command(
 
         form = _form(output, "svg", "png")
         _write(output, plotted(_panels(plot, subjects), form))
-        say(f"{plot} plotted in {output}")
+        _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
     from compilers.drawing.draw import draw
 
@@ -80,7 +83,22 @@ def command(
     marked = _marked(rack, pair)
     found = _subject(subjects[0], {"q": q, "supernode": supernode, "degree": degree})
     _write(output, draw(found, interactive, layout_name, marked).encode())
-    say(f"{found.title} drawn in {output}")
+    facts = {
+        "build": found.build or None,
+        "topology": found.topology.title(),
+        "nodes": found.topology.graph.order,
+        "links": found.topology.graph.size,
+    }
+    _tell(f"{found.title} drawn in {output}", facts, output, as_json)
+
+
+def _tell(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -> None:
+    """What was drawn: a line for people, or the facts and the file's for machines."""
+    if not as_json:
+        say(line)
+        return
+    form, size = output.suffix.removeprefix("."), output.stat().st_size
+    print_json({**facts, "target": form, "file": str(output), "bytes": size})
 
 
 def _form(output: Path, *forms: str) -> str:

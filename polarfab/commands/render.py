@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from compilers.targets import TARGETS
-from polarfab.output import progress, say
+from polarfab.output import json_option, print_json, progress, say
 
 
 @click.command("render")
@@ -22,8 +22,14 @@ from polarfab.output import progress, say
     help="Templates of your own that stand in for those of the target.",
 )
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@json_option
 def command(
-    folder: Path, target: str, output: Path, templates: Path | None, unverified: bool
+    folder: Path,
+    target: str,
+    output: Path,
+    templates: Path | None,
+    unverified: bool,
+    as_json: bool,
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
 
@@ -36,12 +42,28 @@ def command(
     """
     from compilers.build import load, require_verified
     from compilers.targets import target as target_of
+    from compilers.targets.rendering import nodes
 
     build = load(folder)
     if unverified:
         say("warning: --unverified: nobody has checked that these tables forward")
     else:
         require_verified(folder, build)
+    renderer = target_of(target)
     with progress(f"rendering {target}") as report_progress:
-        target_of(target).render(build, output, templates=templates, progress=report_progress)
-    say(f"{build.topology.present.sum()} nodes of build {build.identity} rendered in {output}")
+        renderer.render(build, output, templates=templates, progress=report_progress)
+    names = [name for _, name in nodes(build)]
+    if not as_json:
+        say(f"{len(names)} nodes of build {build.identity} rendered in {output}")
+        return
+    files = [output / name / file for name in names for file in renderer.FILES]
+    print_json(
+        {
+            "build": build.identity,
+            "target": target,
+            "folder": str(output),
+            "nodes": len(names),
+            "files": len(files),
+            "bytes": sum(file.stat().st_size for file in files),
+        }
+    )

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from polarfab.output import json_option
+
 FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 
 
@@ -14,16 +16,26 @@ FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 @click.option("--q", type=int, required=True, help="Order of the field, a prime power.")
 @click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
 @click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="edges", show_default=True)
-def command(family: str, q: int, supernode: str | None, degree: int | None, form: str) -> None:
+@click.option("--format", "form", type=click.Choice(FORMATS), help="edges unless given.")
+@json_option
+def command(
+    family: str,
+    q: int,
+    supernode: str | None,
+    degree: int | None,
+    form: str | None,
+    as_json: bool,
+) -> None:
     """Print the graph of FAMILY (polarfly, …) in canonical numbering.
 
     \b
         polarfab topology polarfly --q 7 | wc -l
-        polarfab topology polarfly --q 7 --format json
+        polarfab topology polarfly --q 7 --json
     """
     from compilers.topologies.formats import write
     from compilers.topologies.select import build_topology
 
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json is --format json; leave --format {form} or --json out.")
     topology = build_topology(family, {"q": q, "supernode": supernode, "degree": degree})
-    write(topology, form, sys.stdout)
+    write(topology, "json" if as_json else form or "edges", sys.stdout)

@@ -127,6 +127,48 @@ def test_compile_verify_explain(polarfab, lab: Path, tmp_path: Path) -> None:
     assert [hop["node"] for hop in found["hops"]] == ["9", "28"]
 
 
+@pytest.mark.parametrize("target", ["ovs", "linux", "frr"])
+def test_render_as_json(polarfab, lab: Path, tmp_path: Path, target: str) -> None:
+    build, folder = tmp_path / "build", tmp_path / "out"
+    identity = json.loads(polarfab("compile", lab, "-o", build, "--json")[1])["build"]
+    code, out, err = polarfab("render", build, "--target", target, "-o", folder, "--json")
+    assert (code, err) == (0, "")
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert json.loads(out) == {
+        "build": identity,
+        "target": target,
+        "folder": str(folder),
+        "nodes": 57,
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+    }
+
+
+def test_draw_as_json(polarfab, lab: Path, tmp_path: Path) -> None:
+    build, file = tmp_path / "build", tmp_path / "lab.svg"
+    identity = json.loads(polarfab("compile", lab, "-o", build, "--json")[1])["build"]
+    for words, known in (([build], identity), (["polarfly", "--q", 7], None)):
+        code, out, err = polarfab("draw", *words, "-o", file, "--json")
+        assert (code, err) == (0, "")
+        assert json.loads(out) == {
+            "build": known,
+            "topology": "polarfly q=7",
+            "nodes": 57,
+            "links": 224,
+            "target": "svg",
+            "file": str(file),
+            "bytes": file.stat().st_size,
+        }
+
+
+def test_topology_as_json(polarfab) -> None:
+    wanted = polarfab("topology", "polarfly", "--q", 3, "--format", "json")
+    assert json.loads(wanted[1])["nodes"] == 13
+    assert polarfab("topology", "polarfly", "--q", 3, "--json") == wanted
+    code, _, err = polarfab("topology", "polarfly", "--q", 3, "--json", "--format", "dot")
+    assert (code, "leave --format dot or --json out" in err) == (2, True)
+
+
 def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: Path) -> None:
     build = tmp_path / "build"
     polarfab("compile", lab, "-o", build)
