@@ -90,6 +90,8 @@ def shipped() -> dict[str, Path]:
 def load_scenario(wanted: str) -> LoadedScenario:
     """The scenario that a user means: a shipped one's name, a file (`-`: stdin), a build folder.
 
+    A file with the fabric's own keys (`topology` on top) is a scenario with the defaults.
+
     Raises:
         InputError: there is no such scenario, or every mistake in it and in its fabric.
     """
@@ -105,6 +107,9 @@ def load_scenario(wanted: str) -> LoadedScenario:
         if (where / MANIFEST).is_file():
             return LoadedScenario(scenario, folder=where)
         return LoadedScenario(scenario, fabric=load_fabric(where))
+    if "topology" in document.data and "fabric" not in document.data:
+        loaded = load_fabric(wanted, document)
+        return LoadedScenario(Scenario(name=loaded.spec.name), fabric=loaded)
     inline = validate(InlineScenario, document)
     part = replace(document, data=document.data["fabric"])
     return LoadedScenario(inline, fabric=load_fabric(wanted, part))

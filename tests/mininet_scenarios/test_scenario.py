@@ -4,7 +4,7 @@ import pytest
 
 from compilers.build import save
 from inventory.problems import InputError
-from mininet_scenarios.scenario import load_scenario, shipped
+from mininet_scenarios.scenario import Scenario, load_scenario, shipped
 
 FABRIC = "fabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
 
@@ -39,6 +39,20 @@ def test_defaults(tmp_path):
     assert scenario.sample.pairs == 24
 
 
+def test_a_plain_fabric_is_a_scenario_with_the_defaults(tmp_path):
+    text = "name: lab\ntopology: {family: polarfly, q: 3}\nhosts_per_node: 2\n"
+    loaded = load(tmp_path, text)
+    assert loaded.scenario == Scenario(name="lab")
+    assert loaded.folder is None
+    assert loaded.fabric.spec.topology.q == 3
+    assert loaded.fabric.spec.hosts_per_node == 2
+
+
+def test_the_inventory_of_a_plain_fabric_is_beside_it(tmp_path):
+    with pytest.raises(InputError, match=r"scenario\.yaml:3: inventory: .*no such file"):
+        load(tmp_path, "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: none.yaml\n")
+
+
 def test_a_fabric_file_is_found_beside_the_scenario(tmp_path):
     (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
     assert load(tmp_path, "name: x\nfabric: fabric.yaml\n").fabric.spec.topology.q == 2
@@ -58,6 +72,14 @@ def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled
         (f"name: x\nengin: walker\n{FABRIC}", "scenario.yaml:2: engin: .*did you mean engine"),
         (f"name: x\nengine: mininett\n{FABRIC}", "scenario.yaml:2: engine: .*did you mean mininet"),
         ("name: x\n", "scenario.yaml:1: fabric: .*add `fabric"),
+        (
+            "name: lab\ntopology: {family: polarfly, q: 6}\n",
+            "scenario.yaml:2: topology.q: required .*prime power.*given 6",
+        ),
+        (
+            "name: lab\ntopology: {family: polarfly, q: 3}\nengine: walker\n",
+            "scenario.yaml:3: engine: ",
+        ),
         ("name: x\nfabric:\n", "scenario.yaml:2: fabric: required a mapping"),
         (
             "name: x\nfabric:\n  name: lab\n  topology: {family: polarfly, q: 6}\n",
