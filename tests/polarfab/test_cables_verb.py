@@ -1,7 +1,6 @@
 """`polarfab cables`: the files of the example, JSON, and wrong options."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from compilers.build import save
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from polarfab import cli
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "q7-copackaged"
 
@@ -19,20 +17,6 @@ def build(tmp_path_factory):
     folder = tmp_path_factory.mktemp("q7") / "build"
     save(compile_fabric(load_fabric(EXAMPLE / "fabric.yaml")), folder)
     return folder
-
-
-@pytest.fixture
-def polarfab(monkeypatch, capfd):
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["polarfab", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, *capfd.readouterr()
-
-    return run
 
 
 def test_files_of_the_example_are_what_the_commands_write(polarfab, build, tmp_path, request):

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from pathlib import Path
 
 import pytest
-
-from polarfab import cli
 
 FABRIC = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
 INVENTORY = (
@@ -20,22 +17,6 @@ INVENTORY += "".join(
     for i in range(13)
 )
 COLUMNS = ["a_node", "a_port", "b_node", "b_port"]
-
-
-@pytest.fixture
-def polarfab(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
-    """Run the command line in this process; gives exit code, stdout and stderr."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["polarfab", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        return code, *capfd.readouterr()
-
-    return run
 
 
 @pytest.fixture

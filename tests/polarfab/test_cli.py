@@ -20,23 +20,6 @@ NOT_A_PRIME_POWER = "required a prime power from 2 to 1024, given 6"
 
 
 @pytest.fixture
-def polarfab(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):
-    """Run the command line in this process; gives exit code, stdout and stderr."""
-
-    def run(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["polarfab", *map(str, words)])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
-
-
-@pytest.fixture
 def lab(tmp_path: Path) -> Path:
     path = tmp_path / "fabric.yaml"
     path.write_text("name: lab\ntopology: {family: polarfly, q: 7}\n")
