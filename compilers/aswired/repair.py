@@ -122,29 +122,3 @@ def _along(ports: list[int], planned: bool) -> Iterator[Move]:
         ports = ports[2:]
     if len(ports) == 2:
         yield Move("add", ports[0], ports[1])
-
-
-def apply(present: Pairs, moves: Iterable[Move]) -> Pairs:
-    """The cables after the moves.
-
-    Raises:
-        ValueError: a move asks for a plug that is not there, or for a place that is taken.
-    """
-    fact = _mates(present)
-    for move in moves:
-        a, b = fact.pop(move.a, None), fact.pop(move.b, None)
-        present_ends = (a is not None, b is not None)
-        wanted = {"swap": (True, True), "move": (True, False), "add": (False, False)}
-        if move.kind == "remove":
-            if a != move.b:
-                raise ValueError(f"no such cable: {move}")
-            continue
-        if present_ends != wanted[move.kind]:
-            raise ValueError(f"not as the move expects: {move}")
-        if move.kind == "add":
-            fact[move.a], fact[move.b] = move.b, move.a
-            continue
-        for port, other in ((move.b, a), (move.a, b)):
-            if other is not None:
-                fact[port], fact[other] = other, port
-    return frozenset((a, b) for a, b in fact.items() if a < b)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import combinations
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from compilers.aswired.check import check
 from compilers.aswired.relabel import cost
-from compilers.aswired.repair import Move, apply, components
+from compilers.aswired.repair import Move, components
 from compilers.aswired.resolve import Pairs, Ports, Wired, resolve
 from compilers.wiring import Wiring
 from inventory.aswired.facts import End, Facts, Seen
@@ -22,6 +23,32 @@ FABRICS = (7, 31)
 
 def wired(cables: Pairs, nodes: int) -> Wired:
     return Wired(cables, frozenset(range(nodes)), frozenset(), (), ())
+
+
+def apply(present: Pairs, moves: Iterable[Move]) -> Pairs:
+    """The cables after the moves.
+
+    Raises:
+        ValueError: a move asks for a plug that is not there, or for a place that is taken.
+    """
+    fact = {end: other for pair in present for end, other in (pair, pair[::-1])}
+    for move in moves:
+        a, b = fact.pop(move.a, None), fact.pop(move.b, None)
+        present_ends = (a is not None, b is not None)
+        wanted = {"swap": (True, True), "move": (True, False), "add": (False, False)}
+        if move.kind == "remove":
+            if a != move.b:
+                raise ValueError(f"no such cable: {move}")
+            continue
+        if present_ends != wanted[move.kind]:
+            raise ValueError(f"not as the move expects: {move}")
+        if move.kind == "add":
+            fact[move.a], fact[move.b] = move.b, move.a
+            continue
+        for port, other in ((move.b, a), (move.a, b)):
+            if other is not None:
+                fact[port], fact[other] = other, port
+    return frozenset((a, b) for a, b in fact.items() if a < b)
 
 
 def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:
