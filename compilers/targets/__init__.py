@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:  # `polarfab render --help` needs the names only
     from compilers.build import Build
+    from compilers.targets.options import Chosen, Options
+    from compilers.targets.rendering import Written
 
 TARGETS = {
     "frr": "compilers.targets.frr",
@@ -19,9 +21,13 @@ TARGETS = {
 
 
 class Target(Protocol):
-    """What the module of a target offers. FILES are the names of the files of every switch."""
+    """What the module of a target offers.
+
+    FILES are the names of the files of every switch, OPTIONS what `--set` takes.
+    """
 
     FILES: tuple[str, ...]
+    OPTIONS: Options
 
     def render(
         self,
@@ -29,8 +35,9 @@ class Target(Protocol):
         out: Path,
         templates: Path | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> None:
-        """Write the files of every switch of the build in OUT/<node>/.
+        options: Chosen | None = None,
+    ) -> Written:
+        """Write the files of every switch of the build in OUT/<node>/; returns how much.
 
         Args:
             build: what to render.
@@ -38,10 +45,11 @@ class Target(Protocol):
                 all.
             templates: a folder with templates of the user's own, TARGET/FILE.j2.
             progress: called with (switches done, all switches).
+            options: values of `OPTIONS` by name; defaults for those that are not there.
 
         Raises:
-            InputError: the build asks for what this target cannot do, a template of the user's is
-                wrong, or OUT cannot be written.
+            InputError: an option is wrong, the build asks for what this target cannot do, a
+                template of the user's is wrong, or OUT cannot be written.
         """
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from compilers.build import Build
 from compilers.targets.capabilities import AGGREGATES, Capabilities
-from compilers.targets.rendering import Renderer, nodes
+from compilers.targets.options import NONE, Chosen, choose
+from compilers.targets.rendering import Renderer, Written, nodes
 from compilers.targets.routed import Routed
 
 FILES = ("frr.conf", "links.batch", "sysctl.conf")
+OPTIONS = NONE
 CAPABILITIES = Capabilities("frr", frozenset({AGGREGATES}))
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
@@ -22,13 +24,16 @@ def render(
     out: Path,
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> None:
+    options: Chosen | None = None,
+) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
+    choose("frr", OPTIONS, options)
     CAPABILITIES.require(build)
     renderer = Renderer("frr", templates)
     routed = Routed.of(build)
     for vertex, name in nodes(build, progress):
         renderer.write(out / name, FILES, variables(routed, vertex))
+    return renderer.written
 
 
 def variables(routed: Routed, vertex: int) -> dict[str, Any]:

@@ -19,7 +19,8 @@ import numpy as np
 
 from compilers.build import Build
 from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
-from compilers.targets.rendering import Renderer, nodes
+from compilers.targets.options import NONE, Chosen, choose
+from compilers.targets.rendering import Renderer, Written, nodes
 from compilers.targets.routed import Numbers, Routed, Switch
 from inventory.problems import InputError, Problem
 
@@ -32,6 +33,7 @@ FILES = (
     "rules.batch",
     "sysctl.conf",
 )
+OPTIONS = NONE
 CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}))
 LARGEST_WEIGHT = 256
 """Of a member of a nexthop group: iproute2 and the kernel hold the weight less one in a byte."""
@@ -68,13 +70,16 @@ def render(
     out: Path,
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> None:
+    options: Chosen | None = None,
+) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
+    choose("linux", OPTIONS, options)
     require(build)
     renderer = Renderer("linux", templates)
     routed = Routed.of(build)
     for vertex, name in nodes(build, progress):
         renderer.write(out / name, FILES, variables(routed, vertex))
+    return renderer.written
 
 
 def require(build: Build) -> None:

@@ -23,10 +23,12 @@ from compilers.targets.openflow_pipeline import (
     marker_cookie,
     require,
 )
-from compilers.targets.rendering import Renderer, nodes
+from compilers.targets.options import NONE, Chosen, choose
+from compilers.targets.rendering import Renderer, Written, nodes
 from compilers.targets.wire import IN_PORT, GroupType
 
 FILES = ("groups.txt", "flows.txt")
+OPTIONS = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def render(
     out: Path,
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> None:
+    options: Chosen | None = None,
+) -> Written:
     """Write OUT/<node>/groups.txt and flows.txt for every switch of the build.
 
     Args:
@@ -71,16 +74,19 @@ def render(
         out: the folder; files that stand in it are replaced one by one, each whole or not at all.
         templates: a folder with templates of the user's own, `ovs/flows.txt.j2` for instance.
         progress: called with (switches done, all switches).
+        options: none.
 
     Raises:
-        InputError: the build asks for what this target cannot do, a template of the user's is
-            wrong, or OUT cannot be written.
+        InputError: an option is given, the build asks for what this target cannot do, a template
+            of the user's is wrong, or OUT cannot be written.
     """
+    choose("ovs", OPTIONS, options)
     require(build, target="ovs")
     renderer = Renderer("ovs", templates)
     fabric = Fabric.of(build)
     for vertex, name in nodes(build, progress):
         renderer.write(out / name, FILES, fabric.variables(vertex))
+    return renderer.written
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,14 @@ from jinja2 import TemplateError, TemplateSyntaxError
 from compilers.build import Build
 from inventory.problems import InputError, Problem
 from templates import environment
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How much a target wrote."""
+
+    files: int = 0
+    bytes: int = 0
 
 
 def nodes(
@@ -36,6 +45,7 @@ class Renderer:
 
     def __init__(self, target: str, own: Path | None = None) -> None:
         self.target = target
+        self.written = Written()
         self._own = own
         self._environment = environment(own)
 
@@ -49,8 +59,10 @@ class Renderer:
             folder.mkdir(parents=True, exist_ok=True)
             for file in files:
                 beside = folder / f".{file}.{os.getpid()}.part"
-                beside.write_text(self._render(file, variables), encoding="utf-8")
+                text = self._render(file, variables).encode()
+                beside.write_bytes(text)
                 beside.replace(folder / file)
+                self.written = Written(self.written.files + 1, self.written.bytes + len(text))
         except OSError as error:
             raise InputError(
                 Problem(

@@ -21,6 +21,13 @@ from polarfab.output import json_option, print_json, progress, say
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Templates of your own that stand in for those of the target.",
 )
+@click.option(
+    "--set",
+    "words",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An option of the target; again for more.",
+)
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
 @json_option
 def command(
@@ -28,6 +35,7 @@ def command(
     target: str,
     output: Path,
     templates: Path | None,
+    words: tuple[str, ...],
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -42,28 +50,29 @@ def command(
     """
     from compilers.build import load, require_verified
     from compilers.targets import target as target_of
+    from compilers.targets.options import read
     from compilers.targets.rendering import nodes
 
+    options = read(words)
     build = load(folder)
     if unverified:
         say("warning: --unverified: nobody has checked that these tables forward")
     else:
         require_verified(folder, build)
-    renderer = target_of(target)
-    with progress(f"rendering {target}") as report_progress:
-        renderer.render(build, output, templates=templates, progress=report_progress)
-    names = [name for _, name in nodes(build)]
+    render = target_of(target).render
+    with progress(f"rendering {target}") as report:
+        written = render(build, output, templates=templates, progress=report, options=options)
+    count = len(list(nodes(build)))
     if not as_json:
-        say(f"{len(names)} nodes of build {build.identity} rendered in {output}")
+        say(f"{count} nodes of build {build.identity} rendered in {output}")
         return
-    files = [output / name / file for name in names for file in renderer.FILES]
     print_json(
         {
             "build": build.identity,
             "target": target,
             "folder": str(output),
-            "nodes": len(names),
-            "files": len(files),
-            "bytes": sum(file.stat().st_size for file in files),
+            "nodes": count,
+            "files": written.files,
+            "bytes": written.bytes,
         }
     )

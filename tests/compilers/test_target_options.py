@@ -1,0 +1,55 @@
+"""Options of targets: every mistake by name, at once; defaults where nothing is given."""
+
+import pytest
+
+from compilers.targets import TARGETS, options, target
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+
+VERSIONS = {
+    "version": options.choice("Which.", "8.4", "10.7"),
+    "routing": options.choice("How.", "static", "bgp"),
+}
+
+
+def test_what_is_not_given_has_its_default():
+    chosen = options.choose("frr", VERSIONS, options.read(["version=10.7"]))
+    assert chosen == {"version": "10.7", "routing": "static"}
+    assert options.choose("frr", VERSIONS, None) == {"version": "8.4", "routing": "static"}
+
+
+def test_a_value_may_hold_the_sign():
+    assert options.read(["share=a=b", "empty="]) == {"share": "a=b", "empty": ""}
+
+
+def test_every_mistake_at_once():
+    with pytest.raises(InputError) as error:
+        options.choose("frr", VERSIONS, {"verson": "8.4", "routing": "ospf", "x": "1"})
+    assert str(error.value).splitlines() == [
+        "--set: required an option of target frr: version, routing, given verson; "
+        "did you mean version?",
+        "--set routing: required static or bgp, given ospf",
+        "--set: required an option of target frr: version, routing, given x",
+    ]
+
+
+def test_words_that_are_none():
+    with pytest.raises(InputError) as error:
+        options.read(["version", "=1", "a=1", "a=2"])
+    assert str(error.value).splitlines() == [
+        "--set: required NAME=VALUE, given version",
+        "--set: required NAME=VALUE, given '=1'",
+        "--set a: required one value, given two or more",
+    ]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_target_refuses_what_it_has_not(name, tmp_path):
+    with pytest.raises(InputError, match=f"required an option of target {name}: .*given colour"):
+        target(name).render(routed(q=2), tmp_path / "out", options={"colour": "red"})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_default_of_every_option_is_one_of_its_values(name):
+    assert all(option.accepts(option.default) for option in target(name).OPTIONS.values())
