@@ -13,7 +13,7 @@ from compilers.topologies.layout import Layout
 from compilers.wiring import Wiring
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import Inventory, NodeType
+    from inventory.model import Inventory, Node, NodeType
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class Hardware:
 
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
     unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place: int32[R, 2],
-    row and column; rack_units: int32[R]. serial and guid: a text a vertex, "" where unknown.
+    row and column; rack_units: int32[R]. serial and guid: a text a vertex, "" where unknown;
+    host_guid: a text for each entry of `Wiring.host_names`.
     types: by `Wiring.node_type`. cabling: `inventory.floor.Cabling` as plain data; hand: cables of
     the inventory as plain data.
     """
@@ -60,6 +61,7 @@ class Hardware:
     rack_units: NDArray[np.int32]
     serial: tuple[str, ...]
     guid: tuple[str, ...]
+    host_guid: tuple[str, ...]
     types: tuple[PortFacts, ...]
     cabling: Mapping[str, Any]
     hand: tuple[Mapping[str, Any], ...]
@@ -98,10 +100,18 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
         rack_units=np.array(heights, np.int32),
         serial=tuple(node.serial or "" for node in nodes),
         guid=tuple(node.guid or "" for node in nodes),
+        host_guid=tuple(
+            guid for node in nodes for guid in _host_guids(node, wiring.host_port.shape[1])
+        ),
         types=types,
         cabling=inventory.cabling.model_dump(mode="json"),
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
     )
+
+
+def _host_guids(node: Node, per_node: int) -> list[str]:
+    known = [host.guid or "" for host in node.hosts[:per_node]]
+    return [*known, *[""] * (per_node - len(known))]
 
 
 def port_facts(name: str, node_type: NodeType) -> PortFacts:
@@ -140,6 +150,7 @@ def dump(value: Hardware) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         "rack_names": value.rack_names,
         "serial": value.serial,
         "guid": value.guid,
+        "host_guid": value.host_guid,
         "types": [asdict(t) for t in value.types],
         "cabling": value.cabling,
         "hand": value.hand,
@@ -157,6 +168,7 @@ def restore(arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any] | None)
         rack_names=tuple(plain["rack_names"]),
         serial=tuple(plain["serial"]),
         guid=tuple(plain["guid"]),
+        host_guid=tuple(plain["host_guid"]),
         types=tuple(_type(entry) for entry in plain["types"]),
         cabling=plain["cabling"],
         hand=tuple(plain["hand"]),

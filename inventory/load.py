@@ -73,12 +73,12 @@ def _check(inventory: Inventory | None, document: Document) -> list[Problem]:
         *_neither_nodes_nor_generate(document),
         *_unknown_types(nodes, names, document),
         *_repeated(_own(nodes, "serial"), "a serial number of its own", document),
-        *_repeated(_own(nodes, "guid"), "a GUID of its own", document),
+        *_repeated(_guids(nodes), "a GUID of its own", document),
         *_repeated(_names(nodes), "a name that no other node or host has", document),
         *_repeated(_own(nodes, "vertex"), "a vertex that no other node has", document),
         *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own", document),
         *_repeated(_own(nodes, "management"), "a management address of its own", document),
-        *_repeated(_macs(nodes), "a MAC address of its own", document),
+        *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own", document),
     ]
     return few([*found, *check_floor(nodes, types, document)])
 
@@ -156,11 +156,16 @@ def _names(nodes: Nodes) -> Uses:
                 yield ("nodes", i, "hosts", h, "name"), host.name
 
 
-def _macs(nodes: Nodes) -> Uses:
+def _guids(nodes: Nodes) -> Uses:
+    yield from _own(nodes, "guid")
+    yield from _of_hosts(nodes, "guid")
+
+
+def _of_hosts(nodes: Nodes, field: str) -> Uses:
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
-            if host.mac is not None:
-                yield ("nodes", i, "hosts", h, "mac"), host.mac
+            if (value := getattr(host, field)) is not None:
+                yield ("nodes", i, "hosts", h, field), value
 
 
 def _own(nodes: Nodes, field: str) -> Uses:

@@ -119,10 +119,14 @@ class NodeType(Model):
 
 
 class Host(Model):
-    """An endpoint at a node's host port: its name and MAC address, both optional."""
+    """An endpoint at a node's host port: its name, its MAC address, its adapter's port GUID.
+
+    What is left out is made up, or stays unknown.
+    """
 
     name: Name | None = None
     mac: Mac | None = None
+    guid: Guid | None = None
 
 
 class Node(Model):

@@ -43,6 +43,7 @@ def grown_hardware(
         rack_units=_joined(known.rack_units, np.full(len(home), units)),
         serial=(*known.serial, *("" for _ in fresh)),
         guid=(*known.guid, *("" for _ in fresh)),
+        host_guid=(*known.host_guid, *("" for _ in wiring.host_names[len(known.host_guid) :])),
     )
     return replace(larger, hand=_labelled(wiring, known, before, cables_of(wiring, larger)))
 
