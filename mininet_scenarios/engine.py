@@ -1,11 +1,31 @@
-"""What a scenario runs on: an engine, the hosts on it, and what it saw."""
+"""What a scenario runs on: an engine, the hosts on it, what happens to it, and what it saw.
+
+The protocol, for those who write an engine. An engine is registered in `mininet_scenarios.engines`
+with the `Ability`s that it declares; a scenario that needs another is refused by name before
+anything is started. Of the methods of `Engine`, `start`, `send`, `divert`, `restore`, `now`,
+`wait`, `settle` and `stop` are for every engine; the others are called only with their ability:
+
+| ability | what the engine does |
+|---|---|
+| counters | `Observation.loads` are the links' packet counters (else all zeros, and not checked) |
+| links, nodes, miswire, controller, build | `apply` takes `LinkChange`, … `BuildChange` |
+| probe | `probe_start` and `probe_stop`: packets at a constant rate while all else goes on |
+| flows | `carry`: TCP or UDP flows at a rate, for throughput |
+| rates | links are as fast as `Setup.rate` says |
+| paths | `paths`: the switches that a packet passes |
+
+Time is the engine's own (`now`, `wait`, in seconds): `time.monotonic` where packets are real, which
+all processes of a machine share, and a clock that only `wait` moves where they are not.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +39,18 @@ Step = Callable[[str, str], AbstractContextManager[Progress]]
 """Opens a step, by a short name and in words; its value is told how far the step is."""
 Counts = NDArray[np.int64]
 """int64[H, H]: echo requests from each host to each other host."""
+Ability = Literal[
+    "counters",
+    "links",
+    "nodes",
+    "miswire",
+    "controller",
+    "build",
+    "probe",
+    "flows",
+    "rates",
+    "paths",
+]
 SILENT = -1
 """In place of hops, where nothing arrived."""
 
@@ -63,6 +95,26 @@ class Hosts:
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """What an engine is made from.
+
+    folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
+    of each switch's hosts take part, None for all. patience: seconds until every switch must have
+    its program. rate: of every link between switches, in Mb/s; None for as fast as they go.
+    """
+
+    build: Build
+    folder: Path
+    work: Path
+    hosts: int | None = None
+    framework: str = ""
+    unverified: bool = False
+    temporary: bool = True
+    patience: float = 60
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What came of a round of echo requests.
 
@@ -87,6 +139,98 @@ class Diversion:
     port: int
 
 
+@dataclass(frozen=True, slots=True)
+class LinkChange:
+    """Cables, by the two switches of each, are cut, or whole again."""
+
+    links: tuple[tuple[int, int], ...]
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """Switches lose power: all their links and those of their hosts are down at both ends.
+
+    With power again they come back without tables, and ask the controller for them.
+    """
+
+    switches: tuple[int, ...]
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Miswire:
+    """The cables u–v (`one`) and x–y (`other`) change places at v and y: now u–y and x–v.
+
+    Whole again with `repaired`: the same two cables, back where they belong.
+    """
+
+    one: tuple[int, int]
+    other: tuple[int, int]
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerChange:
+    """The controller is killed (SIGKILL), or started again."""
+
+    running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BuildChange:
+    """The fabric is to run another build: that in `folder`, with the same switches and ports."""
+
+    folder: Path
+
+
+Event = LinkChange | NodeChange | Miswire | ControllerChange | BuildChange
+NEEDS: dict[type, Ability] = {
+    LinkChange: "links",
+    NodeChange: "nodes",
+    Miswire: "miswire",
+    ControllerChange: "controller",
+    BuildChange: "build",
+}
+"""The ability that `apply` takes for each event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The packets of a probe, a row each, by the time they were sent.
+
+    pair: int32[n], which of the pairs. sequence: int32[n], from 0, a pair. sent and received:
+    float64[n], `Engine.now` when it left its host and when it came to the other; NaN where it never
+    did. hops: int16[n], links it has crossed, SILENT where it never came.
+    """
+
+    pair: NDArray[np.int32]
+    sequence: NDArray[np.int32]
+    sent: NDArray[np.float64]
+    received: NDArray[np.float64]
+    hops: NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """n flows between hosts: source and destination, int64[n] host numbers; rate, float64[n], what
+    each offers in Mb/s; tcp takes what it gets up to that.
+    """
+
+    source: NDArray[np.int64]
+    destination: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    protocol: Literal["udp", "tcp"] = "udp"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What arrived of flows: float64[n], Mb/s; and float64[S, ports + 1], Mb/s out of each port."""
+
+    rate: NDArray[np.float64]
+    loads: NDArray[np.float64]
+
+
 class Engine(Protocol):
     """A way to bring a build up and send packets over it."""
 
@@ -106,8 +250,71 @@ class Engine(Protocol):
     def restore(self) -> None:
         """Put the right table back."""
 
+    def now(self) -> float:
+        """Seconds on the engine's clock."""
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass on that clock."""
+
+    def apply(self, event: Event) -> None:
+        """Let it happen; returns when it has, not when switches or the controller have reacted."""
+
+    def settle(self, patience: float) -> None:
+        """Wait until switches and controller have nothing left to do about what was applied.
+
+        Raises:
+            EngineError: they still have, after `patience` seconds.
+        """
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """From now on send a packet over each pair of hosts (int64[n, 2]) every `interval` s."""
+
+    def probe_stop(self) -> Probed:
+        """Send no more, wait for those on their way, and say what became of all."""
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
+        """Let all flows run at once for so long."""
+
+    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """The switches that a packet of each pair of hosts (int64[n, 2]) passes, first to last."""
+
     def stop(self, step: Step) -> None:
         """Take everything down; harmless at any time."""
+
+
+class RealTime:
+    """The clock of engines whose packets are real, and no abilities: a base to build on."""
+
+    def now(self) -> float:
+        """Seconds on the clock that all processes of a machine share."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+    def settle(self, patience: float) -> None:
+        """Nothing is ever applied."""
+
+    def apply(self, event: Event) -> None:
+        """Not able."""
+        raise NotImplementedError(event)
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """Not able."""
+        raise NotImplementedError
+
+    def probe_stop(self) -> Probed:
+        """Not able."""
+        raise NotImplementedError
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
+        """Not able."""
+        raise NotImplementedError
+
+    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """Not able."""
+        raise NotImplementedError
 
 
 def hops_of(time_to_live: int) -> int:

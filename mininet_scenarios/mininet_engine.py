@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.build import Build
 from mininet_scenarios.engine import (
     SILENT,
     Counts,
@@ -20,6 +19,8 @@ from mininet_scenarios.engine import (
     EngineError,
     Observation,
     Progress,
+    RealTime,
+    Setup,
     Step,
 )
 from mininet_scenarios.preflight import namespaces
@@ -44,16 +45,28 @@ class Job:
     unverified: bool
     scratch: str
 
+    @classmethod
+    def of(cls, setup: Setup) -> Job:
+        """The same in what JSON can hold."""
+        work = str(setup.work.resolve())
+        return cls(
+            build=str(setup.folder.resolve()),
+            logs=work,
+            hosts=setup.hosts,
+            framework=setup.framework,
+            unverified=setup.unverified,
+            scratch=work if setup.temporary else "",
+        )
 
-class MininetEngine:
+
+class MininetEngine(RealTime):
     """Open vSwitch, Mininet and the controller, in namespaces of their own."""
 
     name = "mininet"
 
-    def __init__(self, build: Build, job: Job, patience: float) -> None:
-        """`patience` is in seconds, until every switch must have its program."""
-        self.build, self.job, self.patience = build, job, patience
-        self.versions: tuple[int, ...] = (4, 6) if build.addressing.ipv6 else (4,)
+    def __init__(self, setup: Setup) -> None:
+        self.build, self.job, self.patience = setup.build, Job.of(setup), setup.patience
+        self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
         self.inner: subprocess.Popen[str] | None = None
 
     def start(self, step: Step) -> None:

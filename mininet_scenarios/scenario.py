@@ -20,7 +20,7 @@ from inventory.yamlfile import STDIN, read
 SHIPPED = Path(__file__).parent / "scenarios"
 
 Count = Annotated[Whole, Field(ge=0, le=1_000_000)]
-EngineName = Literal["auto", "mininet", "walker"]
+EngineName = Literal["auto", "mininet", "model"]
 FrameworkName = Literal["ryu", "os-ken"]
 
 

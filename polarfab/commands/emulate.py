@@ -17,7 +17,7 @@ from polarfab.output import json_option, print_facts, print_json, print_table, p
 
 if TYPE_CHECKING:
     from compilers.build import Build
-    from mininet_scenarios.engine import Engine, Progress
+    from mininet_scenarios.engine import Progress
     from mininet_scenarios.rehearsal import Result
     from mininet_scenarios.scenario import LoadedScenario, Scenario
 
@@ -32,7 +32,7 @@ SHOWN = 10
 )
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "mininet", "walker"]),
+    type=click.Choice(["auto", "mininet", "model"]),
     help="What to run on, whatever the scenario says; auto is Mininet where it can run.",
 )
 @click.option(
@@ -109,14 +109,26 @@ def _run(
     temporary: bool,
 ) -> tuple[dict[str, Any], Result]:
     """Compile, verify and rehearse; returns what was run, and what it found."""
+    from mininet_scenarios.engine import Setup
+    from mininet_scenarios.engines import ENGINES
     from mininet_scenarios.rehearsal import Rehearsal
 
     engine_name, framework = _choose(scenario, observer)
+    kind = ENGINES[engine_name]
     begun = perf_counter()
     build, folder = _build(loaded, observer, work, unverified)
     compiled = perf_counter() - begun
-    engine = _engine(engine_name, scenario, build, folder, work, framework, unverified, temporary)
-    result = Rehearsal(scenario, build, engine, observer).run()
+    setup = Setup(
+        build=build,
+        folder=folder,
+        work=work,
+        hosts=scenario.hosts,
+        framework=framework,
+        unverified=unverified,
+        temporary=temporary,
+        patience=scenario.patience,
+    )
+    result = Rehearsal(scenario, build, kind.make(setup), observer).run()
     result.seconds = {
         "compile": round(compiled, 2),
         **result.seconds,
@@ -125,7 +137,7 @@ def _run(
     facts = {
         "scenario": scenario.name,
         "engine": engine_name,
-        "framework": framework if engine_name == "mininet" else None,
+        "framework": framework or None,
         "build": build.identity,
         "topology": build.topology.title(),
         "switches": build.tables.switches,
@@ -137,20 +149,21 @@ def _run(
 def _choose(scenario: Scenario, observer: Silent | Narrator) -> tuple[str, str]:
     """The engine and framework; says so where Mininet was not to be had."""
     from inventory.problems import InputError
+    from mininet_scenarios.engines import ENGINES
     from mininet_scenarios.preflight import require
 
-    if scenario.engine == "walker":
-        return "walker", ""
+    if scenario.engine != "auto" and not ENGINES[scenario.engine].needs_framework:
+        return scenario.engine, ""
     try:
         return "mininet", require(scenario.framework)
     except InputError as error:
         if scenario.engine == "mininet":
             raise
         observer.note("Mininet cannot run here, so no packet is sent: the packet walker")
-        observer.note("answers from the tables alone (--engine walker). What is missing:")
+        observer.note("answers from the tables alone (--engine model). What is missing:")
         for problem in error.problems:
             observer.note(f"  {problem.required}: {problem.todo}")
-        return "walker", ""
+        return "model", ""
 
 
 def _build(
@@ -176,33 +189,6 @@ def _build(
     if not verdict.passed and not unverified:
         failed(build, verdict)
     return build, folder
-
-
-def _engine(
-    name: str,
-    scenario: Scenario,
-    build: Build,
-    folder: Path,
-    work: Path,
-    framework: str,
-    unverified: bool,
-    temporary: bool,
-) -> Engine:
-    from mininet_scenarios.engine import Hosts
-    from mininet_scenarios.mininet_engine import Job, MininetEngine
-    from mininet_scenarios.walker import WalkerEngine
-
-    if name == "walker":
-        return WalkerEngine(build, Hosts.of(build, scenario.hosts))
-    job = Job(
-        build=str(folder.resolve()),
-        logs=str(work.resolve()),
-        hosts=scenario.hosts,
-        framework=framework,
-        unverified=unverified,
-        scratch=str(work.resolve()) if temporary else "",
-    )
-    return MininetEngine(build, job, scenario.patience)
 
 
 @contextmanager

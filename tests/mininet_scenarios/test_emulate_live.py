@@ -140,9 +140,9 @@ def test_without_privilege_the_walker_answers_and_says_so():
     assert "namespaces of one's own" in refused.stderr
 
 
-def test_the_walker_needs_nothing():
-    report = passed("first-light-q7", "--engine", "walker", prefix=POWERLESS)
-    assert (report["engine"], report["framework"]) == ("walker", None)
+def test_the_model_needs_nothing():
+    report = passed("first-light-q7", "--engine", "model", prefix=POWERLESS)
+    assert (report["engine"], report["framework"]) == ("model", None)
     assert report["delivered"] == 57 * 56
 
 

@@ -1,19 +1,20 @@
-"""The checks: each finds its fault and names it, and a rehearsal on the walker passes."""
+"""The checks: each finds its fault and names it, and a rehearsal on the model passes."""
 
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from inventory.problems import InputError
 from mininet_scenarios.checks import Examiner, histogram
-from mininet_scenarios.engine import SILENT, Diversion, Hosts, hops_of
+from mininet_scenarios.engine import SILENT, Diversion, Hosts, Setup, hops_of
+from mininet_scenarios.model_engine import ModelEngine
 from mininet_scenarios.pinging import Answers, read_answers
 from mininet_scenarios.predict import Prediction
 from mininet_scenarios.rehearsal import Rehearsal, choose_diversion, sample_counts
 from mininet_scenarios.scenario import Expect, Sample, Scenario
-from mininet_scenarios.walker import WalkerEngine
 
 
 def quiet(done, total):
@@ -35,11 +36,11 @@ class Listener:
 
 
 class Round:
-    """One round of all pairs on the walker, and the examiner of it."""
+    """One round of all pairs on the model, and the examiner of it."""
 
     def __init__(self, build, hosts=None):
         self.hosts = Hosts.of(build, hosts)
-        self.engine = WalkerEngine(build, self.hosts)
+        self.engine = model(build, hosts)
         self.examiner = Examiner(build, self.hosts, Prediction.of(build))
         self.counts = self.hosts.every_pair()
         self.seen = self.engine.send(self.counts, quiet)
@@ -52,10 +53,14 @@ class Round:
         }
 
 
+def model(build, hosts=None):
+    return ModelEngine(Setup(build, Path(), Path(), hosts))
+
+
 def rehearse(build, engine=None, **keys):
     scenario = Scenario(name="trial", **keys)
     listener = Listener()
-    engine = engine or WalkerEngine(build, Hosts.of(build, scenario.hosts))
+    engine = engine or model(build, scenario.hosts)
     return Rehearsal(scenario, build, engine, listener).run(), listener.notes
 
 
@@ -134,11 +139,11 @@ def test_expectations_can_be_set(compiled):
 def test_a_checker_that_sees_nothing_fails(compiled):
     build = compiled(3)
 
-    class Blind(WalkerEngine):
+    class Blind(ModelEngine):
         def divert(self, _):
             pass
 
-    result, notes = rehearse(build, Blind(build, Hosts.of(build)))
+    result, notes = rehearse(build, Blind(Setup(build, Path(), Path())))
     assert [check.name for check in result.checks if not check.passed] == [
         "a wrong table is caught"
     ]
@@ -148,11 +153,11 @@ def test_a_checker_that_sees_nothing_fails(compiled):
 def test_a_table_that_stays_wrong_fails(compiled):
     build = compiled(3)
 
-    class Stuck(WalkerEngine):
+    class Stuck(ModelEngine):
         def restore(self):
             pass
 
-    result, _ = rehearse(build, Stuck(build, Hosts.of(build)))
+    result, _ = rehearse(build, Stuck(Setup(build, Path(), Path())))
     assert any(check.name.startswith("the right table again") for check in result.checks)
     assert not result.passed
 

@@ -61,15 +61,15 @@ def test_a_fabric_file_is_found_beside_the_scenario(tmp_path):
 def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled):
     save(compiled(2), tmp_path / "build")
     assert load_scenario(str(tmp_path / "build")).scenario.name == "lab"
-    loaded = load(tmp_path, "name: x\nfabric: build\nengine: walker\n")
+    loaded = load(tmp_path, "name: x\nfabric: build\nengine: model\n")
     assert loaded.folder == tmp_path / "build"
-    assert loaded.scenario.engine == "walker"
+    assert loaded.scenario.engine == "model"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"name: x\nengin: walker\n{FABRIC}", "scenario.yaml:2: engin: .*did you mean engine"),
+        (f"name: x\nengin: model\n{FABRIC}", "scenario.yaml:2: engin: .*did you mean engine"),
         (f"name: x\nengine: mininett\n{FABRIC}", "scenario.yaml:2: engine: .*did you mean mininet"),
         ("name: x\n", "scenario.yaml:1: fabric: .*add `fabric"),
         (
@@ -77,7 +77,7 @@ def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled
             "scenario.yaml:2: topology.q: required .*prime power.*given 6",
         ),
         (
-            "name: lab\ntopology: {family: polarfly, q: 3}\nengine: walker\n",
+            "name: lab\ntopology: {family: polarfly, q: 3}\nengine: model\n",
             "scenario.yaml:3: engine: ",
         ),
         ("name: x\nfabric:\n", "scenario.yaml:2: fabric: required a mapping"),

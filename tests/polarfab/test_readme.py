@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def demo() -> list[str]:
     """The demo without packets: the same checks, the same tables."""
-    words = ["emulate", "first-light-q3", "--engine", "walker"]
+    words = ["emulate", "first-light-q3", "--engine", "model"]
     run = subprocess.run(
         [sys.executable, "-m", "polarfab", *words], capture_output=True, text=True, check=True
     )

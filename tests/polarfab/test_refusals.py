@@ -99,7 +99,7 @@ def test_a_damaged_build_is_bad_input(run_here, build: Path, verb: str, harm: st
     else:
         manifest = json.loads((build / "manifest.json").read_text())
         (build / "manifest.json").write_text(json.dumps(manifest | {"files": 3}))
-    more = {"explain": ["0", "1"], "emulate": ["--engine", "walker"]}.get(verb, [])
+    more = {"explain": ["0", "1"], "emulate": ["--engine", "model"]}.get(verb, [])
     code, error = run_here(verb, build, *more)
     assert code == 2
     assert error.startswith(f"error: {build}: required a build folder")

@@ -6,21 +6,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from compilers.build import Build
 from compilers.tables import Tables
-from mininet_scenarios.engine import SILENT, Counts, Diversion, Hosts, Observation, Progress, Step
+from mininet_scenarios.engine import (
+    SILENT,
+    Counts,
+    Diversion,
+    Hosts,
+    Observation,
+    Progress,
+    RealTime,
+    Setup,
+    Step,
+)
 from mininet_scenarios.predict import Prediction
 
 
-class WalkerEngine:
+class ModelEngine(RealTime):
     """Walks packets through the build's tables; no packet is sent."""
 
-    name = "walker"
+    name = "model"
     versions: tuple[int, ...] = (4,)  # the tables are the same for both
 
-    def __init__(self, build: Build, hosts: Hosts) -> None:
-        self.build, self.hosts = build, hosts
-        self.tables: Tables = build.tables
+    def __init__(self, setup: Setup) -> None:
+        self.build, self.hosts = setup.build, Hosts.of(setup.build, setup.hosts)
+        self.tables: Tables = setup.build.tables
 
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
