@@ -1,0 +1,70 @@
+"""Layers: every pair has one, and no layer's waits close a circle (checked by networkx)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import networkx
+import numpy as np
+import pytest
+
+from compilers.build import Build
+from compilers.routing import layers as module
+from compilers.routing.layers import UNSET, Layers, layers
+from compilers.walk import Walker
+from tests.compilers.routed import routed
+
+IQ = {"family": "polarstar", "supernode": "inductive-quad"}
+PALEY = {"family": "polarstar", "supernode": "paley"}
+CASES = [
+    *(({"family": "polarfly", "q": q}, 2) for q in (2, 3, 4, 5, 7, 8, 9)),
+    ({**IQ, "q": 3, "degree": 3}, 4),
+    ({**IQ, "q": 5, "degree": 3}, 5),
+    ({**PALEY, "q": 5, "degree": 4}, 4),
+    ({"family": "pn", "q": 4}, 5),
+    ({"family": "oft", "q": 4}, 1),
+]
+
+
+def circle(build: Build, found: Layers) -> list[tuple[int, int]]:
+    """Links of one layer that wait for each other in a circle, or []."""
+    walker = Walker.of(build.tables, build.wiring.cables())
+    ends = np.flatnonzero(build.topology.endpoints).tolist()
+    waits: list[networkx.DiGraph[tuple[int, int]]] = [
+        networkx.DiGraph() for _ in range(found.count)
+    ]
+    for s in ends:
+        for d in ends:
+            path, _ = walker.path(s, d)
+            waits[found.layer[s, d]].add_edges_from(pairwise(pairwise(path)))
+    for graph in waits:
+        if not networkx.is_directed_acyclic_graph(graph):
+            return [edge[0] for edge in networkx.find_cycle(graph)]
+    return []
+
+
+@pytest.mark.parametrize(("parameters", "count"), CASES, ids=lambda case: str(case))
+def test_no_layer_has_a_circle(parameters: dict[str, int | str], count: int) -> None:
+    build = routed(**parameters)
+    found = layers(build)
+    assert found.count == count
+    assert int(found.layer.max()) == count - 1
+    assert not circle(build, found)
+
+
+def test_one_layer_would_deadlock() -> None:
+    """The check above can fail: PolarFly's paths in one layer wait in circles."""
+    build = routed(q=3)
+    one = Layers(np.zeros_like(layers(build).layer), 1)
+    assert circle(build, one)
+
+
+def test_paths_of_neither_shape_move_on_until_no_circle_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without the two shapes, breaking circles does it alone, with more layers for PolarFly."""
+    monkeypatch.setattr(module, "_shapes", lambda *_: np.zeros((133, 133), np.uint8))
+    build = routed(q=11)
+    found = layers(build)
+    assert UNSET not in found.layer
+    assert not circle(build, found)
