@@ -49,8 +49,7 @@ class Examiner:
 
     def __init__(self, build: Build, hosts: Hosts, prediction: Prediction) -> None:
         self.build, self.hosts, self.prediction = build, hosts, prediction
-        fewest, most = prediction.hop_bounds()
-        self.fewest, self.most = self._of_hosts(fewest), self._of_hosts(most)
+        self.fewest, self.most = map(self._of_hosts, (prediction.fewest, prediction.most))
 
     def compare(self, what: str, counts: Counts, seen: Observation) -> list[Check]:
         """Answers, hops and links of one round, against the tables alone."""

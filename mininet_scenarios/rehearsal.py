@@ -170,7 +170,7 @@ def choose_diversion(
     alone = ~build.tables.classes.alternate[switch].any(axis=1)
     classes = np.flatnonzero((ports > 0) & alone)
     by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
-    far = by_class & (prediction.hops[switch][hosts.switch] > 1)
+    far = by_class & (prediction.fewest[switch][hosts.switch] > 1)
     led = far if far.any() else by_class
     chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
     if len(classes) < 2 or not led[chosen].any():

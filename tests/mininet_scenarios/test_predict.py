@@ -62,7 +62,7 @@ def test_any_traffic_and_one_wrong_route(compiled, data):
     for source in range(13):
         for end in range(13):
             used, arrives = walk(build, source, end)
-            assert predicted.hops[source, end] == (len(used) if arrives else LOOPED)
+            assert predicted.first[source, end] == (len(used) if arrives else LOOPED)
 
 
 def test_nothing_is_carried_where_nothing_is_sent(compiled):
@@ -90,7 +90,8 @@ def test_alternates_bound_hops_and_loads(compiled, q):
     order = build.tables.switches
     packets = np.random.default_rng(q).integers(0, 4, (order, order))
     np.fill_diagonal(packets, 0)
-    fewest, most = Prediction.of(build).hop_bounds()
+    predicted = Prediction.of(build)
+    fewest, most = predicted.fewest, predicted.most
     bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
     for s, d in np.argwhere(1 - np.eye(order, dtype=int)):
         links = list(ways(build, s, d))
@@ -98,7 +99,7 @@ def test_alternates_bound_hops_and_loads(compiled, q):
         for link in set.union(*links):
             bounds[1][link] += packets[s, d]
             bounds[0][link] += packets[s, d] * all(link in way for way in links)
-    least, limit = Prediction.of(build).load_bounds(packets)
+    least, limit = predicted.load_bounds(packets)
     assert (least == bounds[0]).all()
     assert (limit == bounds[1]).all()
 
@@ -109,4 +110,5 @@ def test_without_alternates_the_bounds_meet(compiled):
     least, limit = predicted.load_bounds(packets)
     assert (least == limit).all()
     assert (limit == predicted.loads(packets)).all()
-    assert (predicted.hop_bounds()[0] == predicted.hops).all()
+    assert (predicted.fewest == predicted.most).all()
+    assert (predicted.fewest == predicted.first).all()

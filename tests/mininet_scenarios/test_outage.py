@@ -1,0 +1,117 @@
+"""Predictions under outages, beside the failure walker and beside other wiring."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.failures import walk_failures
+from compilers.routing.alternates import compact_valiant
+from compilers.routing.classes import split_direct
+from compilers.routing.protection import polarfly
+from mininet_scenarios.engine import LinkChange, Miswire, NodeChange
+from mininet_scenarios.outage import Outage
+from mininet_scenarios.predict import Prediction
+
+
+def protected(build):
+    tables = split_direct(build.tables, build.wiring)
+    tables = polarfly(compact_valiant(tables, build.wiring, True, None), build.wiring)
+    return replace(build, balance="compact-valiant", protect="link", tables=tables)
+
+
+def links(build):
+    return [(u, v) for u, row in enumerate(build.wiring.far.tolist()) for v in row if u < v]
+
+
+def off_diagonal(up):
+    return up[:, None] & up & ~np.eye(len(up), dtype=bool)
+
+
+@pytest.mark.parametrize("kind", ["link", "node"])
+@pytest.mark.parametrize("make", [protected, lambda build: build])
+@pytest.mark.parametrize("q", [2, 3, 4])
+def test_all_single_failures_as_the_failure_walker_finds_them(compiled, q, make, kind):
+    build = make(compiled(q))
+    whole = Prediction.of(build)
+    changes = (
+        [LinkChange((link,), up=False) for link in links(build)]
+        if kind == "link"
+        else [NodeChange((v,), up=False) for v in range(build.tables.switches)]
+    )
+    lost, longest = 0, 0
+    for change in changes:
+        outage = Outage().after(change)
+        now = whole.under(outage)
+        pairs = off_diagonal(outage.up(build.tables.switches))
+        lost += np.count_nonzero(pairs & (now.fewest < 0))
+        changed = pairs & (now.most != whole.most)
+        longest = max(longest, int(now.most[changed].max(initial=0)))
+    report = walk_failures(build, kind)
+    assert (lost, len(changes)) == (report.lost_pairs, report.cases)
+    assert longest <= report.max_hops or not report.max_hops
+
+
+def test_what_happened_and_was_undone_is_nothing():
+    outage = Outage()
+    events = [
+        LinkChange(((4, 1),), up=False),
+        NodeChange((3, 5), up=False),
+        Miswire((0, 1), (2, 3)),
+    ]
+    for event in events:
+        outage = outage.after(event)
+    assert outage.links == {(1, 4)}
+    assert outage.switches == {3, 5}
+    for event in (
+        Miswire((0, 1), (2, 3), repaired=True),
+        LinkChange(((1, 4),), up=True),
+        NodeChange((3, 5), up=True),
+    ):
+        outage = outage.after(event)
+    assert outage == Outage()
+
+
+def swappable(build):
+    far = [set(row) - {-1} for row in build.wiring.far.tolist()]
+    for u, v in links(build):
+        for x, y in links(build):
+            if len({u, v, x, y}) == 4 and y not in far[u] and v not in far[x]:
+                return Miswire((u, v), (x, y))
+    raise AssertionError
+
+
+@pytest.mark.parametrize("q", [3, 4])
+def test_a_miswire_is_the_fabric_that_is_cabled_so(compiled, q):
+    build = compiled(q)
+    wrong = swappable(build)
+    (u, v), (x, y) = wrong.one, wrong.other
+    far = build.wiring.far.copy()
+    for here, there, now in ((u, v, y), (y, x, u), (x, y, v), (v, u, x)):
+        far[here, build.wiring.far[here] == there] = now
+    other = Prediction.of(replace(build, wiring=replace(build.wiring, far=far)))
+    seen = Prediction.of(build, Outage().after(wrong))
+    assert (seen.fewest == other.fewest).all()
+    assert (seen.fewest != Prediction.of(build).fewest).any()
+    packets = np.where(other.fewest > 0, 3, 0)
+    assert (seen.loads(packets) == other.loads(packets)).all()
+
+
+def test_a_dark_switch_neither_sends_nor_hears(compiled):
+    seen = Prediction.of(compiled(3), Outage(switches=frozenset({5})))
+    assert (seen.fewest[5] < 0).all()
+    assert (seen.most[:, 5] < 0).all()
+    assert not seen.loads(np.ones((13, 13), np.int64))[5].any()
+
+
+def test_a_link_that_is_crossed_twice_counts_twice(compiled):
+    """Behind a dead link a packet may come back over one that it has crossed; brute force."""
+    build = protected(compiled(2))
+    for link in links(build):
+        seen = Prediction.of(build, Outage(links=frozenset({link})))
+        packets = np.where(seen.fewest > 0, 1, 0)
+        least, most = seen.load_bounds(packets)
+        total = int((packets * seen.fewest).sum()), int((packets * seen.most).sum())
+        assert least.sum() <= total[0]
+        assert most.sum() >= total[1]
+        assert (least <= most).all()
