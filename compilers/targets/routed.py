@@ -22,16 +22,13 @@ from numpy.typing import NDArray
 
 from compilers.build import Build
 from compilers.tables import no_route
+from compilers.targets.interfaces import BRIDGE, LINUX, Interfaces
 from inventory.problems import InputError, Problem, few
 
 Numbers = NDArray[np.integer]
 Network = TypeVar("Network", IPv4Network, IPv6Network)
-BRIDGE = "hosts"
-"""The interface that stands for the host ports of a switch where it has several."""
 LINK_LOCAL = 0xFE80 << 112
 NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
-INTERFACE = re.compile(r"(?!(?:lo|all|default|hosts)$)[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
-"""What Linux takes as the name of an interface (dev_valid_name), less what needs quoting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +99,14 @@ class Routed:
     link_locals: list[str]
 
     @classmethod
-    def of(cls, build: Build) -> Routed:
-        """The routers of a build.
+    def of(cls, build: Build, interfaces: Interfaces = LINUX) -> Routed:
+        """The routers of a build, ports named as a system names them.
 
         Raises:
-            InputError: names of nodes or ports that a Linux router cannot have.
+            InputError: names of nodes or ports that the system cannot have.
         """
-        if problems := [*_node_names(build), *_port_names(build)]:
+        build = interfaces.named(build)
+        if problems := [*_node_names(build), *_port_names(build, interfaces)]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = [[str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]]
@@ -217,8 +215,8 @@ def _node_names(build: Build) -> list[Problem]:
     ]
 
 
-def _port_names(build: Build) -> list[Problem]:
-    """Ports in use whose names are none that Linux takes."""
+def _port_names(build: Build, interfaces: Interfaces) -> list[Problem]:
+    """Ports in use whose names are none that the system has."""
     w = build.wiring
     problems = []
     for t, (type_name, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
@@ -227,12 +225,11 @@ def _port_names(build: Build) -> list[Problem]:
         problems += [
             Problem(
                 key=f"node_types.{type_name}.ports",
-                required="interface names of at most 15 letters, digits and . _ -, "
-                f"and none of lo, all, default, {BRIDGE}",
+                required=interfaces.required,
                 given=repr(names[port - 1]),
-                todo="name the ports as Linux does, or choose another target",
+                todo=f"name the ports {interfaces.example}, or choose another target",
             )
             for port in used[used > 0].tolist()
-            if not INTERFACE.fullmatch(names[port - 1])
+            if not interfaces.pattern.fullmatch(names[port - 1])
         ]
     return problems
