@@ -44,6 +44,20 @@ def rows_of(
     return found % rows, keys[found] == wanted
 
 
+def deciding_rows(
+    routes: Routes, switch: int, ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """int64[D], bool[D]: the row of the switch that decides about each end, and if there is one."""
+    prefix, egress, whole = routes.prefixes(switch), routes.egress[switch], routes.aggregate[ends]
+    there = egress != no_route(egress)
+    exact, aggregate = (
+        np.minimum(np.searchsorted(prefix, wanted), len(prefix) - 1) for wanted in (ends, whole)
+    )
+    known = there[exact] & (prefix[exact] == ends)
+    row = np.where(known, exact, aggregate)
+    return row, known | (there[row] & (prefix[row] == whole))
+
+
 def _widened(egress: Egress, classes: int) -> Egress:
     """A copy in the narrowest type for that many classes."""
     wide = empty_egress(len(egress), egress.shape[1], classes)

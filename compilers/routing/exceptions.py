@@ -52,10 +52,10 @@ def with_exceptions(
         ends = affected[first : first + step]
         distance = distances(table, ends).T
         diameter = max(diameter, int(distance[distance != BEYOND].max()))
-        found.append(_exceptions(walker, wiring, ends, distance))
+        found.append(nearer_links(walker.next_switch(ends), wiring.far, ends, distance))
     if found:
         switch, destination, link = (np.concatenate(part) for part in zip(*found, strict=True))
-        tables = replace(tables, routes=_with_rows(routes, switch, destination, link))
+        tables = replace(tables, routes=with_rows(routes, switch, destination, link))
     return tables, replace(topology, diameter=diameter)
 
 
@@ -65,10 +65,16 @@ def _affected(routes: Routes, damage: Damage) -> NDArray[np.int64]:
     gone = np.pad(damage.links[hurt], ((0, 0), (0, 1)))
     number = np.minimum(routes.egress[hurt], gone.shape[1] - 1).astype(np.intp)
     which, row = np.nonzero(np.take_along_axis(gone, number, axis=1))
-    prefix = np.unique(routes.prefix[hurt[which] * len(routes.prefix) // len(routes.egress), row])
+    return behind(
+        routes, routes.prefix[hurt[which] * len(routes.prefix) // len(routes.egress), row]
+    )
+
+
+def behind(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
+    """int64[n]: the destinations that are in any of these prefixes, ascending."""
     order = len(routes.egress)
-    behind = np.flatnonzero(np.isin(routes.aggregate, prefix[prefix >= order]))
-    return np.union1d(prefix[prefix < order], behind).astype(np.int64)
+    members = np.flatnonzero(np.isin(routes.aggregate, prefix[prefix >= order]))
+    return np.union1d(prefix[prefix < order], members).astype(np.int64)
 
 
 def _without(routes: Routes, damage: Damage) -> Routes:
@@ -89,27 +95,36 @@ def _without(routes: Routes, damage: Damage) -> Routes:
     return replace(routes, egress=egress)
 
 
-def _exceptions(
-    walker: Walker, wiring: Wiring, ends: NDArray[np.int64], distance: NDArray[np.uint8]
+def nearer_links(
+    after: NDArray[np.int32],
+    far: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    distance: NDArray[np.uint8],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Switch, destination and link of the rows that must change; links are taken in turn."""
-    after = walker.next_switch(ends)
+    """Switch, destination and link of the rows that must change; links are taken in turn.
+
+    Args:
+        after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
+        far: int32[S, K], the neighbours that are left, -1 beyond the last.
+        ends: int64[D], destinations.
+        distance: uint8[S, D], in what is left.
+    """
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
     stays = (after >= 0) & nearer
     switch, column = np.nonzero(~stays & (distance > 0) & (distance != BEYOND))
-    far = wiring.far[switch]
-    closer = distance[far, column[:, None]] + 1 == distance[switch, column][:, None]
-    links = far.shape[1]
+    near = far[switch]
+    closer = distance[near, column[:, None]] + 1 == distance[switch, column][:, None]
+    links = near.shape[1]
     turn = (np.arange(links) - (switch + ends[column])[:, None]) % links
-    link = np.where(closer & (far >= 0), turn, links).argmin(axis=1)
+    link = np.where(closer & (near >= 0), turn, links).argmin(axis=1)
     return switch, ends[column], link
 
 
-def _with_rows(
+def with_rows(
     routes: Routes,
     switch: NDArray[np.int64],
     destination: NDArray[np.int64],
-    link: NDArray[np.int64],
+    egress_class: NDArray[np.int64],
 ) -> Routes:
     """Routes with rows of their own for destinations at switches."""
     row, there = rows_of(routes, switch, destination)
@@ -118,7 +133,7 @@ def _with_rows(
         routes = _with_prefixes(routes, group, destination[~there])
         row, _ = rows_of(routes, switch, destination)
     egress = routes.egress.copy()
-    egress[switch, row] = link.astype(egress.dtype)
+    egress[switch, row] = egress_class.astype(egress.dtype)
     return replace(routes, egress=egress)
 
 

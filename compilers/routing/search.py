@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.alternates import weights
+from compilers.routing.classes import deciding_rows
 from compilers.routing.policy import Policy
 from compilers.routing.ports import in_turn, ranked
 from compilers.tables import Classes, Tables, empty_egress, local, no_route
@@ -86,11 +87,7 @@ class Paths:
 
     def rows(self, switch: int) -> Numbers:
         """int64[D]: the row of the switch that decides about each destination."""
-        routes = self.tables.routes
-        prefix, egress = routes.prefixes(switch), routes.egress[switch]
-        exact = np.minimum(np.searchsorted(prefix, self.ends), len(prefix) - 1)
-        there = (prefix[exact] == self.ends) & (egress[exact] != no_route(egress))
-        return np.where(there, exact, np.searchsorted(prefix, routes.aggregate[self.ends]))
+        return deciding_rows(self.tables.routes, switch, self.ends)[0]
 
 
 def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Policy) -> Tables:
