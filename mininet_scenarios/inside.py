@@ -25,8 +25,9 @@ import numpy as np
 
 from compilers.build import load
 from mininet_scenarios.engine import EngineError, Hosts, hops_of
-from mininet_scenarios.network import CONTROLLER, QUIET, FabricNetwork, bridge_name, port_interface
+from mininet_scenarios.network import CONTROLLER, QUIET, FabricNetwork
 from mininet_scenarios.openvswitch import OpenVSwitchError, PrivateOvs
+from mininet_scenarios.ovsfabric import bridge_name, port_interface
 from mininet_scenarios.pinging import ping_all
 
 RUN = Path("/run")

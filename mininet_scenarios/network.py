@@ -1,8 +1,8 @@
 """A build as a Mininet network: real Mininet hosts, Open vSwitch bridges, veth links.
 
 What Mininet does one shell command at a time, for each interface, is done here in one `ip -batch`
-and one `ovs-vsctl`: an OVSDB transaction for all bridges and ports. It must run in namespaces of
-its own (`mininet_scenarios.inside`); the kernel clears up.
+and one database transaction for all bridges and ports. It must run in namespaces of its own
+(`mininet_scenarios.inside`); the kernel clears up.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from mininet.node import Host, Node, Switch
 from mininet.util import quietRun
 
 from compilers.build import Build
+from mininet_scenarios import ovsdb
 from mininet_scenarios.engine import EngineError, Hosts, Progress
 from mininet_scenarios.openvswitch import PrivateOvs
+from mininet_scenarios.ovsfabric import bridge_name, port_interface
 
 CONTROLLER = "127.0.0.1:6653"
 QUIET = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
@@ -38,19 +40,10 @@ class Bridge(Switch):  # type: ignore[misc]
         """The output of a command, without a shell."""
         return str(quietRun(list(map(str, args)) if len(args) > 1 else args[0]))
 
-    def records(self) -> list[str]:
-        """The part of an ovs-vsctl command that makes this bridge and its ports."""
-        words = ["--", "add-br", self.name, "--", "set", "Bridge", self.name]
-        words += ["datapath_type=netdev", "fail_mode=secure", "protocols=OpenFlow13"]
-        words += [f"other_config:datapath-id={self.dpid}", "other_config:disable-in-band=true"]
-        for interface, port in self.ports.items():
-            if port:
-                words += ["--", "add-port", self.name, interface.name]
-                words += ["--", "set", "Interface", interface.name, f"ofport_request={port}"]
-        controller = f"@c{self.name}"
-        words += ["--", f"--id={controller}", "create", "Controller"]
-        words += [f'target="tcp:{CONTROLLER}"', "max_backoff=1000", "connection_mode=out-of-band"]
-        return [*words, "--", "set", "Bridge", self.name, f"controller={controller}"]
+    def row(self) -> ovsdb.Bridge:
+        """The bridge and its ports as the database takes them."""
+        ports = [ovsdb.Port(interface.name, port) for interface, port in self.ports.items() if port]
+        return ovsdb.Bridge(self.name, int(self.dpid, 16), ports, CONTROLLER)
 
 
 class Interface(Intf):  # type: ignore[misc]
@@ -79,16 +72,6 @@ class FabricHost(Host):  # type: ignore[misc]
         return {}
 
 
-def bridge_name(vertex: int) -> str:
-    """A bridge is named by its vertex: node names may be longer than the kernel takes."""
-    return f"s{vertex}"
-
-
-def port_interface(vertex: int, port: int) -> str:
-    """The interface at a switch's port."""
-    return f"s{vertex}-eth{port}"
-
-
 class FabricNetwork:
     """The network of a build with the hosts that take part; `hosts[i]` is the i-th of them."""
 
@@ -115,8 +98,7 @@ class FabricNetwork:
             progress(i + 1, len(self.who) + 1)
         self._batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
-        bridges = self.net.switches
-        self.ovs.vsctl(*(word for bridge in bridges for word in bridge.records()))
+        ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
         progress(len(self.who) + 1, len(self.who) + 1)
 
     def address(self, host: int, version: int) -> str:

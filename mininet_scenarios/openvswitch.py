@@ -17,6 +17,8 @@ NAMESPACES = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-pr
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 PATIENCE = 30
 """Seconds after which a daemon or a command that has not answered is given up."""
+SELDOM = "other_config:stats-update-interval=3600000"
+"""Milliseconds: counters of thirty thousand ports in the database cost seconds each time."""
 POLL = 0.01
 """Seconds between two looks for a socket."""
 
@@ -60,7 +62,7 @@ class PrivateOvs:
             self._wait_for_socket()
             self.vsctl("--no-wait", "init")
             self._spawn("ovs-vswitchd", f"unix:{self.socket}")
-            self.vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=polarfab")
+            self.vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=polarfab", SELDOM)
         except BaseException:
             self.stop()
             raise
