@@ -29,7 +29,7 @@ def bill(wiring: Wiring, cables: Cables) -> list[Item]:
     """
     return [
         *_nodes(wiring, cables),
-        *_racks(cables),
+        *_racks(wiring, cables),
         *_cables(cables, np.asarray(cables.bundle < 0) | _single(cables)),
         *_fibres(wiring, cables),
         *_connectors(wiring, cables),
@@ -41,16 +41,17 @@ def _single(cables: Cables) -> bool:
 
 
 def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
-    count = np.bincount(wiring.node_type, minlength=len(wiring.type_names)).tolist()
+    there = (wiring.far >= 0).any(axis=1)
+    count = np.bincount(wiring.node_type[there], minlength=len(wiring.type_names)).tolist()
     for facts, quantity in zip(cables.hardware.types, count, strict=True):
         if quantity:
             detail = " ".join(filter(None, (facts.manufacturer, facts.model, facts.part_number)))
             yield Item("node", facts.name, detail, quantity)
 
 
-def _racks(cables: Cables) -> Iterator[Item]:
+def _racks(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     known = cables.hardware
-    used = np.unique(known.rack)
+    used = np.unique(known.rack[(wiring.far >= 0).any(axis=1)])
     for units, quantity in zip(
         *(part.tolist() for part in np.unique(known.rack_units[used], return_counts=True)),
         strict=True,
@@ -72,7 +73,8 @@ def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     cabling = cables.hardware.cabling
     inside = cables.bundle >= 0
     bundle = cables.bundle[inside]
-    cores = np.bincount(bundle, cables.lanes(wiring)[inside]).astype(int) * cabling["cores"]
+    lanes = np.maximum(cables.lanes(wiring)[inside], 1)
+    cores = np.bincount(bundle, lanes).astype(int) * cabling["cores"]
     length = np.zeros(len(cores))
     np.maximum.at(length, bundle, cables.length[inside])
     fibres = -(-cores // cabling["fibre_cores"])

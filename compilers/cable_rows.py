@@ -67,10 +67,10 @@ class Rows:
         colours = [kind["colour"] or "" for kind in kinds]
         kind = cables.kind[which].tolist()
         yield from zip(
-            (which + 1).tolist(),
+            cables.number[which].tolist(),
             self._labels(which),
             self.phases.cable[which].tolist(),
-            [bundle_name(b) for b in cables.bundle[which].tolist()],
+            self._bundles(which),
             *ends[0][:-1],
             *ends[1][:-1],
             ends[0][-1],
@@ -85,11 +85,17 @@ class Rows:
     def _labels(self, which: NDArray[np.int64]) -> list[str]:
         hand = self.cables.hand[which].tolist()
         given = self.cables.hardware.hand
-        numbers = (which + 1).tolist()
+        plane = self.cables.hardware.plane
+        numbers = self.cables.number[which].tolist()
         return [
-            (h >= 0 and given[h]["label"]) or cable_name(n)
+            (h >= 0 and given[h]["label"]) or cable_name(n, plane)
             for n, h in zip(numbers, hand, strict=True)
         ]
+
+    def _bundles(self, which: NDArray[np.int64]) -> list[str]:
+        plane = self.cables.hardware.plane
+        numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
+        return [bundle_name(n, plane) for n in numbers.tolist()]
 
     def _end(
         self, vertex: NDArray[np.int32], port: NDArray[np.int32]
@@ -108,11 +114,20 @@ class Rows:
         )
 
 
-def cable_name(number: int) -> str:
-    """What a cable is called: C and its number."""
-    return f"C{number:05d}"
+def cable_name(number: int, plane: int = 0) -> str:
+    """What a cable is called: C and its number, behind its plane where there are several."""
+    return f"{_of_plane(plane)}C{number:05d}"
 
 
-def bundle_name(bundle: int) -> str:
-    """What a bundle is called, "" for none (-1)."""
-    return f"B{bundle + 1:04d}" if bundle >= 0 else ""
+def bundle_name(number: int, plane: int = 0) -> str:
+    """What a bundle is called, "" for none (0)."""
+    return f"{_of_plane(plane)}B{number:04d}" if number else ""
+
+
+def host_name(vertex: int, host: int, plane: int = 0) -> str:
+    """What the cable to a host is called: H, the vertex and the host's number at it from 0."""
+    return f"{_of_plane(plane)}H{vertex:05d}-{host}"
+
+
+def _of_plane(plane: int) -> str:
+    return f"P{plane}-" if plane else ""

@@ -6,7 +6,7 @@ bundle follow each other and a number does not depend on the phases of the insta
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +26,14 @@ UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
 class Bundles:
     """Cables that run together, B of them: all between two clusters, from one rack to another.
 
-    clusters and racks: int32[B, 2], those of the first end first; cables: int64[B].
+    clusters and racks: int32[B, 2], those of the first end first; cables: int64[B]; number:
+    int64[B], from 1, in the whole fabric.
     """
 
     clusters: NDArray[np.int32]
     racks: NDArray[np.int32]
     cables: NDArray[np.int64]
+    number: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +43,8 @@ class Cables:
     ends, ports: int32[E, 2], vertex and port at both ends. needed, length: float64[E], metres
     along the way and of the cable in stock. kind: int32[E] into the types of the cabling.
     bundle: int32[E], -1 for cables within a cluster and rack. hand: int32[E], the cable of the
-    inventory that decides the ports, -1 for the others.
+    inventory that decides the ports, -1 for the others. number: int64[E], from 1, in the whole
+    fabric: what is missing takes its number along.
     """
 
     hardware: Hardware
@@ -53,6 +56,7 @@ class Cables:
     bundle: NDArray[np.int32]
     bundles: Bundles
     hand: NDArray[np.int32]
+    number: NDArray[np.int64]
 
     def __len__(self) -> int:
         """E."""
@@ -64,7 +68,7 @@ class Cables:
         return types
 
     def lanes(self, wiring: Wiring) -> NDArray[np.int64]:
-        """int64[E]: the lanes of the port at the first end of each cable."""
+        """int64[E]: the lanes of the port at the first end of each cable, 0 where unknown."""
         return _by_port(self.hardware, wiring, "lanes")[
             wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
         ]
@@ -109,11 +113,30 @@ def cables_of(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> Cabl
         (ports[:, 0], known.unit[ends[:, 0]], found[:, 1], found[:, 0], racks[:, 1], racks[:, 0])
     )
     ends, ports, racks, found = ends[order], ports[order], racks[order], found[order]
-    bundle, bundles = _bundled(racks, found)
+    bundle, bundles = _bundled(racks, found, known)
     hand = _by_hand(wiring, known, ends)
     needed = way(known, ends)
     kind, length = _from_stock(known, needed, hand, locate)
-    return Cables(known, ends, ports, needed, length, kind, bundle, bundles, hand)
+    number = _numbers(known.cable_number, len(ends))
+    return Cables(known, ends, ports, needed, length, kind, bundle, bundles, hand, number)
+
+
+def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Those that are given, else 1, 2, …"""
+    return given if len(given) == count else np.arange(1, count + 1)
+
+
+def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
+    """The hardware of what is left of a fabric: cables and bundles keep the whole one's numbers."""
+    before, after = cables_of(whole, known), cables_of(left, known)
+    order = len(known.rack)
+    keys, kept = (cables.ends.astype(np.int64) @ [order, 1] for cables in (before, after))
+    by = np.argsort(keys)
+    place = by[np.searchsorted(keys, kept, sorter=by)]
+    bundle = np.zeros(len(after.bundles.cables), np.int64)
+    inside = after.bundle >= 0
+    bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
+    return replace(known, cable_number=place + 1, bundle_number=bundle)
 
 
 def check_lengths(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> None:
@@ -139,8 +162,14 @@ def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDAr
 
 def way(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
     """float64[E]: metres from port to port, slack included (`inventory.floor.Cabling`)."""
+    return distance(known, known.rack[ends], known.unit[ends])
+
+
+def distance(
+    known: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """float64[E]: the same between places, int[E, 2] each."""
     cabling = known.cabling
-    rack, unit = known.rack[ends], known.unit[ends]
     steps = np.abs(known.rack_place[rack[:, 0]] - known.rack_place[rack[:, 1]])
     across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
     rises = (known.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
@@ -152,7 +181,7 @@ def way(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
 
 
 def _bundled(
-    racks: NDArray[np.int32], found: NDArray[np.int32]
+    racks: NDArray[np.int32], found: NDArray[np.int32], known: Hardware
 ) -> tuple[NDArray[np.int32], Bundles]:
     """The bundle of each cable, and the bundles; cables come sorted by both pairs."""
     loose = (racks[:, 0] == racks[:, 1]) & (found[:, 0] == found[:, 1])
@@ -163,7 +192,8 @@ def _bundled(
     bundle = np.full(len(racks), -1, np.int32)
     bundle[~loose] = number
     count = np.bincount(number, minlength=int(first.sum()))
-    return bundle, Bundles(pairs[first, 2:], pairs[first, :2], count)
+    numbers = _numbers(known.bundle_number, len(count))
+    return bundle, Bundles(pairs[first, 2:], pairs[first, :2], count, numbers)
 
 
 def _by_hand(wiring: Wiring, known: Hardware, ends: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -187,13 +217,7 @@ def _from_stock(
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The type and the length of each cable: the first type that has one long enough."""
     types = known.cabling["types"]
-    kind = np.full(len(needed), -1, np.int32)
-    length = needed.copy()
-    for t, cable_type in enumerate(types):
-        stock = np.array(cable_type["lengths"])
-        fits = (kind < 0) & (needed <= stock[-1])
-        kind[fits] = t
-        length[fits] = stock[np.searchsorted(stock, needed[fits])]
+    kind, length = shelved(known, needed)
     names = [cable_type["name"] for cable_type in types]
     for e in np.flatnonzero(hand >= 0).tolist():
         given = known.hand[hand[e]]
@@ -205,6 +229,23 @@ def _from_stock(
             kind[e], length[e] = max(kind[e], 0), given["length"]
     if (kind < 0).any():
         raise InputError(_too_long(float(needed[kind < 0].max()), types, locate))
+    return kind, length
+
+
+def shelved(
+    known: Hardware, needed: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """int32[E], float64[E]: the first type in stock with a length that suffices, and that length.
+
+    -1 and the metres needed where none does.
+    """
+    kind = np.full(len(needed), -1, np.int32)
+    length = needed.copy()
+    for t, cable_type in enumerate(known.cabling["types"]):
+        stock = np.array(cable_type["lengths"])
+        fits = (kind < 0) & (needed <= stock[-1])
+        kind[fits] = t
+        length[fits] = stock[np.searchsorted(stock, needed[fits])]
     return kind, length
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,8 @@ class PortFacts:
     """A node type, whose port n has entry n - 1 of each list.
 
     module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
-    Gb/s, 0 where unknown; lanes: of one port; role: any, fabric or host. units: height; limits:
-    TableLimits that are given.
+    Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
+    height; limits: TableLimits that are given.
     """
 
     name: str
@@ -46,10 +46,14 @@ class Hardware:
 
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
     unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place: int32[R, 2],
-    row and column; rack_units: int32[R]. serial and guid: a text a vertex, "" where unknown;
-    host_guid: a text for each entry of `Wiring.host_names`.
-    types: by `Wiring.node_type`. cabling: `inventory.floor.Cabling` as plain data; hand: cables of
-    the inventory as plain data.
+    row and column; rack_units: int32[R]. host_rack, host_unit: int32[S, P], where hosts stand, -1
+    and 0 where that is unknown. serial and guid: a text a vertex, "" where unknown; host_guid: a
+    text for each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
+    `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
+    from 1, 0 where the fabric has one only.
+
+    cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
+    whole fabric, from 1; empty where nothing is missing.
     """
 
     cluster: NDArray[np.int32]
@@ -59,12 +63,17 @@ class Hardware:
     rack_names: tuple[str, ...]
     rack_place: NDArray[np.int32]
     rack_units: NDArray[np.int32]
+    host_rack: NDArray[np.int32]
+    host_unit: NDArray[np.int32]
     serial: tuple[str, ...]
     guid: tuple[str, ...]
     host_guid: tuple[str, ...]
     types: tuple[PortFacts, ...]
     cabling: Mapping[str, Any]
     hand: tuple[Mapping[str, Any], ...]
+    plane: int
+    cable_number: NDArray[np.int64]
+    bundle_number: NDArray[np.int64]
 
 
 def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
@@ -90,6 +99,7 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
         columns = round(len(names) ** 0.5)
         places = [divmod(r, columns) for r in range(len(names))]
         heights = (np.bincount(racks, minlength=len(names)) * height).tolist()
+    host_rack, host_unit = _host_places(nodes, inventory, wiring)
     return Hardware(
         cluster=found.rack,
         cluster_names=found.names,
@@ -106,7 +116,26 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
         types=types,
         cabling=inventory.cabling.model_dump(mode="json"),
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
+        host_rack=host_rack,
+        host_unit=host_unit,
+        plane=0,
+        cable_number=np.zeros(0, np.int64),
+        bundle_number=np.zeros(0, np.int64),
     )
+
+
+def _host_places(
+    nodes: Sequence[Node], inventory: Inventory, wiring: Wiring
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """int32[S, P] twice: the rack and the unit of each host."""
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    rack = np.full(wiring.host_port.shape, -1, np.int32)
+    unit = np.zeros_like(rack)
+    for v, node in enumerate(nodes):
+        for h, host in enumerate(node.hosts):
+            if host.rack is not None:
+                rack[v, h], unit[v, h] = index[host.rack], host.unit or 1
+    return rack, unit
 
 
 def _host_guids(node: Node, per_node: int) -> list[str]:
@@ -131,13 +160,16 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         module=ports.module,
         label=ports.labels,
         speed=tuple(speed or 0 for speed in ports.speed),
-        lanes=tuple(block.lanes for block in each),
+        lanes=tuple(block.lanes or 0 for block in each),
         connector=tuple(block.connector or "" for block in each),
         role=tuple(block.role for block in each),
     )
 
 
-ARRAYS = ("cluster", "rack", "unit", "rack_place", "rack_units")
+ARRAYS = (
+    *("cluster", "rack", "unit", "rack_place", "rack_units", "host_rack", "host_unit"),
+    *("cable_number", "bundle_number"),
+)
 
 
 def dump(value: Hardware) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -154,6 +186,7 @@ def dump(value: Hardware) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         "types": [asdict(t) for t in value.types],
         "cabling": value.cabling,
         "hand": value.hand,
+        "plane": value.plane,
     }
     return arrays, plain
 
@@ -172,6 +205,7 @@ def restore(arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any] | None)
         types=tuple(_type(entry) for entry in plain["types"]),
         cabling=plain["cabling"],
         hand=tuple(plain["hand"]),
+        plane=plain["plane"],
     )
 
 

@@ -1,4 +1,4 @@
-"""The cables from nodes to hosts: where a host stands is not known, only its name and address."""
+"""The cables from nodes to hosts; those of hosts whose rack is known have a length."""
 
 from __future__ import annotations
 
@@ -7,31 +7,43 @@ from collections.abc import Iterator
 import numpy as np
 
 from compilers.build import Build
-from compilers.cable_rows import Row
+from compilers.cable_rows import Row, host_name
+from compilers.cables import distance, shelved
 from compilers.hardware import Hardware
 from compilers.phases import Phases
 
 HOST_COLUMNS = (
     *("label", "phase", "rack", "unit", "node", "module", "port", "port_label"),
-    *("host", "mac"),
+    *("host", "mac", "host_rack", "host_unit", "type", "length_m", "way_m"),
 )
 
 
 def host_rows(build: Build, known: Hardware, phases: Phases) -> Iterator[Row]:
     """Rows of `HOST_COLUMNS`, rack by rack in the order of the phases.
 
-    A label is H, the vertex and the host's number at it from 0.
+    A label is H, the vertex and the host's number at it from 0. The type is empty where no cable in
+    stock is long enough; without a rack of the host so is all that follows from it.
     """
     wiring, addressing = build.wiring, build.addressing
     vertex, number = np.nonzero(wiring.host_port)
-    rack = known.rack[vertex]
-    order = np.lexsort((number, known.unit[vertex], rack, phases.vertex[vertex]))
+    order = np.lexsort((number, known.unit[vertex], known.rack[vertex], phases.vertex[vertex]))
+    vertex, number = vertex[order], number[order]
+    rack = np.stack((known.rack[vertex], known.host_rack[vertex, number]), axis=1)
+    unit = np.stack((known.unit[vertex], known.host_unit[vertex, number]), axis=1)
+    needed = distance(known, rack, unit)
+    kind, length = shelved(known, needed)
     per_node = wiring.host_port.shape[1]
-    for v, h in zip(vertex[order].tolist(), number[order].tolist(), strict=True):
+    names = [*(entry["name"] for entry in known.cabling["types"]), ""]
+    for i, (v, h) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
         port = int(wiring.host_port[v, h])
         facts = known.types[int(wiring.node_type[v])]
+        placed: Row = ("", "", "", "", "")
+        if rack[i, 1] >= 0:
+            metres = float(length[i]) if kind[i] >= 0 else ""
+            where = known.rack_names[int(rack[i, 1])], int(unit[i, 1])
+            placed = (*where, names[int(kind[i])], metres, round(float(needed[i]), 2))
         yield (
-            f"H{v:05d}-{h}",
+            host_name(v, h, known.plane),
             int(phases.vertex[v]),
             known.rack_names[int(known.rack[v])],
             int(known.unit[v]),
@@ -41,4 +53,5 @@ def host_rows(build: Build, known: Hardware, phases: Phases) -> Iterator[Row]:
             facts.label[port - 1],
             wiring.host_names[v * per_node + h],
             addressing.mac(v, h),
+            *placed,
         )

@@ -107,7 +107,10 @@ def _problem(locate: Locate, rest: KeyPath, required: str, given: str, todo: str
     return Problem(required, given, todo, file, line, key(path))
 
 
-def unequal_speeds(
+WORDS = {"speed": ("of one speed", "{} Gb/s"), "lanes": ("with as many lanes", "{} lanes")}
+
+
+def unequal_ports(
     port: NDArray[np.int32],
     far: NDArray[np.int32],
     far_port: NDArray[np.int32],
@@ -115,25 +118,25 @@ def unequal_speeds(
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
 ) -> Iterator[Problem]:
-    """Links between ports that are both of a known speed, but not of the same."""
-    widest = max(len(t.speed) for t in types)
-    speed = np.zeros((len(types), widest + 1), np.int64)
-    for t, ports in enumerate(types):
-        speed[t, 1 : len(ports.speed) + 1] = [s or 0 for s in ports.speed]
-    here = speed[node_type[:, None], port]
-    there = np.where(far >= 0, speed[node_type[far], far_port], 0)
-    differ = (here != there) & (here > 0) & (there > 0) & (far > np.arange(len(far))[:, None])
-    for s, k in np.argwhere(differ).tolist():
-        other = int(far[s, k])
-        names = (
-            types[node_type[s]].names[port[s, k] - 1],
-            types[node_type[other]].names[far_port[s, k] - 1],
-        )
-        yield site.problem(
-            s,
-            ("type",),
-            "ports of one speed at both ends of a link",
-            f"{here[s, k]} Gb/s at {site.nodes[s].name} {names[0]} and {there[s, k]} Gb/s at "
-            f"{site.nodes[other].name} {names[1]}",
-            "choose types with the same speed, or ports by hand (cables)",
-        )
+    """Links between ports of known speeds or lanes that are not the same."""
+    widest = max(len(t.names) for t in types)
+    for word, (what, unit) in WORDS.items():
+        known = np.zeros((len(types), widest + 1), np.int64)
+        for t, ports in enumerate(types):
+            known[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
+        here = known[node_type[:, None], port]
+        there = np.where(far >= 0, known[node_type[far], far_port], 0)
+        differ = (here != there) & (here > 0) & (there > 0) & (far > np.arange(len(far))[:, None])
+        for s, k in np.argwhere(differ).tolist():
+            other = int(far[s, k])
+            ends = ((s, port[s, k], here[s, k]), (other, far_port[s, k], there[s, k]))
+            yield site.problem(
+                s,
+                ("type",),
+                f"ports {what} at both ends of a link",
+                " and ".join(
+                    f"{unit.format(n)} at {site.nodes[v].name} {types[node_type[v]].names[p - 1]}"
+                    for v, p, n in ends
+                ),
+                f"choose types with the same {word}, or ports by hand (cables)",
+            )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from compilers.addressing import plan
 from compilers.build import Build
-from compilers.cables import check_lengths
+from compilers.cables import check_lengths, numbered
 from compilers.capacity import check_capacity
 from compilers.damage import damage_of, remaining, require_connected
 from compilers.hardware import hardware
 from compilers.load import LoadedFabric
 from compilers.memory import require_memory
+from compilers.phases import Stage, installed
 from compilers.placement import clusters, settle
 from compilers.routing.exceptions import with_exceptions
 from compilers.routing.minimal import minimal
@@ -19,8 +20,12 @@ from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
 
 
-def compile_fabric(loaded: LoadedFabric) -> Build:
+def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
     """Spec and inventory to tables.
+
+    Args:
+        loaded: spec and inventory.
+        stage: tables for the fabric as it is after a phase of its installation.
 
     Raises:
         InputError: memory cannot hold the routes, or the inventory cannot hold the fabric; every
@@ -35,7 +40,9 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     inventory = settle(topology, inventory, loaded.locate)
     found = clusters(topology, inventory.placement.layout or "")
     wiring = wire(topology, inventory, spec.hosts_per_node, loaded.locate, found.position)
-    known = hardware(inventory, wiring, found) if loaded.inventory else None
+    known = hardware(inventory, wiring, found) if loaded.inventory or stage else None
+    if known and stage:
+        inventory = installed(inventory, wiring, known, topology.graph, stage)
     if known and inventory.racks:
         check_lengths(wiring, known, loaded.locate)
     addressing = plan(spec, inventory, topology, loaded.locate)
@@ -43,7 +50,9 @@ def compile_fabric(loaded: LoadedFabric) -> Build:
     tables = minimal(topology, wiring)
     damage = damage_of(inventory, wiring, loaded.locate)
     if damage:
+        whole = wiring
         topology, wiring = remaining(topology, wiring, damage)
+        known = numbered(known, whole, wiring) if known else None
         require_connected(topology, wiring.names, inventory, loaded.locate)
         tables, topology = with_exceptions(tables, damage, topology, wiring)
     # Alternates and repair keep to what is minimal from the next switch on.

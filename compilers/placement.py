@@ -7,7 +7,7 @@ inventory says of a node's vertex, rack and unit is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -181,10 +181,18 @@ class _Floor:
             there.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in loose), default=1)
         floor = cls(inventory.racks, seats, filled, height, heights, len(loose))
+        floor.keep_off(inventory.nodes)
         for node in inventory.nodes:  # those of a rack without a unit take theirs first
             if node.rack is not None and node.unit is None:
                 floor.unit(index[node.rack], heights[node.type])
         return floor
+
+    def keep_off(self, nodes: Iterable[Node]) -> None:
+        """Leave the units at which hosts of these nodes stand."""
+        index = {rack.name: r for r, rack in enumerate(self.racks)}
+        for host in (host for node in nodes for host in node.hosts):
+            if host.rack is not None and host.unit is not None:
+                self.filled[index[host.rack]].add(host.unit)
 
     def free(self, rack: int) -> int:
         """How many nodes of `height` find units in a rack."""
@@ -251,6 +259,7 @@ def _put(node: Node, vertex: int, rack: str) -> Node:
 def _with_units(nodes: list[Node], inventory: Inventory, locate: Locate) -> tuple[Node, ...]:
     """The nodes with a unit for each that stands in a rack, the lowest free ones by vertex."""
     floor = _Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
+    floor.keep_off(nodes)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     lacking = [i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None]
     problems = []

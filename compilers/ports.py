@@ -31,6 +31,7 @@ class TypePorts:
     labels: tuple[str, ...]
     module: tuple[int, ...]
     speed: tuple[int | None, ...]
+    lanes: tuple[int | None, ...]
     fabric: tuple[int, ...]
     host: tuple[int, ...]
 
@@ -41,6 +42,7 @@ class TypePorts:
         labels: list[str] = []
         module: list[int] = []
         speed: list[int | None] = []
+        lanes: list[int | None] = []
         fabric: list[int] = []
         either: list[int] = []
         host: list[int] = []
@@ -51,13 +53,15 @@ class TypePorts:
             names += block.names()
             labels += block.labels()
             speed += [block.speed] * block.total
+            lanes += [block.lanes] * block.total
             if block.role != "host":
                 fabric += numbers
             if block.role != "fabric":
                 (host if block.role == "host" else either).extend(numbers)
         # Host-only ports first: ports of either use stay free for links as long as they can.
         ends = (*host, *either)
-        return cls(tuple(names), tuple(labels), tuple(module), tuple(speed), tuple(fabric), ends)
+        facts = (tuple(labels), tuple(module), tuple(speed), tuple(lanes))
+        return cls(tuple(names), *facts, tuple(fabric), ends)
 
     def hosts(self, taken: Sequence[int], count: int) -> list[int]:
         """At most `count` ports for hosts that no link takes."""

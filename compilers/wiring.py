@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.pins import pins_of, unequal_speeds
+from compilers.pins import pins_of, unequal_ports
 from compilers.ports import Groups, TypePorts, alike_rows, ports_of_links
 from compilers.topologies.topology import Topology
 from compilers.wiring_checks import Locate, Shortage, Site, nowhere
@@ -101,7 +101,7 @@ def wire(
     Raises:
         InputError: too few nodes, nodes short of ports, names and datapath ids that clash with
             those that nodes and hosts get where the inventory gives none, cables that are no
-            links, or links between ports of different speeds.
+            links, or links between ports of different speeds or lanes.
     """
     placed = place(topology.graph.order, inventory, locate)
     nodes = [inventory.nodes[i] for i in placed]
@@ -132,7 +132,7 @@ def wire(
     far_port = np.zeros_like(port)
     far_port[present] = port[present][topology.graph.reverse()]
     if not problems:
-        problems += unequal_speeds(port, far, far_port, site, node_type, types)
+        problems += unequal_ports(port, far, far_port, site, node_type, types)
     if problems:
         raise InputError(few(problems))
     return Wiring(

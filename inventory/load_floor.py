@@ -30,6 +30,7 @@ def check_floor(nodes: Nodes, types: Mapping[str, object], document: Document) -
     return [
         *_racks(racks, document),
         *_places(nodes, {rack.name: rack for _, rack in racks}, known, document),
+        *_hosts(nodes, {rack.name: rack for _, rack in racks}, document),
         *_generate(known, document),
         *_cable_types(document),
         *_cables(cables, {node.name: node for _, node in nodes}, known, document),
@@ -95,6 +96,26 @@ def _places(
             yield document.problem(path, f"nodes of at most {rack.units} units", given, todo)
         if node.unit is not None:
             yield from _unit(i, node, height, rack, filled[rack.name], document)
+
+
+def _hosts(nodes: Nodes, racks: Mapping[str, Rack], document: Document) -> Iterator[Problem]:
+    """Hosts stand in racks that are there; several may share a unit, as blades do."""
+    for i, node in nodes:
+        for h, host in enumerate(node.hosts):
+            path: KeyPath = ("nodes", i, "hosts", h)
+            if host.rack is None:
+                if host.unit is not None:
+                    todo = "add rack, or remove unit"
+                    yield document.problem((*path, "unit"), "a rack", "a unit only", todo)
+                continue
+            rack = racks.get(host.rack)
+            if rack is None:
+                meant = nearest(host.rack, racks)
+                todo = f"did you mean {meant}?" if meant else "add it to racks"
+                yield document.problem((*path, "rack"), "a rack of racks", shown(host.rack), todo)
+            elif (host.unit or 1) > rack.units:
+                required = f"a unit from 1 to {rack.units} of {rack.name}"
+                yield document.problem((*path, "unit"), required, str(host.unit))
 
 
 def _unit(

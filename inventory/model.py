@@ -63,7 +63,7 @@ class PortBlock(Model):
     breakout: Annotated[Whole, Field(ge=1, le=16)] = 1
     first_lane: Annotated[Whole, Field(ge=0, le=16)] = 0
     speed: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
-    lanes: Annotated[Whole, Field(ge=1, le=64)] = 1
+    lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
     connector: Line | None = None
     label: PortName | None = None
 
@@ -121,12 +121,15 @@ class NodeType(Model):
 class Host(Model):
     """An endpoint at a node's host port: its name, its MAC address, its adapter's port GUID.
 
-    What is left out is made up, or stays unknown.
+    What is left out is made up, or stays unknown. Where its rack is known, its cable has a length;
+    unit is the one that its adapter is at.
     """
 
     name: Name | None = None
     mac: Mac | None = None
     guid: Guid | None = None
+    rack: Name | None = None
+    unit: Annotated[Whole, Field(ge=1, le=1000)] | None = None
 
 
 class Node(Model):

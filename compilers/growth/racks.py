@@ -41,11 +41,17 @@ def grown_hardware(
         unit=_joined(known.unit, place * height + 1),
         rack_place=_joined(known.rack_place, np.array([(row, c) for c in range(len(home))])),
         rack_units=_joined(known.rack_units, np.full(len(home), units)),
+        host_rack=_hosts(known.host_rack, len(fresh), -1),
+        host_unit=_hosts(known.host_unit, len(fresh), 0),
         serial=(*known.serial, *("" for _ in fresh)),
         guid=(*known.guid, *("" for _ in fresh)),
         host_guid=(*known.host_guid, *("" for _ in wiring.host_names[len(known.host_guid) :])),
     )
     return replace(larger, hand=_labelled(wiring, known, before, cables_of(wiring, larger)))
+
+
+def _hosts(known: NDArray[np.int32], added: int, unknown: int) -> NDArray[np.int32]:
+    return np.pad(known, ((0, added), (0, 0)), constant_values=unknown)
 
 
 def _joined(one: NDArray[np.int32], other: NDArray[np.integer]) -> NDArray[np.int32]:
@@ -57,16 +63,17 @@ def _labelled(
 ) -> tuple[Mapping[str, Any], ...]:
     """All cables with their labels: the old ones with theirs, the new ones numbered on."""
     old: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for n, ((u, v), hand) in enumerate(
-        zip(before.ends.tolist(), before.hand.tolist(), strict=True), 1
+    for n, (u, v), hand in zip(
+        before.number.tolist(), before.ends.tolist(), before.hand.tolist(), strict=True
     ):
         said = known.hand[hand] if hand >= 0 else {"type": None, "length": None, "label": None}
-        old[min(u, v), max(u, v)] = {**said, "label": said["label"] or cable_name(n)}
+        old[min(u, v), max(u, v)] = {**said, "label": said["label"] or cable_name(n, known.plane)}
     # By rack of the newer node: what a smaller expansion adds has the same numbers.
     newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
     added = np.flatnonzero(newer >= len(known.rack))
     added = added[np.argsort(after.hardware.rack[newer[added]], kind="stable")]
-    labels = {e: cable_name(n) for n, e in enumerate(added.tolist(), len(old) + 1)}
+    first = len(old) + 1
+    labels = {e: cable_name(n, known.plane) for n, e in enumerate(added.tolist(), first)}
     entries = []
     for e, ((u, v), (p, r)) in enumerate(
         zip(after.ends.tolist(), after.ports.tolist(), strict=True)

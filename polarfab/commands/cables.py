@@ -47,7 +47,7 @@ def command(
     netbox    for NetBox's bulk import of cables
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV
-    hosts     the cables to hosts, CSV; hosts have no place on the floor, so no lengths
+    hosts     the cables to hosts, CSV; with lengths where the inventory says where hosts stand
     """
     from compilers.build import load
     from compilers.cable_rows import Rows

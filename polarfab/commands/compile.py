@@ -21,21 +21,37 @@ from polarfab.output import json_option, print_facts, print_json, progress
     help="The build folder; an earlier build there is replaced when all went well.",
 )
 @click.option("--no-verify", is_flag=True, help="Leave the walk over all pairs to `verify`.")
+@click.option("--phase", type=click.IntRange(1), help="Tables for what is there after a phase.")
+@click.option("--phases", type=click.IntRange(1), help="How many there are, as in `cables`.")
 @json_option
-def command(fabric: str, output: Path, no_verify: bool, as_json: bool) -> None:
+def command(
+    fabric: str,
+    output: Path,
+    no_verify: bool,
+    phase: int | None,
+    phases: int | None,
+    as_json: bool,
+) -> None:
     """Compile FABRIC (fabric.yaml, - for stdin) and the inventory it names.
 
     Every ordered pair is walked through the tables before the build is good for use.
+
+    With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
+    vertices, ports, addresses and labels are those of the whole fabric.
     """
     from compilers.build import save
     from compilers.load import load_fabric
+    from compilers.phases import PHASES, Stage
     from compilers.pipeline import compile_fabric
     from compilers.targets.openflow_pipeline import entries
     from polarfab.commands.verify import check, failed
 
+    if phases and not phase:
+        raise click.UsageError("--phases says of how many phases --phase is one")
     start = perf_counter()
+    stage = Stage(phase, phases or PHASES) if phase else None
     folder = output.resolve()  # `.` is another folder once it is replaced
-    build = save(compile_fabric(load_fabric(fabric)), folder)
+    build = save(compile_fabric(load_fabric(fabric), stage), folder)
     openflow = entries(build)
     report = None
     if not no_verify:

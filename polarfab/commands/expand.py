@@ -13,21 +13,29 @@ import click
 from polarfab.output import json_option, print_facts, print_json, print_table, say
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from compilers.build import Build
     from compilers.cable_rows import Rows
+    from compilers.cables import Cables
     from compilers.growth.grow import Grown
+    from compilers.growth.rest import Rest
 
 RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 
 
 @click.command("expand")
 @click.argument("fabric", metavar="BUILD|FABRIC")
-@click.option("--racks", required=True, help="quadric:N or fan:N for odd q, nucleus for even q.")
+@click.option("--racks", help="quadric:N or fan:N for odd q, nucleus for even q.")
+@click.option("--to", metavar="BUILD|FABRIC", help="The same fabric with more of it installed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
 )
 @json_option
-def command(fabric: str, racks: str, output: Path | None, as_json: bool) -> None:
+def command(
+    fabric: str, racks: str | None, to: str | None, output: Path | None, as_json: bool
+) -> None:
     """Plan racks that are added to BUILD (or fabric.yaml) on unused ports.
 
     \b
@@ -37,22 +45,46 @@ def command(fabric: str, racks: str, output: Path | None, as_json: bool) -> None
 
     No cable is moved. With -o the larger build is written and verified, with
     OUTPUT-added-cables.csv beside it; `cables`, `render` and the rest take it like any other.
+
+    With --to nothing new is planned: what is added between BUILD, of which parts were not installed
+    (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
     """
     from compilers.cable_formats import as_records
     from compilers.growth.grow import grow
 
-    match = RACKS.fullmatch(racks)
+    if (racks is None) == (to is None):
+        raise click.UsageError("say either --racks or --to")
+    if to is not None:
+        _install(_build(fabric), _build(to), output, as_json)
+        return
+    match = RACKS.fullmatch(racks or "")
     if match is None:
         raise click.BadParameter("write it like quadric:2, fan:1 or nucleus", param_hint="--racks")
     build = _build(fabric)
     found = grow(build, match[1], int(match[2] or 1))
     report = as_dict(build, found)
+    rows = _rows(found.build, found.cables, found.added)
     if output is not None:
-        _write(found, output)
+        _write(found.build, rows, output)
     if as_json:
-        print_json(report | {"added": list(as_records(_rows(found)))})
+        print_json(report | {"added": list(as_records(rows))})
     else:
-        _print(report)
+        _print(report, f"{report['fabric']} grown")
+
+
+def _install(build: Build, larger: Build, output: Path | None, as_json: bool) -> None:
+    from compilers.cable_formats import as_records
+    from compilers.growth.rest import rest_of
+
+    found = rest_of(build, larger)
+    report = rest_as_dict(build, larger, found)
+    rows = _rows(larger, found.cables, found.added)
+    if output is not None:
+        _write(larger, rows, output)
+    if as_json:
+        print_json(report | {"added": list(as_records(rows))})
+    else:
+        _print(report, f"{report['fabric']}: more of it installed")
 
 
 def _build(fabric: str) -> Build:
@@ -88,34 +120,56 @@ def as_dict(build: Build, found: Grown) -> dict[str, Any]:
     }
 
 
-def _rows(found: Grown) -> Rows:
+def rest_as_dict(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
+    """What is added, in numbers."""
+    names, known = larger.wiring.names, found.cables.hardware
+    changes = {word: values.tolist() for word, values in found.changes.items()}
+    stand = build.topology.present.nonzero()[0].tolist()
+    old = set(known.rack[stand].tolist())
+    racks = sorted(set(known.rack[found.nodes].tolist()) - old)
+    return {
+        "fabric": build.name,
+        "topology": larger.topology.title(),
+        "nodes": int(larger.topology.present.sum()),
+        "nodes_added": [names[v] for v in found.nodes.tolist()],
+        "racks_added": [known.rack_names[r] for r in racks],
+        "cables": len(found.cables),
+        "cables_added": len(found.added),
+        "cables_moved": found.moved,
+        "cables_relabelled": found.relabelled,
+        "nodes_renamed": found.renamed,
+        "switches": [{"node": names[v], **{w: changes[w][v] for w in changes}} for v in stand],
+    }
+
+
+def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
     from compilers.cable_rows import Rows
     from compilers.phases import phases_of
 
-    phases = phases_of(found.build.topology.graph, found.cables, 1)
-    rows = Rows.of(found.build.wiring, found.cables, phases)
-    return replace(rows, which=found.added)
+    phases = phases_of(build.topology.graph, cables, 1)
+    return replace(Rows.of(build.wiring, cables, phases), which=added)
 
 
-def _write(found: Grown, output: Path) -> None:
+def _write(larger: Build, rows: Rows, output: Path) -> None:
     from compilers.build import save
     from compilers.cable_formats import as_csv
     from polarfab.commands.verify import check, failed
 
-    build = save(found.build, output)
+    build = save(larger, output)
     report = check(build, output, None)
     beside = output.with_name(f"{output.name}-added-cables.csv")
-    beside.write_text("".join(as_csv(_rows(found))), encoding="utf-8")
+    beside.write_text("".join(as_csv(rows)), encoding="utf-8")
     say(f"written: {output}, {beside}")
     if not report.passed:
         failed(build, report)
 
 
-def _print(report: dict[str, Any]) -> None:
-    lists = ("nodes_added", "racks_added", "nodes_without_ports_left")
+def _print(report: dict[str, Any], title: str) -> None:
+    wanted = ("nodes_added", "racks_added", "nodes_without_ports_left")
+    lists = [word for word in wanted if word in report]
     facts = [(w.replace("_", " "), v) for w, v in report.items() if w not in (*lists, "switches")]
     facts += [(w.replace("_", " "), _few(report[w])) for w in lists]
-    print_facts(f"{report['fabric']} grown", facts)
+    print_facts(title, facts)
     alike = Counter(
         tuple(value for word, value in switch.items() if word != "node")
         for switch in report["switches"]

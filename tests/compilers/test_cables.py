@@ -232,3 +232,52 @@ def test_cables_to_hosts():
     assert (found[0]["host"], found[0]["mac"]) == (f"h{first}", build.addressing.mac(first, 0))
     assert found[0]["module"] == "4"
     assert {row["rack"] for row in found} == set(cables.hardware.rack_names)
+
+
+def test_cables_to_hosts_that_stand_somewhere(tmp_path):
+    """A host in its node's rack, one in the rack beside, one too far for the stock."""
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\nhosts_per_node: 4\ninventory: i.yaml\n"
+    )
+    hosts = "[{}, {rack: R0, unit: 21}, {rack: R1, unit: 20}, {rack: R9}]"
+    nodes = "".join(
+        f"  - {{name: n{v}, type: switch-32, rack: R0{f', unit: 1, hosts: {hosts}' * (not v)}}}\n"
+        for v in range(7)
+    )
+    (tmp_path / "i.yaml").write_text(
+        "racks: [{name: R0, row: 0, column: 0, units: 20}, {name: R1, row: 0, column: 1, units: 20}"
+        ", {name: R9, row: 9, column: 0, units: 20}]\n"
+        "cabling: {types: [{name: dac, lengths: [1, 2]}, {name: smf, lengths: [3, 5]}]}\n"
+        f"nodes:\n{nodes}"
+    )
+    with pytest.raises(InputError, match=r"hosts\[1\]\.unit: required a unit from 1 to 20 of R0"):
+        load_fabric(tmp_path / "fabric.yaml")
+    text = (tmp_path / "i.yaml").read_text().replace("unit: 21", "unit: 19")
+    (tmp_path / "i.yaml").write_text(text)
+    build = save(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "build")
+    cables = cables_of(build.wiring, hardware_of(build))
+    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    found = list(csv.DictReader(io.StringIO("".join(as_host_csv(build, rows)))))
+    mine = [row for row in found if row["node"] == "n0"]
+    words = ("host_rack", "host_unit", "type", "length_m", "way_m")
+    assert [tuple(row[w] for w in words) for row in mine] == [
+        ("", "", "", "", ""),
+        ("R0", "19", "dac", "2.0", "1.3"),  # 18 units of 44.45 mm, and 0.5 m slack
+        ("R1", "20", "smf", "5.0", "3.03"),  # 0.6 + 20 and 1 units + 2 trays of 0.5 + slack
+        ("R9", "1", "", "", "24.88"),
+    ]
+    assert all(row["host_rack"] == "" for row in found if row["node"] != "n0")
+    assert {cables.hardware.unit[v] for v in range(7)} == {1, 2, 3, 4, 5, 6, 7}
+
+
+def test_nodes_keep_off_the_units_of_hosts(tmp_path):
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: i.yaml\n"
+    )
+    nodes = "".join(
+        f"  - {{name: n{v}, type: switch-32, hosts: [{{rack: R0, unit: {v + 2}}}]}}\n"
+        for v in range(7)
+    )
+    (tmp_path / "i.yaml").write_text(f"racks: [{{name: R0}}]\nnodes:\n{nodes}")
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    assert sorted(build.hardware.unit.tolist()) == [1, 9, 10, 11, 12, 13, 14]

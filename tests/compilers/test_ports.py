@@ -146,3 +146,18 @@ def test_speeds_must_agree():
     assert len(problems) == near
     required = "nodes[0].type: required ports of one speed at both ends of a link"
     assert problems[0].startswith(f"{required}, given 100 Gb/s at n0 m0/1")
+
+
+def test_lanes_must_agree():
+    """A port of 4 lanes against one of 2; a type that says nothing goes with either."""
+    four, two, silent = (
+        NodeType(ports=(PortBlock(name="m0/{}", count=8, lanes=n),)) for n in (4, 2, None)
+    )
+    types = {"leaf": four, "half": two, "any": silent}
+    kinds = ("half", *["leaf"] * 11, "any")
+    with pytest.raises(InputError) as caught:
+        wire(polarfly(3), listed(types=types, kinds=kinds), 1)
+    problems = [str(p) for p in caught.value.problems]
+    assert len(problems) == len([v for v in polarfly(3).graph.neighbours(0).tolist() if v != 12])
+    required = "nodes[0].type: required ports with as many lanes at both ends of a link"
+    assert problems[0].startswith(f"{required}, given 2 lanes at n0 m0/1 and 4 lanes at n")

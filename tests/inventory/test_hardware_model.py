@@ -44,6 +44,11 @@ WRONG = {
   - {a: n1, a_port: e3, b: n2, b_port: e3, type: smv}
   - {a: n1, b: n2}
 """,
+    "host places": """node_types: {leaf: {ports: [{count: 4}]}}
+racks: [{name: r1, units: 4}]
+nodes:
+  - {name: n0, type: leaf, hosts: [{unit: 2}, {rack: r2}, {rack: r1, unit: 5}, {rack: r1}]}
+""",
     "cabling": BASE
     + """cabling:
   slack: long

@@ -1,0 +1,46 @@
+"""`compile --phase` and `expand --to`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.polarfab.conftest import Run
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "q7-copackaged"
+
+
+def test_the_verbs(polarfab: Run, tmp_path: Path) -> None:
+    fabric = EXAMPLE / "fabric.yaml"
+    some, rest = tmp_path / "some", tmp_path / "rest"
+    code, out, err = polarfab("compile", fabric, "--phase", 2, "-o", some, "--json")
+    assert (code, json.loads(out)["nodes"]) == (0, 15), err
+    code, out, _ = polarfab("expand", some, "--to", fabric, "-o", rest, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert (report["cables_moved"], report["cables_relabelled"]) == (0, 0)
+    assert len(report["added"]) == report["cables_added"] == 224 - 17
+    assert len(report["nodes_added"]) == 42
+    assert len((tmp_path / "rest-added-cables.csv").read_text().splitlines()) == 1 + 207
+    assert (rest / "verified.json").is_file()
+    code, out, _ = polarfab("expand", some, "--to", rest)
+    assert code == 0
+    assert "cables moved       0" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["compile", "--phase", "9"], "required a phase from 1 to 8, given 9"),
+        (["compile", "--phases", "3"], "--phases says of how many phases --phase is one"),
+        (["expand"], "say either --racks or --to"),
+        (["expand", "--racks", "quadric", "--to", "x"], "say either --racks or --to"),
+    ],
+)
+def test_wrong_words(polarfab: Run, tmp_path: Path, words: list[str], message: str) -> None:
+    code, _, err = polarfab(words[0], EXAMPLE / "fabric.yaml", *words[1:], "-o", tmp_path / "x")
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "x").exists()
