@@ -20,13 +20,11 @@ from mininet.util import quietRun
 
 from compilers.build import Build
 from mininet_scenarios import ovsdb
+from mininet_scenarios.controlling import CONTROLLER
 from mininet_scenarios.engine import EngineError, Hosts, Progress
 from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.ovsfabric import bridge_name, port_interface
-
-CONTROLLER = "127.0.0.1:6653"
-QUIET = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
-"""Keeps the kernel from sending router solicitations and the like over interfaces of its own."""
+from mininet_scenarios.serving import QUIET
 
 
 class Bridge(Switch):  # type: ignore[misc]

@@ -16,7 +16,8 @@ import sys
 import time
 from itertools import permutations
 
-from mininet_scenarios.inside import OPEN_FILES, Inside
+from mininet_scenarios.inside import Inside
+from mininet_scenarios.serving import OPEN_FILES
 
 CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -111,7 +112,6 @@ def main(build, logs, links, flows):
     inside.start()
     inside.program(120)
     inside.controller.kill()
-    inside.controller.wait()
     prober = Prober(inside.network)
     pairs = list(permutations(range(len(prober.ends)), 2))
     result = {"up": prober.round_of(pairs), "down": []}
