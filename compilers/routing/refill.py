@@ -27,23 +27,23 @@ Numbers = NDArray[Any]
 class Left:
     """What is left of a fabric: tables whose routes use no dead link, joined with the cables.
 
-    live: bool[S, K], the links that are left. ends: int64[D], destinations. depth: the links that
-    no path exceeds.
+    live: bool[S, K], the links that are left. hurt: int64[h], the switches whose classes lose some.
+    ends: int64[D], destinations. depth: the links that no path exceeds.
     """
 
     tables: Tables
     walker: Walker
     wiring: Wiring
     live: NDArray[np.bool_]
+    hurt: NDArray[np.int64]
     ends: NDArray[np.int64]
     depth: int
 
 
 def refilled(left: Left) -> tuple[Classes, NDArray[np.int64]]:
     """Classes without ports that are gone; int64[m, 2], switch and number of those that changed."""
-    old, wiring, live = left.tables.classes, left.wiring, left.live
-    missing = (wiring.far >= 0) & ~live
-    hurt = np.flatnonzero(missing.any(axis=1) & live.any(axis=1))
+    old, wiring, hurt = left.tables.classes, left.wiring, left.hurt
+    missing = (wiring.far >= 0) & ~left.live
     gone = np.zeros((len(hurt), int(wiring.port.max()) + 1), np.bool_)
     which, link = np.nonzero(missing[hurt])
     gone[which, wiring.port[hurt[which], link]] = True

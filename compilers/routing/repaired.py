@@ -7,7 +7,8 @@ has for its new link: one whose alternates do not come back with this destinatio
 alternates. Classes change at the ends of failed links alone (`compilers.routing.refill`).
 
 Destinations that are cut off lose their rows at those ends; rows elsewhere lead there. A switch
-without links keeps its program. Without failures the tables are those of the build.
+without links keeps its program. A *drained* switch, of which nobody knows whether it still works,
+gets what is for itself and nothing in transit. Without failures the tables are those of the build.
 """
 
 from __future__ import annotations
@@ -97,36 +98,44 @@ class Repaired:
         return np.union1d(self.rows[:, 0], self.classes[:, 0])
 
 
-def repaired(intact: Intact, dead: NDArray[np.bool_]) -> Repaired:
+def repaired(
+    intact: Intact, dead: NDArray[np.bool_], drained: NDArray[np.bool_] | None = None
+) -> Repaired:
     """The tables for what is left when links are dead.
 
     Args:
         intact: the build.
         dead: bool[S, K], links that carry nothing, told at both ends.
+        drained: bool[S], switches that are to pass nothing on; their own programs do not change.
     """
-    live = (intact.wiring.far >= 0) & ~dead
-    there = np.count_nonzero(live, axis=1) > 0
-    hurt = np.flatnonzero(dead.any(axis=1) & there)
+    far = intact.wiring.far
+    aside = np.zeros(len(far), np.bool_) if drained is None else drained
+    # Towards a drained switch, and between two of them; what one sends itself is its own affair.
+    avoided = dead | ((far >= 0) & aside[far])
+    live = (far >= 0) & ~avoided
+    there = (np.count_nonzero(live, axis=1) > 0) & ~aside
+    hurt = np.flatnonzero(avoided.any(axis=1) & there)
     if not len(hurt):
         none = np.zeros((0, 2), np.int64)
         return Repaired(intact.tables, none, none)
-    routes, removed = _without(intact, dead, hurt)
+    routes, removed = _without(intact, avoided, dead, hurt)
     ends = behind(routes, removed[:, 1])
     ends = ends[intact.endpoints[ends]]
-    far, number = _left(intact.wiring.far, live, hurt)
-    distance = distances(neighbour_table(Graph.from_padded(far)), ends).T
+    near, number = _left(far, live, hurt)
+    distance = distances(neighbour_table(Graph.from_padded(near)), ends).T
     after = intact.walker_of(routes).next_switch(ends)
-    switch, end, link = nearer_links(after, far, ends, distance)
+    switch, end, link = _changing(nearer_links(after, near, ends, distance), there)
     link = number[switch, link]
-    after[switch, np.searchsorted(ends, end)] = intact.wiring.far[switch, link]
+    after[switch, np.searchsorted(ends, end)] = far[switch, link]
 
-    chosen = _classes(intact, intact.without(dead), after, ends, (switch, end, link))
+    chosen = _classes(intact, intact.without(avoided), after, ends, (switch, end, link))
     tables = replace(intact.tables, routes=with_rows(routes, switch, end, chosen))
     left = Left(
         tables=tables,
         walker=intact.walker_of(tables.routes),
         wiring=intact.wiring,
         live=live,
+        hurt=hurt,
         ends=np.flatnonzero(intact.endpoints),
         depth=int(distance[distance != BEYOND].max(initial=intact.diameter)),
     )
@@ -140,19 +149,37 @@ def repaired(intact: Intact, dead: NDArray[np.bool_]) -> Repaired:
 
 
 def _without(
-    intact: Intact, dead: NDArray[np.bool_], hurt: NDArray[np.int64]
+    intact: Intact,
+    avoided: NDArray[np.bool_],
+    dead: NDArray[np.bool_],
+    hurt: NDArray[np.int64],
 ) -> tuple[Routes, NDArray[np.int64]]:
-    """Routes without the rows that use dead links; int64[n, 2], their switches and prefixes."""
-    routes = intact.tables.routes
-    gone = np.pad(dead[hurt], ((0, 0), (0, 1)))
-    gone = np.pad(np.take_along_axis(gone, intact.link[hurt], axis=1), ((0, 0), (0, 1)))
-    number = np.minimum(routes.egress[hurt], gone.shape[1] - 1).astype(np.intp)
-    which, row = np.nonzero(np.take_along_axis(gone, number, axis=1))
-    switch = hurt[which]
+    """Routes without the rows that use avoided links; int64[n, 2], their switches and prefixes.
+
+    A row for the very switch at the other end of a link that is avoided and not dead stays.
+    """
+    routes, wiring = intact.tables.routes, intact.wiring
+    nowhere = wiring.far.shape[1]
+    of_class = np.pad(intact.link[hurt], ((0, 0), (0, 1)), constant_values=nowhere)
+    number = np.minimum(routes.egress[hurt], of_class.shape[1] - 1).astype(np.intp)
+    link = np.take_along_axis(of_class, number, axis=1)
+    gone = np.pad(avoided[hurt], ((0, 0), (0, 1)))
+    which, row = np.nonzero(np.take_along_axis(gone, link, axis=1))
+    switch, link = hurt[which], link[which, row]
+    prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
+    goes = dead[switch, link] | (wiring.far[switch, link] != prefix)
     egress = routes.egress.copy()
-    egress[switch, row] = no_route(egress)
-    prefix = routes.prefix[switch * len(routes.prefix) // len(egress), row]
-    return replace(routes, egress=egress), np.column_stack((switch, prefix)).astype(np.int64)
+    egress[switch[goes], row[goes]] = no_route(egress)
+    removed = np.column_stack((switch, prefix))[goes].astype(np.int64)
+    return replace(routes, egress=egress), removed
+
+
+def _changing(
+    rows: tuple[Numbers, Numbers, Numbers], there: NDArray[np.bool_]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """The rows of switches that are there."""
+    kept = there[rows[0]]
+    return rows[0][kept], rows[1][kept], rows[2][kept]
 
 
 def _left(

@@ -203,3 +203,28 @@ def test_two_islands_count_what_is_out_of_reach() -> None:
     ]
     repair = repaired(Intact.of(build), missing(build.wiring, [], outward).links)
     assert repair.cut_off == 2 * 2 * (build.tables.switches - 2)
+
+
+@each_fabric
+def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
+    fabric: dict[str, object],
+) -> None:
+    build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
+    intact, order = Intact.of(build), build.tables.switches
+    none = np.zeros(build.wiring.far.shape, np.bool_)
+    for drained, _ in some([(v, 0) for v in range(order)], 8):
+        aside = np.arange(order) == drained
+        repair = repaired(intact, none, aside)
+        assert drained not in repair.switches
+        near = build.wiring.far[drained]
+        gone = {int(s): int(p) for s, p in zip(near, build.wiring.far_port[drained], strict=True)}
+        path = Walker.of(repair.tables, build.wiring.cables())
+        ends = np.flatnonzero(build.topology.endpoints)
+        after, hops = path.next_switch(ends), path.hops(ends)
+        others = np.delete(np.arange(order), drained)
+        cut = repair.cut_off
+        assert (hops[others] < 0).sum() == cut
+        through = (after[others] == drained) & (ends != drained)
+        assert not through.any() or cut
+        for s in others[np.isin(others, near)].tolist():
+            assert gone[s] not in repair.tables.classes.alternate[s]
