@@ -1,15 +1,14 @@
-"""The app, one for Ryu and os-ken: hands what happens to the session and sends what it answers."""
+"""The app, one for Ryu and os-ken: hands what happens to the fabric and sends what it answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from controller import connection
 from controller.framework import Framework
 from controller.report import Reporter
 from controller.session import Fabric
 
-CHUNK = 16 * 1024
-"""Bytes sent at once. At most 16 chunks wait in a switch's queue, and an echo reply behind them."""
 TICK = 0.25
 """Seconds between two reports."""
 
@@ -17,21 +16,21 @@ TICK = 0.25
 def app_class(framework: Framework) -> Any:
     """The app as a class of the framework's: `App(fabric=…, reporter=…)`."""
     seen, on = framework.ofp_event, framework.handler.set_ev_cls
-    config, main = framework.handler.CONFIG_DISPATCHER, framework.handler.MAIN_DISPATCHER
-    dead, hub = framework.handler.DEAD_DISPATCHER, framework.hub
-
-    class Tick(framework.event.EventBase):  # type: ignore[misc, name-defined]
-        """Time to report. An event, so that one thread does all: the app's own."""
+    main, dead, hub = (
+        framework.handler.MAIN_DISPATCHER,
+        framework.handler.DEAD_DISPATCHER,
+        framework.hub,
+    )
 
     class App(framework.app):  # type: ignore[misc, name-defined]
-        """Programs the switches of one build."""
+        """Programs the switches of one build. All threads are the hub's: one runs at a time."""
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
 
         def __init__(self, *args: Any, fabric: Fabric, reporter: Reporter, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.fabric, self.reporter = fabric, reporter
-            self.register_handler(Tick, self.on_tick)
+            connection.use(framework, self)
 
         def start(self) -> None:
             """Begin to report."""
@@ -45,42 +44,35 @@ def app_class(framework: Framework) -> Any:
             datapath = event.datapath
             if event.state == main:
                 host, port = datapath.address[:2]
-                program = self.fabric.connected(datapath, datapath.id, f"{host}:{port}")
-                self._send(datapath, program)
+                self.fabric.connected(datapath, datapath.id, f"{host}:{port}")
             elif datapath.id is None:
                 self.fabric.stranger(str(datapath.address[0]))
             else:
                 self.fabric.closed(datapath)
+            self.flush()
 
-        @on(seen.EventOFPErrorMsg, [config, main])
-        @on(seen.EventOFPBarrierReply, main)
-        @on(seen.EventOFPExperimenter, main)
-        @on(seen.EventONFBundleCtrlMsg, main)
-        def on_message(self, event: Any) -> None:
-            """A switch has answered."""
-            message = event.msg
-            self._send(message.datapath, self.fabric.received(message.datapath, bytes(message.buf)))
+        def received(self, datapath: Any, message: bytes) -> None:
+            """A switch has sent a message."""
+            self.fabric.received(datapath, message)
+            self.flush()
 
-        def on_tick(self, _: Tick) -> None:
-            """Report, and ask connections that others have taken the place of."""
-            for datapath, question in self.fabric.probes():
-                self._send(datapath, question)
-            self.reporter.tick()
+        def malformed(self, datapath: Any, text: str) -> None:
+            """A connection is being ended for what its peer sent."""
+            self.fabric.malformed(datapath, text)
 
-        def _send(self, datapath: Any, data: bytes) -> None:
-            if data:
-                hub.spawn(_in_chunks, datapath, data)
+        def flush(self) -> None:
+            """Send what the fabric wants sent."""
+            for out in self.fabric.take():
+                if out.data is None:
+                    out.key.end()
+                else:
+                    out.key.enqueue(out.priority, out.data)
 
         def _ticks(self) -> None:
             while self.is_active:
-                self.send_event(self.name, Tick())
+                self.fabric.tick()
+                self.flush()
+                self.reporter.tick()
                 hub.sleep(TICK)
 
     return App
-
-
-def _in_chunks(datapath: Any, data: bytes) -> None:
-    """Send piece by piece: waits where the switch reads slowly, gives up where it has left."""
-    for start in range(0, len(data), CHUNK):
-        if not datapath.send(data[start : start + CHUNK]):
-            return

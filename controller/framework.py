@@ -31,15 +31,17 @@ UNANSWERED_ECHOES = 3
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """The modules of the framework that the app uses, and the class that apps derive from."""
+    """The modules of the framework that the app uses, and its classes that ours derive from."""
 
     name: str
     app: Any
+    datapath: Any
     app_manager: ModuleType
-    event: ModuleType
+    controller: ModuleType
     handler: ModuleType
     ofp_event: ModuleType
     ofproto: ModuleType
+    parser: ModuleType
     hub: ModuleType
     conf: Any
 
@@ -120,16 +122,18 @@ def _load(name: str) -> Framework:
         parts = {
             part: import_module(f"{package}.{where}")
             for part, where in {
-                "event": "controller.event",
+                "controller": "controller.controller",
                 "handler": "controller.handler",
                 "ofp_event": "controller.ofp_event",
                 "ofproto": "ofproto.ofproto_v1_3",
+                "parser": "ofproto.ofproto_parser",
                 "hub": "lib.hub",
             }.items()
         }
         return Framework(
             name=name,
             app=getattr(app_manager, _BASES[name]),
+            datapath=parts["controller"].Datapath,
             app_manager=app_manager,
             conf=import_module(f"{package}.cfg").CONF,
             **parts,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from controller.session import Event, Fabric, Kind
+from controller.events import Event, Kind
+from controller.session import Fabric
 from inventory.problems import InputError, Problem
 
 AT_ONCE = 5
@@ -25,6 +26,8 @@ LINES: dict[Kind, str] = {
     "duplicate": "switch {node} {text}",
     "status": "cannot write {node}: {text}",
     "stranger": "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch",
+    "malformed": "switch {node} is cut off for what it sent: {text}",
+    "silent": "switch {node} does not answer and is cut off",
 }
 SUMMARIES: dict[Kind, str] = {
     "refused": "{count} more switches refused their program, the first of them {node}: {text}",
@@ -34,6 +37,9 @@ SUMMARIES: dict[Kind, str] = {
     "duplicate": "{count} more switches connected twice, the first of them {node}: {text}",
     "status": "cannot write {node}: {text}",
     "stranger": "peers on {count} more hosts hung up before they named themselves",
+    "malformed": "{count} more switches are cut off for what they sent, the first of them {node}: "
+    "{text}",
+    "silent": "{count} more switches do not answer and are cut off",
 }
 
 

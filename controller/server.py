@@ -11,7 +11,7 @@ from compilers.build import Build
 from controller.app import app_class
 from controller.framework import Framework
 from controller.report import Reporter
-from controller.session import Fabric, Programs
+from controller.session import Current, Fabric, Programs
 from inventory.problems import InputError, Problem
 
 POLL = 0.1
@@ -20,14 +20,19 @@ POLL = 0.1
 
 def fabric_of(build: Build, framework: Framework, programs: Programs | None = None) -> Fabric:
     """The sessions of a build's switches; programs are the OpenFlow target's unless given."""
+    return Fabric(current_of(build, programs), framework.error_names)
+
+
+def current_of(build: Build, programs: Programs | None = None) -> Current:
+    """A build as the fabric takes it.
+
+    Raises:
+        InputError: the OpenFlow target cannot do what the build asks for.
+    """
     from compilers.targets.openflow import Encoder
 
-    return Fabric(
-        identity=build.identity,
-        names=build.wiring.names,
-        programs=Encoder(build) if programs is None else programs,
-        error_names=framework.error_names,
-    )
+    chosen = Encoder(build) if programs is None else programs
+    return Current(build.identity, build.wiring.names, chosen)
 
 
 def parse_listen(text: str) -> tuple[str, int]:

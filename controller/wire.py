@@ -1,4 +1,4 @@
-"""Reading what a switch answers, as OpenFlow 1.3 bytes: errors, bundle replies, barrier replies.
+"""OpenFlow 1.3 bytes on the way to and from a switch: headers, errors, bundle and barrier replies.
 
 Layouts from the OpenFlow Switch Specification 1.3.5, §7, and from the
 ONF extension 230 (bundles for OpenFlow 1.3).
@@ -9,9 +9,38 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 
 VERSION = 4
-ERROR, EXPERIMENTER, BARRIER_REQUEST, BARRIER_REPLY = 1, 4, 20, 21
+HEADER_SIZE = 8
+
+
+class Type(IntEnum):
+    """`ofp_type` (§7.1), as far as it is used here."""
+
+    HELLO = 0
+    ERROR = 1
+    ECHO_REQUEST = 2
+    ECHO_REPLY = 3
+    EXPERIMENTER = 4
+    FEATURES_REQUEST = 5
+    FEATURES_REPLY = 6
+    PACKET_IN = 10
+    FLOW_REMOVED = 11
+    PORT_STATUS = 12
+    PACKET_OUT = 13
+    FLOW_MOD = 14
+    GROUP_MOD = 15
+    MULTIPART_REQUEST = 18
+    MULTIPART_REPLY = 19
+    BARRIER_REQUEST = 20
+    BARRIER_REPLY = 21
+    ROLE_REQUEST = 24
+    ROLE_REPLY = 25
+
+
+ERROR, EXPERIMENTER = Type.ERROR, Type.EXPERIMENTER
+BARRIER_REQUEST, BARRIER_REPLY = Type.BARRIER_REQUEST, Type.BARRIER_REPLY
 ONF, BUNDLE_CONTROL = 0x4F4E4600, 2300
 COMMIT_REPLY, DISCARD_REQUEST = 5, 6
 EXPERIMENTER_ERROR = 0xFFFF
@@ -35,6 +64,7 @@ BUNDLE_ERRORS = (
 )
 """Words for the error codes 2300, 2301, … of ONF extension 230, §3.5."""
 
+_LENGTH = struct.Struct("!H")
 _HEADER = struct.Struct("!BBHI")
 _CONTROL = struct.Struct("!BBHIIIIHH")
 
@@ -48,25 +78,41 @@ def header(message: bytes | memoryview) -> tuple[int, int, int]:
     return kind, length, xid
 
 
-def last_xid(messages: bytes) -> int:
-    """The xid of the barrier request that messages end in."""
-    return header(messages[-_HEADER.size :])[2]
+def message(kind: int, xid: int, body: bytes = b"") -> bytes:
+    """A message with its header."""
+    return _HEADER.pack(VERSION, kind, HEADER_SIZE + len(body), xid) + body
+
+
+def boundary(data: bytes | memoryview, start: int, least: int) -> int:
+    """The end of the first message that ends `least` bytes or more after start, or of them all.
+
+    data: whole messages, one of which starts at `start`.
+    """
+    place, stop = start, min(start + least, len(data))
+    while place < stop:
+        place += _LENGTH.unpack_from(data, place + 2)[0]
+    return place
+
+
+def echo_reply(request: bytes) -> bytes:
+    """The answer to an echo request: the same, but for its type."""
+    return bytes((VERSION, Type.ECHO_REPLY)) + request[2:]
+
+
+def datapath_id(features: bytes) -> int:
+    """The datapath id in a features reply; 0 in one that is cut off."""
+    return int.from_bytes(features[HEADER_SIZE : HEADER_SIZE + 8].ljust(8, b"\0"), "big")
 
 
 def barrier(xid: int) -> bytes:
     """A barrier request."""
-    return _HEADER.pack(VERSION, BARRIER_REQUEST, _HEADER.size, xid)
+    return message(BARRIER_REQUEST, xid)
 
 
 def discard(bundle: int, xid: int) -> bytes:
     """The request to drop a bundle that is not committed, flags atomic and ordered."""
     body = (ONF, BUNDLE_CONTROL, bundle, DISCARD_REQUEST, 3)
     return _CONTROL.pack(VERSION, EXPERIMENTER, _CONTROL.size, xid, *body)
-
-
-def bundle_of(commit: bytes) -> int:
-    """The bundle that a commit (with whatever follows it) commits."""
-    return int(_CONTROL.unpack_from(commit)[6])
 
 
 def commits(message: bytes) -> int | None:

@@ -3,8 +3,8 @@
 A row is the same bytes on every switch but for a column or two (a route but for its class), so each
 kind of message is laid out once a fabric, and a switch's program is copies with columns filled.
 
-A program is one bundle: delete what is ours, add groups, then rows, the marker last. The xid of a
-message tells what it is about (`Encoder.describe`), and an error quotes it.
+A program is one bundle: add groups, then rows, the marker last. The xid of a message tells what it
+is about (`Encoder.describe`), and an error quotes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,24 @@ from compilers.targets import openflow_rows as rows
 from compilers.targets.openflow_groups import Groups, Role, roles
 from compilers.targets.openflow_pipeline import Kind, Pipeline, marker_cookie, require
 from compilers.targets.openflow_rows import IPV4, IPV6, ROLE_SHIFT, Records
-from compilers.targets.wire import GroupType, buckets, filled, mac_bytes
+from compilers.targets.wire import Block, GroupType, buckets, filled, mac_bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """What a switch is to hold, as bundled messages that add it, in the order to send them.
+
+    groups and flows: blocks of messages of one length. A group that others lead to comes first; the
+    last flow is the build marker.
+    """
+
+    groups: tuple[Block, ...]
+    flows: tuple[Block, ...]
+
+    @property
+    def parts(self) -> list[bytes]:
+        """The bytes, a block each."""
+        return [block.tobytes() for block in (*self.groups, *self.flows)]
 
 
 class Encoder:
@@ -38,7 +55,6 @@ class Encoder:
             int(build.wiring.datapath_id[vertex]): vertex
             for vertex in np.flatnonzero(build.topology.present).tolist()
         }
-        self.commit = rows.commit()
         self._pipeline = Pipeline(build)
         self._layout()
 
@@ -46,32 +62,25 @@ class Encoder:
         """How many flows the switch has once programmed."""
         return self._pipeline.rows(vertex)
 
-    def program(self, vertex: int) -> bytes:
-        """The whole program: `prepare`, then `commit`."""
-        return self.prepare(vertex) + self.commit
-
-    def prepare(self, vertex: int) -> bytes:
-        """Open the bundle, fill it, and a barrier: nothing changes before `commit`.
-
-        Open vSwitch leaves a message that it refuses out of the bundle and would commit the rest:
-        so send `commit` only when the barrier (xid `BARRIER << 24`) was answered without an error.
-        """
+    def program(self, vertex: int) -> Program:
+        """All groups and rows of a switch, wrapped for bundle `rows.BUNDLE`."""
         groups = self._pipeline.groups(vertex)
-        parts = [
-            self._opening,
-            *(self._groups_of(group) for group in groups),
+        flows = [
             self._forward,
             filled(self._arp, [0], block=self._blocks[vertex]),
             *self._ipv4_of(vertex),
         ]
         if self._pipeline.ipv6:
-            parts += [
+            flows += [
                 filled(self._nd, [0], block=(self._blocks6[vertex], 0)),
                 self._nd_finish,
                 *self._ipv6_of(vertex),
             ]
-        parts += [self._classes_of(group) for group in groups]
-        return b"".join((*parts, self._closing))
+        flows += [self._classes_of(group) for group in groups]
+        return Program(
+            groups=tuple(self._groups_of(group) for group in groups),
+            flows=(*flows, self._marker),
+        )
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
@@ -93,7 +102,7 @@ class Encoder:
         self._width = classes.port.shape[1]
         self._groups: dict[tuple[int, GroupType, int], Records] = {}
         self._classes = [rows.classes(self._width, role) for role in range(roles(classes))]
-        self._opening, self._closing = rows.opening(), rows.closing(marker_cookie(self.build))
+        self._marker = rows.marker(marker_cookie(self.build))
         self._forward = rows.forward(gateway, self._pipeline.ipv6)
         self._blocks = a.ipv4_blocks()
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
@@ -113,7 +122,7 @@ class Encoder:
                 local=rows.ipv6_hosts(gateway, hosts),
             )
 
-    def _groups_of(self, groups: Groups) -> bytes:
+    def _groups_of(self, groups: Groups) -> Block:
         count = groups.port.shape[1]
         layout = groups.role, groups.type, count
         if layout not in self._groups:
@@ -122,18 +131,18 @@ class Encoder:
         made = buckets(groups.port, groups.output, groups.weight, watched)
         return filled(self._groups[layout], groups.classes, buckets=made)
 
-    def _classes_of(self, groups: Groups) -> bytes:
+    def _classes_of(self, groups: Groups) -> Block:
         layout, egress = self._classes[groups.role], groups.classes[groups.led]
         if groups.entering or groups.role == Role.TRANSIT:
             return filled(layout, egress)
         return filled(layout, egress, in_port=groups.in_port)
 
-    def _ipv4_of(self, vertex: int) -> tuple[bytes, ...]:
+    def _ipv4_of(self, vertex: int) -> tuple[Block, ...]:
         hosts = self._pipeline.hosts(vertex)
         address = self._blocks[vertex] + FIRST_HOST + hosts
         return self._addressed(vertex, self._ipv4, address)
 
-    def _ipv6_of(self, vertex: int) -> tuple[bytes, ...]:
+    def _ipv6_of(self, vertex: int) -> tuple[Block, ...]:
         hosts = self._pipeline.hosts(vertex)
         address = np.empty((len(hosts), 2), np.uint64)
         address[:, 0], address[:, 1] = self._blocks6[vertex], FIRST_HOST + hosts
@@ -141,7 +150,7 @@ class Encoder:
 
     def _addressed(
         self, vertex: int, family: _Family, address: NDArray[np.integer]
-    ) -> tuple[bytes, ...]:
+    ) -> tuple[Block, ...]:
         """Routes, silences, entrances and hosts of one address family."""
         prefix, egress = self._pipeline.routes(vertex)
         hosts = self._pipeline.hosts(vertex)
@@ -149,7 +158,7 @@ class Encoder:
         mac = mac_bytes(self.build.addressing.host_mac[vertex, hosts])
         return (
             filled(family.own, hosts, port=port, address=address),
-            filled(family.enter, hosts, port=port) if self._pipeline.entering else b"",
+            *([filled(family.enter, hosts, port=port)] if self._pipeline.entering else []),
             filled(family.routes, prefix, metadata=egress),
             filled(family.local, hosts, port=port, address=address, mac=mac),
         )
@@ -180,7 +189,7 @@ _WORDS = {
     Kind.CLASS: "egress class {}",
     Kind.MARKER: "build marker",
     Kind.GROUP: "group of egress class {}",
-    Kind.CLEAR: "removal of the old program",
+    Kind.CLEAR: "removal of what this build has not",
     Kind.OPEN: "start of the bundle",
     Kind.BARRIER: "barrier",
     Kind.COMMIT: "commit of the bundle",

@@ -18,7 +18,7 @@ from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS,
 from compilers.targets.openflow_groups import Groups, groups, roles
 
 GROUP_SPACE = 1024
-"""Groups 1 to 1,024 of a switch are ours; a push deletes them all."""
+"""Groups 1 to 1,024 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
     target="openflow",

@@ -16,9 +16,6 @@ from compilers.targets import wire
 from compilers.targets.openflow_groups import Role, group_numbers
 from compilers.targets.openflow_pipeline import (
     CLASS_MASK,
-    COOKIE,
-    COOKIE_MASK,
-    GROUP_SPACE,
     INGRESS_BIT,
     ND_ANSWER_FLAGS,
     ClassPriority,
@@ -47,36 +44,36 @@ def xid(kind: Kind, number: int = 0) -> int:
 
 
 def opening() -> bytes:
-    """The bundle's start, and the deletion of every row and group of ours."""
-    numbers = np.arange(1, GROUP_SPACE + 1)
-    flows = wire.flow_delete(COOKIE, COOKIE_MASK)
-    groups = wire.group_delete(wire.column("group", numbers, 4))
-    return b"".join(
-        (
-            wire.bundle(wire.Bundle.OPEN, BUNDLE, xid(Kind.OPEN)),
-            wire.bundled(flows, BUNDLE, xid(Kind.CLEAR)).tobytes(),
-            wire.bundled(groups, BUNDLE, _xids(Kind.CLEAR, numbers)).tobytes(),
-        )
-    )
+    """The bundle's start."""
+    return wire.bundle(wire.Bundle.OPEN, BUNDLE, xid(Kind.OPEN))
 
 
-def closing(marker: int) -> bytes:
-    """The marker, which matches what nothing else matched, with this cookie; and a barrier."""
-    row = wire.flow_add(Table.DISPATCH, Priority.MARKER, marker, wire.match())
-    return wire.bundled(row, BUNDLE, xid(Kind.MARKER)).tobytes() + wire.barrier(xid(Kind.BARRIER))
+def barrier(number: int) -> bytes:
+    """The barrier of this number."""
+    return wire.barrier(xid(Kind.BARRIER, number))
 
 
 def commit() -> bytes:
-    """The bundle's commit, and a barrier."""
-    return wire.bundle(wire.Bundle.COMMIT, BUNDLE, xid(Kind.COMMIT)) + wire.barrier(
-        xid(Kind.BARRIER, 1)
-    )
+    """The bundle's commit."""
+    return wire.bundle(wire.Bundle.COMMIT, BUNDLE, xid(Kind.COMMIT))
 
 
-def forward(gateway: int, ipv6: bool) -> bytes:
+def marker(cookie: int) -> wire.Block:
+    """The marker, which matches what nothing else matched, with this cookie."""
+    row = wire.flow_add(Table.DISPATCH, Priority.MARKER, cookie, wire.match())
+    return wire.block(wire.bundled(row, BUNDLE, xid(Kind.MARKER)).tobytes())
+
+
+def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
+    """One message of this type, without its header, as an add to the bundle."""
+    message = wire.Message(wire.MessageType(kind), (body,))
+    return wire.bundled(message, BUNDLE, xid).tobytes()
+
+
+def forward(gateway: int, ipv6: bool) -> wire.Block:
     """Dispatch: what is sent to the gateway's MAC address loses one of its TTL and is routed."""
     instructions = wire.apply_actions(wire.DEC_TTL), wire.goto_table(Table.ROUTES)
-    return b"".join(
+    rows = [
         _row(
             (Table.DISPATCH, Priority.FORWARD, Kind.FORWARD),
             number,
@@ -84,7 +81,8 @@ def forward(gateway: int, ipv6: bool) -> bytes:
             *instructions,
         ).tobytes()
         for number, ethertype in enumerate((IPV4, IPV6) if ipv6 else (IPV4,))
-    )
+    ]
+    return np.concatenate([wire.block(row) for row in rows])
 
 
 def enter(gateway: int, hosts: int, ethertype: int) -> Records:
@@ -152,11 +150,11 @@ def nd_answer() -> Records:
     )
 
 
-def nd_finish(gateway: int) -> bytes:
+def nd_finish(gateway: int) -> wire.Block:
     """The advertisement's link-layer address, and its way back."""
     actions = wire.apply_actions(wire.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, Priority.ANSWER, Kind.ANSWER
-    return _row(place, 2, _icmpv6(ADVERTISEMENT), actions).tobytes()
+    return wire.block(_row(place, 2, _icmpv6(ADVERTISEMENT), actions).tobytes())
 
 
 def own_arp(hosts: int) -> Records:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 VERSION = 4
 ANY = 0xFFFFFFFF
-ALL_TABLES = 0xFF
 IN_PORT = 0xFFFFFFF8
 ONF, NICIRA = 0x4F4E4600, 0x00002320
 ORDERED_ATOMIC = 3
@@ -123,14 +122,23 @@ def records(parts: Parts) -> NDArray[np.void]:
     return table
 
 
-def filled(table: NDArray[np.void], rows: Any, **columns: Any) -> bytes:
+Block = NDArray[np.uint8]
+"""uint8[n, L]: n messages of L bytes each."""
+
+
+def filled(table: NDArray[np.void], rows: Any, **columns: Any) -> Block:
     """The messages `rows` (an index array) of `table`, with these columns filled."""
     # Whole messages are copied, as opaque bytes: numpy copies fields one by one, ten times slower.
     whole: NDArray[np.void] = table.view(f"V{table.itemsize}")[rows]
     fields = whole.view(table.dtype)
     for name, values in columns.items():
         fields[name] = values
-    return whole.tobytes()
+    return whole.view(np.uint8).reshape(len(whole), table.itemsize)
+
+
+def block(message: bytes) -> Block:
+    """One message."""
+    return np.frombuffer(message, np.uint8)[None, :]
 
 
 # Matches and instructions
@@ -258,20 +266,9 @@ def flow_add(table: int, priority: int, cookie: int, match: Parts, *instructions
     return Message(MessageType.FLOW_MOD, (head, *match, *sum(instructions, ())))
 
 
-def flow_delete(cookie: int, mask: int) -> Message:
-    """Flow-mod that deletes the rows of every table whose cookie is this one under `mask`."""
-    head = struct.pack(">QQBBHHHLLLHxx", cookie, mask, ALL_TABLES, 3, 0, 0, 0, ANY, ANY, ANY, 0)
-    return Message(MessageType.FLOW_MOD, (head, *match()))
-
-
 def group_add(number: Column, kind: GroupType, *buckets: Part) -> Message:
     """Group-mod that adds a group of these buckets (§7.3.4.2)."""
     return Message(MessageType.GROUP_MOD, (struct.pack(">HBx", 0, kind), number, *buckets))
-
-
-def group_delete(number: Column) -> Message:
-    """Group-mod that deletes a group; no error where there is none."""
-    return Message(MessageType.GROUP_MOD, (struct.pack(">HBx", 2, 0), number))
 
 
 def plain(message: Message, xid: int) -> bytes:

@@ -16,6 +16,7 @@ from pathlib import Path
 from compilers.build import load
 from compilers.targets.openflow import Encoder
 from compilers.targets.openflow_pipeline import Kind
+from compilers.targets.openflow_rows import barrier, commit, opening
 from mininet_scenarios.openvswitch import PrivateOvs
 
 HELLO, ERROR, ECHO, BARRIER_REPLY = 0, 1, 2, 21
@@ -186,14 +187,29 @@ def main(build, text, folder, *policies):
     return result
 
 
+COMMIT = commit() + barrier(1)
+
+
+def prepare(encoder, vertex):
+    """A bundle that is opened and filled, and a barrier."""
+    return b"".join((opening(), *encoder.program(vertex).parts, barrier(0)))
+
+
+def empty(ovs, bridge):
+    """Without any flows and groups."""
+    ovs.ofctl("del-groups", bridge)
+    ovs.ofctl("del-flows", bridge)
+
+
 def both_ways(ovs, build, text, v):
     """A switch programmed by wire and one by text: both dumps."""
     name, encoder = build.wiring.names[v], Encoder(build)
     ovs.vsctl("add-br", f"t{v}", "--", "set", "bridge", f"t{v}", *BRIDGE)
     ovs.ofctl("add-groups", f"t{v}", str(text / name / "groups.txt"))
     ovs.ofctl("add-flows", f"t{v}", str(text / name / "flows.txt"))
+    empty(ovs, f"s{v}")
     with Peer(ovs, f"s{v}") as end:
-        errors = end.exchange(encoder.prepare(v)) + end.exchange(encoder.commit)
+        errors = end.exchange(prepare(encoder, v)) + end.exchange(COMMIT)
     assert not errors, [(e, encoder.describe(e[2])) for e in errors]
     dumps = {"wire": dump(ovs, f"s{v}"), "text": dump(ovs, f"t{v}")}
     ovs.vsctl("del-br", f"t{v}")
@@ -202,7 +218,7 @@ def both_ways(ovs, build, text, v):
 
 def refusal(ovs, encoder):
     """Foreign rows stay, and a program with one bad row changes nothing unless it is committed."""
-    bad = bytearray(encoder.prepare(0))
+    bad = bytearray(prepare(encoder, 0))
     place, last = 0, 0
     while place < len(bad):
         if bad[place + 4] == Kind.ROUTE:
@@ -215,16 +231,15 @@ def refusal(ovs, encoder):
         errors = end.exchange(bytes(bad))
         after = dump(ovs, "s0")
     with Peer(ovs, "s0") as end:
-        again = end.exchange(encoder.program(0)) + end.exchange(encoder.program(0))
+        pushed = end.exchange(prepare(encoder, 0)) + end.exchange(COMMIT)
         foreign = dump(ovs, "s0")
-        end.exchange(bytes(bad) + encoder.commit)
+        empty(ovs, "s0")
+        end.exchange(bytes(bad) + COMMIT)
         partial = len(dump(ovs, "s0")["flows"])
-    ovs.ofctl("--strict", "del-flows", "s0", "table=9,priority=9,ip")
-    ovs.ofctl("del-groups", "s0", "group_id=1999")
     return {
         "errors": [(*e[:2], encoder.describe(e[2])) for e in errors],
         "after": after,
-        "again": again,
+        "pushed": pushed,
         "with foreign": foreign,
         "rows if committed all the same": partial,
     }

@@ -26,6 +26,7 @@ from compilers.routing.protection import polarfly
 from compilers.tables import Classes, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow import Encoder
+from compilers.targets.openflow_rows import barrier, commit, opening
 from compilers.targets.openflow_pipeline import Kind
 from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
@@ -116,6 +117,12 @@ def messages(data):
         data = data[length:]
 
 
+def push(encoder, vertex):
+    """A program in its bundle, as it is sent to a switch that holds nothing."""
+    parts = encoder.program(vertex).parts
+    return b"".join([opening(), *parts, barrier(0), commit(), barrier(1)])
+
+
 def unwrap(data):
     """The messages that a program's bundle adds, after checks of all that is around them."""
     found = list(messages(data))
@@ -135,25 +142,18 @@ def unwrap(data):
 
 
 def program(encoder, reader, vertex):
-    """(deletions, groups as (id, type, buckets), rules) of a switch."""
-    deletions, groups, rules = [], [], []
-    for data in unwrap(encoder.program(vertex)):
+    """(groups as (id, type, buckets), rules) of a switch."""
+    groups, rules = [], []
+    for data in unwrap(push(encoder, vertex)):
         if data[1] == 15:
             command, kind, number = struct.unpack_from(">HBxL", data, 8)
-            if command == 2:
-                assert len(data) == 16
-                deletions.append(number)
-                continue
             assert command == 0
             groups.append((number, kind, list(buckets(reader, data))))
             continue
         message = reader.flow(data)
-        if message.command == 3:
-            deletions.append((message.table_id, message.cookie, message.cookie_mask))
-            continue
         assert message.command == 0
         rules.append(reader.rule(message))
-    return deletions, groups, rules
+    return groups, rules
 
 
 def buckets(reader, data):
@@ -181,8 +181,7 @@ def plain(rules):
 def check(made, reader, vertices):
     encoder = Encoder(made)
     for vertex in vertices:
-        deletions, groups, rules = program(encoder, reader, vertex)
-        assert deletions == [(0xFF, 0x5046 << 48, 0xFFFE << 48), *range(1, 1025)]
+        groups, rules = program(encoder, reader, vertex)
         assert sorted(groups) == sorted(class_rules(made, vertex)[0])
         added = [0, *(number for number, _, _ in groups)]
         assert all(added.index(g) < added.index(n) for n, _, made in groups for g in leads_to(made))
@@ -289,7 +288,7 @@ def again(flow):
 
 def test_a_rule_is_what_ryu_itself_would_send():
     encoder = Encoder(build(3, 2, ipv6="fd00::/48"))
-    rows = [m[24:] for m in messages(encoder.program(5)) if m[4] <= Kind.MARKER]
+    rows = [m[24:] for m in messages(push(encoder, 5)) if m[4] <= Kind.MARKER]
     assert len(rows) == encoder.rows(5)
     for row in rows:
         if ND_RESERVED not in str(flow := RYU.flow(row)):
@@ -311,7 +310,7 @@ def unnoticed(row):
 def test_every_wrong_byte_is_noticed():
     encoder = Encoder(build(2, ipv6="fd00::/48"))
     for kind in (Kind.OWN, Kind.ROUTE, Kind.HOST, Kind.CLASS, Kind.MARKER):
-        row = next(m for m in messages(encoder.program(0)) if m[4] == kind)[24:]
+        row = next(m for m in messages(push(encoder, 0)) if m[4] == kind)[24:]
         assert set(unnoticed(row)) <= {4, 5, 6, 7}, "all but the xid"
 
 
@@ -322,7 +321,7 @@ def test_hosts_that_are_not_there_get_no_rows():
     made = replace(made, wiring=replace(made.wiring, host_port=ports))
     encoder = Encoder(made)
     assert encoder.rows(3) == encoder.rows(0) - 4
-    assert len(program(encoder, RYU, 3)[2]) == encoder.rows(3)
+    assert len(program(encoder, RYU, 3)[1]) == encoder.rows(3)
 
 
 def test_missing_routes_are_left_out():
@@ -331,21 +330,19 @@ def test_missing_routes_are_left_out():
     egress[0, 4] = 254
     routes = replace(made.tables.routes, egress=egress)
     encoder = Encoder(replace(made, tables=replace(made.tables, routes=routes)))
-    rules = program(encoder, RYU, 0)[2]
+    rules = program(encoder, RYU, 0)[1]
     gone = str(made.addressing.network(4).network_address)
     assert len(rules) == encoder.rows(0)
     assert not any(gone in str(rule[3]) for rule in rules)
 
 
-def test_program_is_prepare_and_commit_and_xids_say_what_they_are_about():
+def test_xids_say_what_messages_are_about():
     encoder = Encoder(build(2, 1, ipv6="fd00::/48"))
-    assert encoder.program(1) == encoder.prepare(1) + encoder.commit
     words = [
-        encoder.describe(struct.unpack_from(">L", m, 4)[0]) for m in messages(encoder.program(1))
+        encoder.describe(struct.unpack_from(">L", m, 4)[0]) for m in messages(push(encoder, 1))
     ]
     for text in (
         "start of the bundle",
-        "removal of the old program",
         "group of egress class 2",
         "route 4 (10.0.0.16/30)",
         "route 4 (fd00:0:0:4::/64)",
@@ -366,7 +363,7 @@ def test_builds_that_differ_only_in_a_class_differ_only_in_that_row_and_the_mark
     egress[2, 7] = (egress[2, 7] + 1) % 3
     routes = replace(made.tables.routes, egress=egress)
     other = replace(made, tables=replace(made.tables, routes=routes), identity="fedcba9876543210")
-    old, new = (set(messages(Encoder(b).program(2))) for b in (made, other))
+    old, new = (set(messages(push(Encoder(b), 2))) for b in (made, other))
     words = sorted(Encoder(made).describe(struct.unpack_from(">L", m, 4)[0]) for m in new - old)
     assert words == ["build marker", "route 7 (10.0.0.28/30)"]
 
@@ -397,7 +394,7 @@ def test_polarstar_reads_back_with_its_aggregates_and_policy(tmp_path):
     made = replace(compile_fabric(load_fabric(path)), identity="0123456789abcdef")
     encoder, a, routes = Encoder(made), made.addressing, made.tables.routes
     for vertex in range(0, made.tables.switches, 9):
-        _, groups, rules = program(encoder, RYU, vertex)
+        groups, rules = program(encoder, RYU, vertex)
         expected_groups, expected_rules = class_rules(made, vertex)
         assert sorted(groups) == sorted(expected_groups)
         assert plain([r for r in rules if r[0] == 2]) == plain(expected_rules)

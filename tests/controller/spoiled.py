@@ -5,7 +5,10 @@ argv: build, framework, port, status file, the vertex, and what to spoil: group 
 
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from compilers.build import load
 from compilers.targets.openflow import Encoder
@@ -29,12 +32,19 @@ INDIRECT, DEC_TTL, UNHEARD_OF = 2, 24, 99
 class Spoiled(Encoder):
     """The encoder, but for one switch's bytes."""
 
-    def prepare(self, vertex):
-        program = super().prepare(vertex)
+    def program(self, vertex):
+        program = super().program(vertex)
         if vertex != int(sys.argv[5]):
             return program
         make, good = {"group": (group_add, INDIRECT), "flow": (action, DEC_TTL)}[sys.argv[6]]
-        return program.replace(make(good), make(UNHEARD_OF), 1)
+
+        def spoil(blocks):
+            (first, *rest) = blocks
+            bad = first.tobytes().replace(make(good), make(UNHEARD_OF), 1)
+            return np.frombuffer(bad, np.uint8).reshape(first.shape), *rest
+
+        part = f"{sys.argv[6]}s"
+        return replace(program, **{part: spoil(getattr(program, part))})
 
 
 build = load(Path(sys.argv[1]))

@@ -1,28 +1,36 @@
+"""The fabric's sessions against a switch of our own that keeps what it is told."""
+
 import struct
 
+import numpy as np
 import pytest
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
-from controller import wire
-from controller.session import DISCARD_XID, PROBE_XID, Event, Fabric
+from compilers.targets import openflow_rows as rows
+from compilers.targets import wire as targets
+from compilers.targets.openflow import Program
+from controller import reading, wire
+from controller.events import Event
+from controller.session import AT_ONCE, PATIENCE, PROBE_XID, Current, Fabric
+from controller.transaction import DISCARD_XID
 
-OPENED, COMMITTED = 100, 200
-HELD = bytes([4, 4, 0, 24]) + struct.pack("!IIIIHH", 7, wire.ONF, wire.BUNDLE_CONTROL, 5, 4, 3)
+OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
+BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
+MARKER = rows.marker(0x5047 << 48)
 
 
-def message(kind, xid, body=b""):
-    return struct.pack("!BBHI", 4, kind, 8 + len(body), xid) + body
+def row(number):
+    """A bundled flow-mod that adds a row with this cookie number."""
+    body = targets.flow_add(1, number, 0x5046 << 48, targets.match(), targets.goto_table(2))
+    return targets.block(rows.bundled_add(14, b"".join(body.body), 50 + number))
 
 
 class Programs:
-    commit = HELD + message(20, COMMITTED)
+    def __init__(self, *ids):
+        self.by_datapath_id = {number: vertex for vertex, number in enumerate(ids or (11, 12))}
 
-    @property
-    def by_datapath_id(self):
-        return {11: 0, 12: 1}
-
-    def prepare(self, vertex):
-        return message(14, 50 + vertex) + message(20, OPENED)
+    def program(self, vertex):
+        return Program((), (row(vertex), MARKER))
 
     def describe(self, number):
         return f"row {number}"
@@ -37,7 +45,7 @@ def names(type_, code):
 
 def error(type_, code, xid):
     """An error as Ryu writes it, quoting a flow-mod with this xid."""
-    quoted = message(14, xid, bytes(56))
+    quoted = wire.message(14, xid, bytes(56))
     made = ofproto_v1_3_parser.OFPErrorMsg(ofproto_v1_3, type_, code, quoted)
     made.datapath = type("Datapath", (), {"ofproto": ofproto_v1_3})
     made.version, made.xid = 4, xid
@@ -45,21 +53,77 @@ def error(type_, code, xid):
     return bytes(made.buf)
 
 
-BARRIER = {xid: message(wire.BARRIER_REPLY, xid) for xid in (OPENED, COMMITTED)}
-REPLY = message(4, 7, struct.pack("!IIIHH", wire.ONF, wire.BUNDLE_CONTROL, 5, 5, 3))
-BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
+def multipart(kind, xid, body=b"", more=0):
+    return wire.message(19, xid, struct.pack("!HH4x", kind, more) + body)
+
+
+REPLY = wire.message(4, 7, struct.pack("!IIIHH", wire.ONF, wire.BUNDLE_CONTROL, rows.BUNDLE, 5, 3))
+
+
+def as_entries(block):
+    """Flow-mods as a switch that holds them reports them, with ages and counters."""
+    for message in block:
+        mod = message.tobytes()[32:]
+        head = struct.pack("!BxII", mod[16], 77, 88) + mod[22:24] + mod[18:22] + mod[36:38]
+        entry = head + bytes(4) + mod[:8] + struct.pack("!QQ", 5, 6) + mod[40:]
+        yield struct.pack("!H", len(entry) + 2) + entry
+
+
+def entries(program):
+    return b"".join(entry for block in program.flows for entry in as_entries(block))
 
 
 @pytest.fixture
-def fabric():
-    return Fabric("0123456789abcdef", ("a", "b"), Programs(), names)
+def now():
+    return [0.0]
+
+
+@pytest.fixture
+def fabric(now):
+    build = Current("0123456789abcdef", ("a", "b"), Programs())
+    return Fabric(build, names, clock=lambda: now[0])
+
+
+def sent(fabric, key):
+    """What has been sent to a connection since the last look, together."""
+    return b"".join(out.data for out in fabric.take() if out.key == key)
+
+
+def questions(fabric, key):
+    """The xids of the requests for flows and groups."""
+    found, data = {}, sent(fabric, key)
+    while data:
+        kind, length, xid = wire.header(data)
+        if kind == wire.Type.MULTIPART_REQUEST:
+            found[struct.unpack_from("!H", data, 8)[0]] = xid
+        data = data[length:]
+    return found
+
+
+def tell(fabric, key, flows=b"", groups=b""):
+    """Answer what the fabric has asked; the switch holds this. Returns what it then sends."""
+    asked = questions(fabric, key)
+    fabric.received(key, multipart(1, asked[1], flows))
+    fabric.received(key, multipart(7, asked[7], groups))
+    return sent(fabric, key)
+
+
+def barrier(fabric, key, xid):
+    fabric.received(key, wire.message(wire.BARRIER_REPLY, xid))
+    return sent(fabric, key)
+
+
+def connect(fabric, key, datapath_id, peer=""):
+    """A switch that holds nothing, up to its filled bundle."""
+    fabric.connected(key, datapath_id, peer)
+    return tell(fabric, key)
 
 
 def program(fabric, key, datapath_id, peer=""):
-    fabric.connected(key, datapath_id, peer)
-    assert fabric.received(key, BARRIER[OPENED]) == Programs.commit
+    connect(fabric, key, datapath_id, peer)
+    assert barrier(fabric, key, OPENED) == rows.commit() + rows.barrier(1)
     fabric.received(key, REPLY)
-    fabric.received(key, BARRIER[COMMITTED])
+    barrier(fabric, key, COMMITTED)
 
 
 def kinds(fabric):
@@ -67,16 +131,76 @@ def kinds(fabric):
 
 
 def test_a_switch_is_programmed_only_when_commit_and_barrier_are_confirmed(fabric):
-    assert fabric.connected("k", 12) == Programs().prepare(1)
-    assert fabric.received("k", BARRIER[COMMITTED]) == b""
-    assert fabric.received("k", BARRIER[OPENED]) == Programs.commit
-    assert fabric.received("k", BARRIER[OPENED]) == b""
+    parts = Programs().program(1).parts
+    assert connect(fabric, "k", 12) == b"".join([rows.opening(), *parts, rows.barrier(0)])
+    assert barrier(fabric, "k", COMMITTED) == b""
+    assert barrier(fabric, "k", OPENED) == rows.commit() + rows.barrier(1)
+    assert barrier(fabric, "k", OPENED) == b""
     fabric.received("k", REPLY)
     assert fabric.status()["programmed"] == []
-    fabric.received("k", BARRIER[COMMITTED])
+    barrier(fabric, "k", COMMITTED)
     assert fabric.status()["programmed"] == ["b"]
     assert not fabric.complete
     assert fabric.missing() == ["a"]
+
+
+def test_a_switch_that_is_right_already_gets_nothing(fabric):
+    fabric.connected("k", 12)
+    assert tell(fabric, "k", entries(Programs().program(1))) == b""
+    assert fabric.status()["programmed"] == ["b"]
+    assert fabric.status()["differences"] == {"added": 0, "changed": 0, "removed": 0, "none": 1}
+
+
+def test_only_the_difference_is_sent(fabric):
+    fabric.connected("k", 12)
+    had = entries(Program((), (row(7), MARKER)))
+    data = tell(fabric, "k", had)
+    assert row(1).tobytes() in data
+    assert MARKER.tobytes() not in data
+    assert data.count(struct.pack("!II", wire.ONF, 2301)) == 2
+    counts = fabric.status()["differences"]
+    assert (counts["added"], counts["changed"], counts["removed"]) == (1, 0, 1)
+
+
+def test_a_reply_in_many_parts_is_one(fabric):
+    fabric.connected("k", 12)
+    asked, parts = questions(fabric, "k"), [*as_entries(row(1)), *as_entries(MARKER)]
+    for part in parts:
+        fabric.received("k", multipart(1, asked[1], part, more=1))
+    fabric.received("k", multipart(1, asked[1]))
+    fabric.received("k", multipart(7, asked[7]))
+    assert fabric.status()["programmed"] == ["b"]
+
+
+def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
+    other = targets.flow_add(1, 9, 0x99, targets.match())
+    foreign = targets.block(rows.bundled_add(14, b"".join(other.body), 1))
+    had = entries(Program((), (row(1), MARKER, foreign)))
+    fabric.connected("k", 12)
+    assert tell(fabric, "k", had) == b""
+    assert fabric.status()["foreign"] == {"b": 1}
+    fabric.foreign = "remove"
+    fabric.reconcile(1)
+    data = tell(fabric, "k", had)
+    assert data.count(struct.pack("!II", wire.ONF, 2301)) == 1
+
+
+def test_a_row_of_others_in_a_place_of_ours_goes_before_ours_comes(fabric):
+    other = targets.flow_add(1, 1, 0x99, targets.match())
+    foreign = targets.block(rows.bundled_add(14, b"".join(other.body), 1))
+    fabric.foreign = "remove"
+    fabric.connected("k", 12)
+    data = tell(fabric, "k", entries(Program((), (MARKER, foreign))))
+    added, command = data.index(row(1).tobytes()), 24 + 8 + 17
+    assert data[len(rows.opening()) + command] == 4
+    assert added > len(rows.opening())
+
+
+def test_a_switch_that_does_not_tell_its_flows_is_refused(fabric):
+    fabric.connected("k", 12)
+    xid = questions(fabric, "k")[1]
+    fabric.received("k", error(1, 2, xid))
+    assert fabric.missing() == ["a", "b"]
 
 
 def test_the_fabric_is_complete_once_and_again_after_a_return(fabric):
@@ -92,39 +216,39 @@ def test_the_fabric_is_complete_once_and_again_after_a_return(fabric):
 
 
 def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
-    fabric.connected("k", 11)
+    connect(fabric, "k", 11)
     fabric.drain()
     for xid in (50, 51, 52):
-        assert fabric.received("k", error(*BAD_GROUP_TYPE, xid)) == b""
-    assert fabric.received("k", BARRIER[OPENED]) == wire.discard(5, DISCARD_XID)
+        fabric.received("k", error(*BAD_GROUP_TYPE, xid))
+    assert barrier(fabric, "k", OPENED) == wire.discard(rows.BUNDLE, DISCARD_XID)
     text = "group mod failed: bad type (row 50), and 2 more errors"
     assert fabric.drain() == [Event("refused", "a", text)]
     assert fabric.status()["errors"] == {"a": text}
     fabric.received("k", REPLY)
-    fabric.received("k", BARRIER[COMMITTED])
+    barrier(fabric, "k", COMMITTED)
     assert fabric.status()["programmed"] == []
 
 
 def test_an_error_of_the_commit_refuses(fabric):
-    fabric.connected("k", 11)
-    fabric.received("k", BARRIER[OPENED])
-    bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, wire.ONF) + message(4, 7)
-    fabric.received("k", message(wire.ERROR, 7, bundle_failed))
-    fabric.received("k", BARRIER[COMMITTED])
+    connect(fabric, "k", 11)
+    barrier(fabric, "k", OPENED)
+    bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, wire.ONF) + wire.message(4, 7)
+    fabric.received("k", wire.message(wire.ERROR, 7, bundle_failed))
+    barrier(fabric, "k", COMMITTED)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
 
 
 def test_a_barrier_without_a_commit_reply_refuses(fabric):
-    fabric.connected("k", 11)
-    fabric.received("k", BARRIER[OPENED])
-    fabric.received("k", BARRIER[COMMITTED])
+    connect(fabric, "k", 11)
+    barrier(fabric, "k", OPENED)
+    barrier(fabric, "k", COMMITTED)
     assert fabric.errors == {"a": "did not confirm the commit of its bundle"}
 
 
 def test_success_clears_an_earlier_error_and_a_late_error_is_told_once(fabric):
-    fabric.connected("k", 11)
-    fabric.received("k", BARRIER[OPENED])
-    fabric.received("k", BARRIER[COMMITTED])
+    connect(fabric, "k", 11)
+    barrier(fabric, "k", OPENED)
+    barrier(fabric, "k", COMMITTED)
     fabric.closed("k")
     program(fabric, "l", 11)
     assert fabric.errors == {}
@@ -136,10 +260,11 @@ def test_success_clears_an_earlier_error_and_a_late_error_is_told_once(fabric):
 
 
 def test_an_unknown_datapath_gets_nothing_and_is_told_once(fabric):
-    assert fabric.connected("k", 99) == b""
-    assert fabric.received("k", BARRIER[OPENED]) == b""
+    fabric.connected("k", 99)
+    barrier(fabric, "k", OPENED)
     fabric.closed("k")
-    assert fabric.connected("l", 99) == b""
+    fabric.connected("l", 99)
+    assert fabric.take() == []
     assert kinds(fabric) == [("unknown", "0000000000000063")]
     assert fabric.status()["unknown"] == ["0000000000000063"]
 
@@ -153,32 +278,34 @@ def test_the_end_of_an_old_connection_does_not_count_the_switch_as_lost(fabric):
 
 
 def test_an_old_connection_cannot_confirm_for_the_new_one(fabric):
-    fabric.connected("old", 11)
-    fabric.received("old", BARRIER[OPENED])
+    connect(fabric, "old", 11)
+    barrier(fabric, "old", OPENED)
     fabric.received("old", REPLY)
     fabric.connected("new", 11)
-    fabric.received("old", BARRIER[COMMITTED])
+    barrier(fabric, "old", COMMITTED)
     assert fabric.status()["programmed"] == []
 
 
-PROBE = message(20, PROBE_XID)
-ALIVE = message(wire.BARRIER_REPLY, PROBE_XID)
+def test_an_impostor_that_has_left_leaves_the_switch_as_it_was(fabric):
+    program(fabric, "real", 11)
+    fabric.connected("impostor", 11)
+    assert fabric.missing() == ["a", "b"]
+    fabric.closed("impostor")
+    assert fabric.missing() == ["b"]
 
 
-def test_no_question_lands_in_the_middle_of_a_program(fabric):
-    fabric.connected("one", 11)
-    fabric.connected("two", 11)
-    assert fabric.probes() == []
-    fabric.received("one", BARRIER[OPENED])
-    assert fabric.probes() == [("one", PROBE)]
+PROBE = wire.message(20, PROBE_XID)
+ALIVE = wire.message(wire.BARRIER_REPLY, PROBE_XID)
 
 
 def test_an_earlier_connection_that_answers_is_another_switch(fabric):
     program(fabric, "one", 11, "192.0.2.1:1000")
     program(fabric, "two", 11, "192.0.2.2:2000")
     assert fabric.status()["errors"] == {}
-    assert fabric.probes() == [("one", PROBE)]
-    assert fabric.probes() == []
+    fabric.tick()
+    assert sent(fabric, "one") == PROBE
+    fabric.tick()
+    assert fabric.take() == []
     fabric.drain()
     fabric.received("one", ALIVE)
     fabric.received("one", ALIVE)
@@ -196,17 +323,18 @@ def test_an_earlier_connection_that_answers_is_another_switch(fabric):
 
 def test_a_connection_that_is_dead_is_no_duplicate(fabric):
     program(fabric, "old", 11)
-    fabric.connected("new", 11)
+    connect(fabric, "new", 11)
     fabric.closed("old")
-    assert fabric.probes() == []
+    fabric.tick()
+    assert fabric.take() == []
     assert fabric.status()["errors"] == {}
 
 
 @pytest.mark.parametrize("length", range(8, 20))
 def test_cut_off_errors_are_read(fabric, length):
-    fabric.connected("k", 11)
+    connect(fabric, "k", 11)
     fabric.received("k", error(*BAD_GROUP_TYPE, 50)[:length])
-    fabric.received("k", BARRIER[OPENED])
+    barrier(fabric, "k", OPENED)
     assert "a" in fabric.errors
 
 
@@ -224,3 +352,114 @@ def test_a_switch_that_is_back_is_not_programmed_until_it_says_so(fabric):
     assert fabric.missing() == ["a", "b"]
     fabric.closed("first")
     assert fabric.missing() == ["a", "b"]
+
+
+def test_so_many_switches_at_once_and_the_next_when_one_is_done():
+    ids = range(1, AT_ONCE + 3)
+    build = Current("0123456789abcdef", [str(i) for i in ids], Programs(*ids))
+    fabric = Fabric(build, names)
+    for number in ids:
+        fabric.connected(number, number)
+    asked = {out.key for out in fabric.take()}
+    assert asked == set(range(1, AT_ONCE + 1))
+    fabric.closed(1)
+    assert {out.key for out in fabric.take()} == {AT_ONCE + 1}
+
+
+def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
+    connect(fabric, "k", 11)
+    now[0] = PATIENCE - 1
+    fabric.tick()
+    assert fabric.take() == []
+    now[0] = PATIENCE + 1
+    fabric.drain()
+    fabric.tick()
+    fabric.tick()
+    assert [out.data for out in fabric.take()] == [None]
+    assert kinds(fabric) == [("silent", "a")]
+
+
+def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
+    fabric.connected("k", 12)
+    asked = questions(fabric, "k")
+    for _ in range(5):
+        now[0] += PATIENCE - 1
+        fabric.received("k", multipart(1, asked[1], entries(Program((), (row(1),))), more=1))
+        fabric.received("k", multipart(7, asked[7], more=1))
+        fabric.tick()
+        assert fabric.take() == []
+
+
+def test_another_build_is_loaded_while_it_runs(fabric):
+    program(fabric, 1, 11)
+    program(fabric, 2, 12)
+    fabric.load(Current("new", ("x", "y"), Programs(12, 13)))
+    assert fabric.status()["unknown"] == [f"{11:016x}"]
+    assert fabric.missing() == ["x", "y"]
+    data = tell(fabric, 2, entries(Programs().program(1)))
+    assert row(0).tobytes() in data
+    assert barrier(fabric, 2, 11 << 24 | 2) == rows.commit() + rows.barrier(3)
+    fabric.received(2, REPLY)
+    barrier(fabric, 2, 11 << 24 | 3)
+    assert fabric.status()["programmed"] == ["x"]
+
+
+def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
+    connect(fabric, "k", 11)
+    fabric.load(Current("new", ("a", "b"), Programs(12, 11)))
+    barrier(fabric, "k", OPENED)
+    fabric.received("k", REPLY)
+    fabric.received("k", wire.message(wire.BARRIER_REPLY, COMMITTED))
+    assert fabric.status()["programmed"] == []
+    data = tell(fabric, "k", entries(Programs().program(0)))
+    assert row(1).tobytes() in data
+
+
+def test_changes_of_others_come_one_after_the_other_and_are_told_apart(fabric):
+    program(fabric, "k", 11)
+    outcomes = []
+    fabric.change(0, [row(5).tobytes()], outcomes.append)
+    fabric.change(0, [row(6).tobytes()], outcomes.append)
+    assert row(6).tobytes() not in sent(fabric, "k")
+    fabric.received("k", error(*BAD_GROUP_TYPE, 55))
+    assert row(6).tobytes() in barrier(fabric, "k", 11 << 24 | 2)
+    assert [(o.committed, o.error.xid, o.lost) for o in outcomes] == [(False, 55, False)]
+    fabric.closed("k")
+    assert (outcomes[1].committed, outcomes[1].lost) == (False, True)
+
+
+def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
+    seen, present = [], []
+    fabric.hooks.on(wire.Type.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
+    fabric.hooks.on_presence(lambda vertex, up: present.append((vertex, up)))
+    program(fabric, "k", 12)
+    status = wire.message(wire.Type.PORT_STATUS, 0, bytes(72))
+    fabric.received("k", status)
+    fabric.received("k", wire.message(wire.Type.PACKET_IN, 0))
+    fabric.closed("k")
+    assert seen == [(1, status)]
+    assert present == [(1, True), (1, False)]
+
+
+def test_questions_of_others_are_answered(fabric):
+    program(fabric, "k", 12)
+    answers = []
+    fabric.ask(1, reading.Multipart.PORT_STATS, reading.ports_wanted(), answers.append)
+    (xid,) = questions(fabric, "k").values()
+    stats = np.zeros(3, reading.PORT_STATS)
+    stats["port"], stats["sent bytes"] = [1, 2, 3], [10, 20, 30]
+    fabric.received("k", multipart(4, xid, stats.tobytes()))
+    (body,) = answers
+    assert reading.records(body, reading.PORT_STATS)["sent bytes"].tolist() == [10, 20, 30]
+    fabric.ask(1, reading.Multipart.PORT_DESC, b"", answers.append)
+    fabric.closed("k")
+    assert answers[1:] == [None]
+
+
+@pytest.mark.parametrize("body", [b"\0", bytes(56), b"\0\x38" + bytes(53), b"\xff\xff" + bytes(60)])
+def test_replies_that_cannot_be_read_are_malformed(fabric, body):
+    fabric.connected("k", 12)
+    asked = questions(fabric, "k")
+    fabric.received("k", multipart(1, asked[1], body))
+    with pytest.raises(reading.Malformed):
+        fabric.received("k", multipart(7, asked[7]))

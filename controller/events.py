@@ -1,0 +1,35 @@
+"""What a fabric tells: things that happened to switches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Literal
+
+Kind = Literal[
+    "connected",
+    "programmed",
+    "refused",
+    "error",
+    "left",
+    "complete",
+    "unknown",
+    "duplicate",
+    "stranger",
+    "malformed",
+    "silent",
+    "status",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something worth telling: its kind, the node's name (or datapath id, or address), details.
+
+    at is when, in seconds of the monotonic clock.
+    """
+
+    kind: Kind
+    node: str
+    text: str = ""
+    at: float = field(default_factory=monotonic, compare=False)

@@ -1,0 +1,43 @@
+"""Who wants to know what of the switches: handlers by kind of message, and for comings and goings.
+
+What is no answer to a question of ours (port status, packet-in, …) is given to the handlers of its
+kind. A handler takes the vertex and the whole message; what it wants to say to a switch goes
+through the fabric. An exception of a handler is a bug of ours and not the switch's fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controller.wire import Type
+
+Handler = Callable[[int, bytes], None]
+Presence = Callable[[int, bool], None]
+"""Takes a vertex, and whether its switch has just been found in sync, or has just left."""
+
+
+@dataclass(slots=True)
+class Hooks:
+    """The handlers, called in the order in which they were registered."""
+
+    _handlers: dict[int, list[Handler]] = field(default_factory=dict)
+    _presence: list[Presence] = field(default_factory=list)
+
+    def on(self, kind: Type, handler: Handler) -> None:
+        """Have the messages of a kind."""
+        self._handlers.setdefault(kind, []).append(handler)
+
+    def on_presence(self, handler: Presence) -> None:
+        """Be told of switches that are in sync, and of those that leave."""
+        self._presence.append(handler)
+
+    def message(self, kind: int, vertex: int, message: bytes) -> None:
+        """A switch has sent this."""
+        for handler in self._handlers.get(kind, ()):
+            handler(vertex, message)
+
+    def present(self, vertex: int, up: bool) -> None:
+        """A switch is in sync, or has left."""
+        for handler in self._presence:
+            handler(vertex, up)

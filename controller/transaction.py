@@ -1,0 +1,90 @@
+"""One atomic change of one switch: an ONF bundle in two steps. No I/O.
+
+First the bundle is opened and filled, up to a barrier; only if the switch has found no fault by
+then is the bundle committed. The pause is needed: Open vSwitch leaves a message that it cannot read
+out of the bundle and would commit the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from compilers.targets import openflow_rows as rows
+from controller import wire
+
+DISCARD_XID = 0xFFFFFF01
+"""The xid of the request to drop a refused bundle; a program's own xids are below."""
+NUMBERS = 1 << 24
+"""A barrier's number has 24 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a transaction.
+
+    committed: the switch has confirmed it. Otherwise it holds what it held before, unless it left
+    (lost) after the commit had gone out: then nobody knows. error is the first of `errors` errors.
+    """
+
+    committed: bool
+    error: wire.Error | None = None
+    errors: int = 0
+    lost: bool = False
+
+
+Done = Callable[[Outcome], None]
+"""Is told once what became of a transaction."""
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A bundle on its way. number: even, and another one for each transaction of a connection."""
+
+    number: int
+    parts: Sequence[bytes]
+    done: Done
+    state: Literal["filling", "committing", "done"] = "filling"
+    _confirmed: bool = False
+    _error: wire.Error | None = field(default=None)
+    _errors: int = 0
+
+    def start(self) -> list[bytes]:
+        """What to send first; the messages themselves are not kept."""
+        parts, self.parts = self.parts, ()
+        return [rows.opening(), *parts, rows.barrier(self.number)]
+
+    def error(self, error: wire.Error) -> None:
+        """The switch has reported an error."""
+        self._error = self._error or error
+        self._errors += 1
+
+    def received(self, message: bytes) -> bytes:
+        """The switch has sent a bundle reply or a barrier reply; returns what to send."""
+        if self.state == "committing" and wire.commits(message) == rows.BUNDLE:
+            self._confirmed = True
+        kind, _, xid = wire.header(message)
+        if kind != wire.BARRIER_REPLY or xid != self._barrier():
+            return b""
+        if self.state == "committing":
+            self._finish(Outcome(self._confirmed and not self._errors, self._error, self._errors))
+            return b""
+        if self._errors:
+            self._finish(Outcome(False, self._error, self._errors))
+            return wire.discard(rows.BUNDLE, DISCARD_XID)
+        self.state = "committing"
+        return rows.commit() + rows.barrier(self.number + 1)
+
+    def lost(self) -> None:
+        """The connection has ended."""
+        self._finish(Outcome(False, self._error, self._errors, lost=True))
+
+    def _barrier(self) -> int:
+        number = self.number + (self.state == "committing")
+        return wire.header(rows.barrier(number))[2]
+
+    def _finish(self, outcome: Outcome) -> None:
+        if self.state != "done":
+            self.state = "done"
+            self.done(outcome)
