@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.build import Build
+from compilers.explain import find_switch
 from compilers.topologies.distance import distances, neighbour_table
 from compilers.walk import FAULTS
-from mininet_scenarios.engine import SILENT, Counts, Hosts, Observation
+from inventory.problems import InputError, Problem
+from mininet_scenarios.engine import SILENT, Counts, Engine, Hosts, Observation
+from mininet_scenarios.format import Expect
 from mininet_scenarios.predict import Prediction
-from mininet_scenarios.scenario import Expect
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,17 @@ class Examiner:
         self.build, self.hosts, self.prediction = build, hosts, prediction
         self.fewest, self.most = map(self._of_hosts, (prediction.fewest, prediction.most))
 
-    def compare(self, what: str, counts: Counts, seen: Observation) -> list[Check]:
-        """Answers, hops and links of one round, against the tables alone."""
-        return [
+    def compare(
+        self, what: str, counts: Counts, seen: Observation, counted: bool = True
+    ) -> list[Check]:
+        """Answers, hops and (where they are `counted`) links of one round, against the tables."""
+        checks = [
             self._answers(f"{what}: answered", counts, seen),
             self._hops(f"{what}: hops as predicted", counts, seen),
-            self._links(f"{what}: link counters as predicted", counts, seen),
         ]
+        if counted:
+            checks.append(self._links(f"{what}: link counters as predicted", counts, seen))
+        return checks
 
     def judge(self, what: str, expect: Expect, seen: Observation) -> list[Check]:
         """What a scenario expects of the round of all pairs, whatever the tables say."""
@@ -66,26 +72,53 @@ class Examiner:
         lost = others & (seen.longest == SILENT)
         delivered = pairs - int(np.count_nonzero(lost))
         wanted = pairs if expect.delivered is None else expect.delivered
-        excuse = [
-            f"lost ({FAULTS.get(h, 'the tables deliver it')})" for h in self.fewest[lost].tolist()
-        ]
-        lost_pairs = self._pairs(lost, ["delivered"] * len(excuse), excuse)
-        checks = [
-            Check(
-                f"{what}: delivered", wanted, delivered, lost_pairs if delivered != wanted else ()
-            )
-        ]
+        short = self.lost_pairs(lost) if delivered != wanted else ()
+        checks = [Check(f"{what}: delivered", wanted, delivered, short)]
         usual = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
         most = usual if expect.max_hops is None else expect.max_hops
         checks.append(
-            self._within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen)
+            self.within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen)
         )
         minimal = self.build.balance == "minimal" if expect.minimal is None else expect.minimal
         if minimal:
             graph = self.build.topology.graph
             shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
-            checks.append(self._within(f"{what}: shortest paths", self._of_hosts(shortest), seen))
+            checks.append(self.within(f"{what}: shortest paths", self._of_hosts(shortest), seen))
         return checks
+
+    def lost_pairs(self, lost: NDArray[np.bool_]) -> tuple[Mismatch, ...]:
+        """bool[H, H], as mismatches: what the tables say of each."""
+        excuse = [
+            f"lost ({FAULTS.get(h, 'the tables deliver it')})" for h in self.fewest[lost].tolist()
+        ]
+        return self._pairs(lost, ["delivered"] * len(excuse), excuse)
+
+    def check_paths(self, what: str, wanted: Sequence[Sequence[str]], engine: Engine) -> Check:
+        """Whether packets pass the nodes that a scenario names.
+
+        Raises:
+            InputError: a node of that name is not there, or has no host that takes part.
+        """
+        names = self.build.wiring.names
+        ways = [tuple(find_switch(self.build, word) for word in path) for path in wanted]
+        first = {int(s): i for i, s in reversed(list(enumerate(self.hosts.switch)))}
+        for way in ways:
+            for end in (way[0], way[-1]):
+                if end not in first:
+                    required = "paths between nodes with hosts that take part"
+                    raise InputError(Problem(required, names[end], key="expect.paths"))
+        pairs = np.array([(first[way[0]], first[way[-1]]) for way in ways])
+        seen = engine.paths(pairs)
+        mismatches = tuple(
+            Mismatch(
+                f"{names[way[0]]} → {names[way[-1]]}",
+                " ".join(names[v] for v in way),
+                " ".join(names[v] for v in taken),
+            )
+            for way, taken in zip(ways, seen, strict=True)
+            if way != taken
+        )
+        return Check(f"{what}: paths", len(ways), len(ways) - len(mismatches), mismatches)
 
     def _answers(self, name: str, counts: Counts, seen: Observation) -> Check:
         arrives = self.fewest >= 0
@@ -130,7 +163,8 @@ class Examiner:
         )
         return Check(name, len(port), len(port) - len(mismatches), mismatches)
 
-    def _within(self, name: str, most: NDArray[np.int64], seen: Observation) -> Check:
+    def within(self, name: str, most: NDArray[np.int64], seen: Observation) -> Check:
+        """Which of the paths seen have at most so many links, int64[H, H]."""
         there = seen.longest != SILENT
         beyond = there & (seen.longest > most)
         return Check(

@@ -44,7 +44,12 @@ ENGINES: dict[str, EngineKind] = {
     ),
     "model": EngineKind(
         title="the packet walker and max-min fair flows: no packet is sent",
-        abilities=frozenset({"counters"}),
+        abilities=frozenset(
+            {
+                *("counters", "links", "nodes", "miswire", "controller", "build"),
+                *("probe", "flows", "rates", "paths"),
+            }
+        ),
         make=_model,
     ),
 }

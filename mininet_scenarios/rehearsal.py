@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -14,8 +13,13 @@ from compilers.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.checks import Check, Examiner, histogram
 from mininet_scenarios.engine import Counts, Diversion, Engine, Hosts, Progress
+from mininet_scenarios.engines import ENGINES
+from mininet_scenarios.flowing import flow
+from mininet_scenarios.format import Sample, Scenario
+from mininet_scenarios.moments import Case
 from mininet_scenarios.predict import Prediction
-from mininet_scenarios.scenario import Sample, Scenario
+from mininet_scenarios.result import Result
+from mininet_scenarios.timeline import Timeline
 
 TOO_FEW = Problem(
     key="hosts_per_node",
@@ -35,38 +39,23 @@ class Observer(Protocol):
         """Something worth a line of its own."""
 
 
-@dataclass(slots=True)
-class Result:
-    """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links.
-
-    predicted_hops is empty where alternates leave that to the switches.
-    """
-
-    pairs: int
-    delivered: int = 0
-    predicted_hops: dict[int, int] = field(default_factory=dict)
-    seen_hops: dict[int, int] = field(default_factory=dict)
-    caught: str = ""
-    checks: list[Check] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def passed(self) -> bool:
-        """Whether all was as expected."""
-        return all(check.passed for check in self.checks)
-
-
 class Rehearsal:
     """One run of a scenario on an engine."""
 
     def __init__(
-        self, scenario: Scenario, build: Build, engine: Engine, observer: Observer
+        self,
+        scenario: Scenario,
+        build: Build,
+        engine: Engine,
+        observer: Observer,
+        events: tuple[Case, ...] = (),
     ) -> None:
-        """Get ready.
+        """Get ready. `events` are those of the scenario's timeline (`moments.cases`).
 
         Raises:
             InputError: there are no two hosts to send packets between.
         """
+        self.events, self.abilities = events, ENGINES[engine.name].abilities
         self.scenario, self.build, self.engine, self.observer = scenario, build, engine, observer
         self.hosts = Hosts.of(build, scenario.hosts)
         if len(self.hosts) < 2:
@@ -74,6 +63,10 @@ class Rehearsal:
         self.prediction = Prediction.of(build)
         self.examiner = Examiner(build, self.hosts, self.prediction)
         self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1))
+
+    @property
+    def _counted(self) -> bool:
+        return "counters" in self.abilities
 
     def run(self) -> Result:
         """All steps in their order; the engine is taken down whatever happens.
@@ -88,6 +81,9 @@ class Rehearsal:
             for version in self.engine.versions:
                 self._every_pair(version)
             self._sample()
+            now = self._timeline()
+            if self.scenario.traffic.flows:
+                self._flow(now)
         finally:
             self.engine.stop(self._step)
         return self.result
@@ -101,11 +97,13 @@ class Rehearsal:
         with self._step("prove", "put a wrong table in place, and see it caught") as progress:
             self.engine.divert(diversion)
             try:
-                wrong = self.examiner.compare("", counts, self.engine.send(counts, progress))
+                wrong = self.examiner.compare(
+                    "", counts, self.engine.send(counts, progress), self._counted
+                )
             finally:
                 self.engine.restore()
             right = self.examiner.compare(
-                "the right table again", counts, self.engine.send(counts, progress)
+                "the right table again", counts, self.engine.send(counts, progress), self._counted
             )
         noticed = [mismatch for check in wrong for mismatch in check.mismatches]
         if noticed:
@@ -127,10 +125,16 @@ class Rehearsal:
             seen = self.engine.send(counts, progress, version)
         self.result.checks += [
             *self.examiner.judge(f"every pair{over}", self.scenario.expect, seen),
-            *self.examiner.compare(f"every pair{over}", counts, seen),
+            *self.examiner.compare(f"every pair{over}", counts, seen, self._counted),
         ]
+        if self.scenario.expect.paths:
+            wanted = self.scenario.expect.paths
+            self.result.checks.append(self.examiner.check_paths("every pair", wanted, self.engine))
         if version != 4:
             return
+        wiring = self.build.wiring
+        switch, link = np.nonzero(wiring.far >= 0)
+        self.result.loads = seen.loads[switch, wiring.port[switch, link]]
         self.result.delivered = int(np.count_nonzero((counts > 0) & (seen.longest >= 0)))
         if not self.prediction.varies:
             self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
@@ -145,7 +149,20 @@ class Rehearsal:
             "sample", f"check {pairs} pairs with 1 to {pairs} packets each"
         ) as progress:
             seen = self.engine.send(counts, progress)
-        self.result.checks += self.examiner.compare("sample", counts, seen)
+        self.result.checks += self.examiner.compare("sample", counts, seen, self._counted)
+
+    def _timeline(self) -> Prediction:
+        """What happens, and how things are then."""
+        if not self.events and self.scenario.traffic.probe is None:
+            return self.prediction
+        timeline = Timeline(self.scenario, self.examiner, self.engine, self.abilities, self._step)
+        return timeline.run(self.events, self.result)
+
+    def _flow(self, now: Prediction) -> None:
+        self.result.throughput, check = flow(
+            self.scenario, self.hosts, now, self.engine, self._step
+        )
+        self.result.checks.append(check)
 
     @contextmanager
     def _step(self, name: str, what: str) -> Iterator[Progress]:

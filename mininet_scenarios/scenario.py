@@ -1,64 +1,22 @@
-"""Scenarios as data: which fabric, on what, and what is expected of it."""
+"""Scenario files: which fabric, on what, what happens to it, and what is expected."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Any
 
 from compilers.build import MANIFEST
 from compilers.build import load as load_build
 from compilers.load import LoadedFabric, load_fabric
 from compilers.spec import FabricSpec
-from inventory.model import Model, Name, Whole
+from inventory.load import schema_of
 from inventory.problems import InputError, Problem, nearest
 from inventory.validate import validate
-from inventory.yamlfile import STDIN, read
+from inventory.yamlfile import STDIN, Document, read
+from mininet_scenarios.format import HAPPENS, Scenario
 
 SHIPPED = Path(__file__).parent / "scenarios"
-
-Count = Annotated[Whole, Field(ge=0, le=1_000_000)]
-EngineName = Literal["auto", "mininet", "model"]
-FrameworkName = Literal["ryu", "os-ken"]
-
-
-class Expect(Model):
-    """What must be so; what is left out follows from the build.
-
-    delivered: ordered pairs of hosts that reach each other (all). max_hops: links on the longest
-    path (the graph's diameter). minimal: whether every path is a shortest one (with minimal
-    routing).
-    """
-
-    delivered: Count | None = None
-    max_hops: Annotated[Whole, Field(ge=0, le=64)] | None = None
-    minimal: bool | None = None
-
-
-class Sample(Model):
-    """Pairs that get 1, 2, 3, … requests each, so that a link's counter tells whose they were."""
-
-    pairs: Annotated[Whole, Field(ge=0, le=200)] = 24
-    seed: Annotated[Whole, Field(ge=0)] = 1
-
-
-class Scenario(Model):
-    """One rehearsal, of a fabric that `InlineScenario` or `ReferringScenario` says.
-
-    hosts: how many of each switch's hosts take part (all). patience: seconds until every switch
-    must have its program.
-    """
-
-    name: Name
-    engine: EngineName = "auto"
-    framework: FrameworkName | None = None
-    hosts: Annotated[Whole, Field(ge=1, le=1024)] | None = None
-    expect: Expect = Expect()
-    sample: Sample = Sample()
-    prove_checker: bool = True
-    patience: Annotated[Whole, Field(ge=1, le=3600)] = 60
 
 
 class InlineScenario(Scenario):
@@ -73,13 +31,28 @@ class ReferringScenario(Scenario):
     fabric: str
 
 
+class _Whole(Scenario):
+    """A scenario: what `polarfab emulate` brings up, does to it, and expects of it."""
+
+    fabric: FabricSpec | str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedScenario:
-    """A scenario and what it rehearses: a build folder, or else a fabric still to compile."""
+    """A scenario and what it rehearses: a build folder, or else a fabric still to compile.
+
+    document is its file, for messages about what stands there; None where there is none.
+    """
 
     scenario: Scenario
     folder: Path | None = None
     fabric: LoadedFabric | None = None
+    document: Document | None = field(default=None, repr=False)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a scenario file, for an editor's completion."""
+    return schema_of(_Whole)
 
 
 def shipped() -> dict[str, Path]:
@@ -103,16 +76,46 @@ def load_scenario(wanted: str) -> LoadedScenario:
     fabric = document.data.get("fabric")
     if isinstance(fabric, str):
         scenario = validate(ReferringScenario, document)
+        _check(scenario, document)
         where = Path(fabric) if wanted == STDIN else Path(wanted).parent / fabric
         if (where / MANIFEST).is_file():
-            return LoadedScenario(scenario, folder=where)
-        return LoadedScenario(scenario, fabric=load_fabric(where))
+            return LoadedScenario(scenario, folder=where, document=document)
+        return LoadedScenario(scenario, fabric=load_fabric(where), document=document)
     if "topology" in document.data and "fabric" not in document.data:
         loaded = load_fabric(wanted, document)
         return LoadedScenario(Scenario(name=loaded.spec.name), fabric=loaded)
     inline = validate(InlineScenario, document)
+    _check(inline, document)
     part = replace(document, data=document.data["fabric"])
-    return LoadedScenario(inline, fabric=load_fabric(wanted, part))
+    return LoadedScenario(inline, fabric=load_fabric(wanted, part), document=document)
+
+
+def _check(scenario: Scenario, document: Document) -> None:
+    """What one value alone does not show.
+
+    Raises:
+        InputError: all that is wrong with the timeline.
+    """
+    problems = []
+    before = 0.0
+    for number, moment in enumerate(scenario.timeline):
+        path = ("timeline", number)
+        if len(words := moment.happens()) != 1:
+            problems.append(
+                document.problem(
+                    path,
+                    f"one of {', '.join(HAPPENS)}",
+                    " and ".join(words) or "none of them",
+                    "one moment, one event" if words else "add one",
+                )
+            )
+        if moment.at is not None:
+            if moment.at < before:
+                earlier = f"{moment.at:g} after {before:g}"
+                problems.append(document.problem((*path, "at"), "times that rise", earlier))
+            before = moment.at
+    if problems:
+        raise InputError(problems)
 
 
 def _shipped(name: str) -> Path:

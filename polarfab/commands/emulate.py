@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,9 @@ from polarfab.output import json_option, print_facts, print_json, print_table, p
 if TYPE_CHECKING:
     from compilers.build import Build
     from mininet_scenarios.engine import Progress
-    from mininet_scenarios.rehearsal import Result
-    from mininet_scenarios.scenario import LoadedScenario, Scenario
+    from mininet_scenarios.format import Scenario
+    from mininet_scenarios.result import Result
+    from mininet_scenarios.scenario import LoadedScenario
 
 SHOWN = 10
 """Mismatches of a check that are printed; all are in the JSON."""
@@ -92,7 +92,7 @@ def command(
             say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
             raise click.exceptions.Exit(1) from error
     if as_json:
-        print_json(_as_dict(facts, result))
+        print_json({**facts, **result.as_dict()})
     else:
         _print(facts, result)
     if not result.passed:
@@ -110,14 +110,16 @@ def _run(
 ) -> tuple[dict[str, Any], Result]:
     """Compile, verify and rehearse; returns what was run, and what it found."""
     from mininet_scenarios.engine import Setup
-    from mininet_scenarios.engines import ENGINES
+    from mininet_scenarios.engines import require
+    from mininet_scenarios.moments import cases, needs
     from mininet_scenarios.rehearsal import Rehearsal
 
     engine_name, framework = _choose(scenario, observer)
-    kind = ENGINES[engine_name]
     begun = perf_counter()
     build, folder = _build(loaded, observer, work, unverified)
     compiled = perf_counter() - begun
+    events = cases(scenario, build, loaded.document)
+    kind = require(engine_name, needs(scenario, events))
     setup = Setup(
         build=build,
         folder=folder,
@@ -127,8 +129,9 @@ def _run(
         unverified=unverified,
         temporary=temporary,
         patience=scenario.patience,
+        rate=scenario.traffic.link_rate,
     )
-    result = Rehearsal(scenario, build, kind.make(setup), observer).run()
+    result = Rehearsal(scenario, build, kind.make(setup), observer, events).run()
     result.seconds = {
         "compile": round(compiled, 2),
         **result.seconds,
@@ -261,19 +264,6 @@ def _topology(loaded: LoadedScenario) -> str:
     assert loaded.fabric is not None  # noqa: S101
     spec = loaded.fabric.spec.topology
     return " ".join([spec.family, *(f"{k}={v}" for k, v in spec.parameters().items())])
-
-
-def _as_dict(facts: dict[str, Any], result: Result) -> dict[str, Any]:
-    return {
-        **facts,
-        "passed": result.passed,
-        "pairs": result.pairs,
-        "delivered": result.delivered,
-        "hops": {"predicted": result.predicted_hops, "seen": result.seen_hops},
-        "caught": result.caught,
-        "checks": [{**asdict(check), "passed": check.passed} for check in result.checks],
-        "seconds": result.seconds,
-    }
 
 
 def _print(facts: dict[str, Any], result: Result) -> None:

@@ -1,0 +1,78 @@
+"""Flows of a pattern between hosts, and whether what arrives is what the tables let through."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compilers.build import Build
+from compilers.traffic import PATTERNS
+from inventory.problems import InputError, Problem
+from mininet_scenarios.checks import Check, Mismatch
+from mininet_scenarios.engine import Engine, Flows, Hosts, Step
+from mininet_scenarios.fluid import carry
+from mininet_scenarios.format import FlowSpec, Scenario
+from mininet_scenarios.predict import Prediction
+from mininet_scenarios.result import Throughput
+
+OF_FAIR = 0.85
+"""The part of max-min fair throughput that must arrive, where a scenario does not say."""
+
+
+def host_flows(build: Build, hosts: Hosts, spec: FlowSpec, rate: float) -> Flows:
+    """The i-th host of a switch sends to the i-th host of each switch that the pattern says.
+
+    Raises:
+        InputError: the pattern has no flows on this fabric.
+    """
+    count = np.bincount(hosts.switch, minlength=build.tables.switches)
+    first = np.cumsum(count) - count
+    traffic = PATTERNS[spec.pattern](build.topology, int(count.max()), spec.seed)
+    number = np.arange(len(hosts)) - first[hosts.switch]
+    flow, at = np.nonzero(traffic.source[:, None] == hosts.switch)
+    there = traffic.destination[flow]
+    flow, at, there = (x[count[there] > 0] for x in (flow, at, there))
+    if not len(flow):
+        raise InputError(
+            Problem(
+                key="traffic.flows.pattern",
+                required="a pattern that has flows on this fabric",
+                given=spec.pattern,
+            )
+        )
+    to = first[there] + number[at] % count[there]
+    return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol)
+
+
+def flow(
+    scenario: Scenario, hosts: Hosts, now: Prediction, engine: Engine, step: Step
+) -> tuple[Throughput, Check]:
+    """Let the flows of a scenario run, and judge what arrives."""
+    spec, link_rate = scenario.traffic.flows, scenario.traffic.link_rate
+    assert spec is not None  # noqa: S101
+    flows = host_flows(now.build, hosts, spec, spec.rate or link_rate or 10.0)
+    fair = carry(now, hosts, flows, link_rate)
+    what = f"{len(flows.rate)} {spec.protocol} flows, {spec.pattern}, for {spec.seconds:g} s"
+    with step("flows", what) as progress:
+        carried = engine.carry(flows, spec.seconds, progress)
+    far = now.build.wiring
+    switch, link = np.nonzero(far.far >= 0)
+    found = Throughput(
+        pattern=spec.pattern,
+        protocol=spec.protocol,
+        offered=flows.rate,
+        carried=carried.rate,
+        fair=fair.rate,
+        loads=carried.loads[switch, far.port[switch, link]],
+    )
+    return found, _judge(scenario, found)
+
+
+def _judge(scenario: Scenario, found: Throughput) -> Check:
+    ratios = found.ratios()
+    wanted = scenario.expect.throughput
+    least = OF_FAIR * ratios["fair"] if wanted is None else wanted
+    enough = ratios["carried"] >= least
+    name = f"{found.pattern}: at least {least:.1%} of what is offered arrives"
+    seen = f"{ratios['carried']:.1%}, where max-min fairness gives {ratios['fair']:.1%}"
+    told = () if enough else (Mismatch("all flows", f"at least {least:.1%}", seen),)
+    return Check(name, 1, int(enough), told)

@@ -1,0 +1,168 @@
+"""A timeline's moments as events of this fabric: names become switches, `each` becomes many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.build import Build
+from compilers.explain import find_failure, find_switch
+from compilers.forwarding import Forwarding
+from compilers.topologies.layout import layout
+from inventory.problems import InputError, Problem, nearest
+from inventory.yamlfile import Document
+from mininet_scenarios.engine import (
+    NEEDS,
+    Ability,
+    ControllerChange,
+    Event,
+    LinkChange,
+    Miswire,
+    NodeChange,
+)
+from mininet_scenarios.format import Expect, Moment, Scenario
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One event: what it is called in reports, and `group`, what its checks are counted under."""
+
+    what: str
+    group: str
+    event: Event
+    expect: Expect
+    at: float | None = None
+    undo: Event | None = None
+    """What follows when its checks are done, unchecked."""
+
+
+def cases(scenario: Scenario, build: Build, document: Document | None) -> tuple[Case, ...]:
+    """The events of a scenario's timeline, in their order.
+
+    Raises:
+        InputError: it names what the fabric does not have; all of it, with lines.
+    """
+    reader = _Reader(build)
+    found: list[Case] = []
+    problems: list[Problem] = []
+    for number, moment in enumerate(scenario.timeline):
+        try:
+            found += reader.cases(moment)
+        except InputError as error:
+            word = moment.happens()[0]
+            for problem in error.problems:
+                if document is None:
+                    problems.append(problem)
+                else:
+                    path = ("timeline", number, word)
+                    more = (problem.required, problem.given, problem.todo)
+                    problems.append(document.problem(path, *more))
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
+    """The abilities that a scenario needs, and what of it needs them."""
+    wanted: dict[Ability, str] = {}
+    for case in events:
+        wanted.setdefault(NEEDS[type(case.event)], case.group)
+    traffic = scenario.traffic
+    if traffic.probe:
+        wanted["probe"] = "traffic.probe"
+    if traffic.flows:
+        wanted["flows"] = "traffic.flows"
+    if traffic.link_rate:
+        wanted["rates"] = "traffic.link_rate"
+    if scenario.expect.paths or any(case.expect.paths for case in events):
+        wanted["paths"] = "expect.paths"
+    return wanted
+
+
+class _Reader:
+    def __init__(self, build: Build) -> None:
+        self.build, self.forwarding = build, Forwarding.of(build)
+        self.actions: dict[str, Callable[[Moment], Iterator[Case]]] = {
+            "link_down": lambda m: self._links(m, m.link_down or (), up=False),
+            "link_up": lambda m: self._links(m, m.link_up or (), up=True),
+            "node_down": lambda m: self._nodes(m, m.node_down or (), up=False),
+            "node_up": lambda m: self._nodes(m, m.node_up or (), up=True),
+            "rack_down": lambda m: self._rack(m, m.rack_down or "", up=False),
+            "rack_up": lambda m: self._rack(m, m.rack_up or "", up=True),
+            "miswire": lambda m: self._swap(m, m.miswire or (), repaired=False),
+            "rewire": lambda m: self._swap(m, m.rewire or (), repaired=True),
+            "controller": self._controller,
+            "each": self._each,
+        }
+
+    def cases(self, moment: Moment) -> Iterator[Case]:
+        """The events of one moment."""
+        return self.actions[moment.happens()[0]](moment)
+
+    def _links(self, moment: Moment, words: tuple[str, ...], up: bool) -> Iterator[Case]:
+        links = tuple(self._link(word) for word in words)
+        what = f"link{'s' * (len(links) > 1)} {', '.join(words)} {_state(up)}"
+        yield Case(what, what, LinkChange(links, up), moment.expect, moment.at)
+
+    def _nodes(self, moment: Moment, words: tuple[str, ...], up: bool) -> Iterator[Case]:
+        nodes = tuple(find_switch(self.build, word) for word in words)
+        what = f"node{'s' * (len(nodes) > 1)} {', '.join(words)} {_state(up)}"
+        yield Case(what, what, NodeChange(nodes, up), moment.expect, moment.at)
+
+    def _rack(self, moment: Moment, name: str, up: bool) -> Iterator[Case]:
+        racks = layout(self.build.topology)
+        if name not in racks.names:
+            near = nearest(name, racks.names)
+            todo = f"did you mean {near}?" if near else ""
+            raise InputError(Problem(f"one of {', '.join(racks.names)}", name, todo))
+        members = tuple(racks.members(racks.names.index(name)).tolist())
+        what = f"rack {name} {_state(up)}"
+        yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
+
+    def _swap(self, moment: Moment, words: tuple[str, ...], repaired: bool) -> Iterator[Case]:
+        one, other = (self._link(word) for word in words)
+        if len({*one, *other}) < 4:
+            raise InputError(Problem("two links of four nodes", " and ".join(words)))
+        what = f"cables {' and '.join(words)} {'put right' if repaired else 'swapped'}"
+        yield Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
+
+    def _controller(self, moment: Moment) -> Iterator[Case]:
+        what = f"controller {moment.controller}"
+        event = ControllerChange(moment.controller == "started")
+        yield Case(what, what, event, moment.expect, moment.at)
+
+    def _each(self, moment: Moment) -> Iterator[Case]:
+        f, names = self.forwarding, self.build.wiring.names
+        links = moment.each == "link"
+        all_there = np.flatnonzero(self.build.topology.present)
+        chosen = np.arange(f.links) if links else all_there
+        if moment.sample and moment.sample < len(chosen):
+            random = np.random.default_rng(moment.seed)
+            chosen = np.sort(random.permutation(chosen)[: moment.sample])
+        group = f"each {moment.each} down, {len(chosen)}"
+        for element in chosen.tolist():
+            if links:
+                ends = f.ends(element)
+                what = f"link {names[ends[0]]}-{names[ends[1]]} down"
+                events: tuple[Event, Event] = LinkChange((ends,), False), LinkChange((ends,), True)
+            else:
+                what = f"node {names[element]} down"
+                events = NodeChange((element,), False), NodeChange((element,), True)
+            yield Case(what, group, events[0], moment.expect, undo=events[1])
+
+    def _link(self, word: str) -> Link:
+        f = self.forwarding
+        element = find_failure(self.build, word)
+        if element >= f.links:
+            raise InputError(Problem("a link, two nodes such as 3-8", word))
+        one, other = f.ends(element)
+        # In the order of the word: which end a swap moves depends on it.
+        return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)
+
+
+def _state(up: bool) -> str:
+    return "up" if up else "down"
