@@ -13,9 +13,14 @@ if TYPE_CHECKING:  # `polarfab render --help` needs the names only
     from compilers.targets.rendering import Written
 
 TARGETS = {
+    "eos": "compilers.targets.eos",
     "frr": "compilers.targets.frr",
+    "junos": "compilers.targets.junos",
     "linux": "compilers.targets.linux",
+    "nxos": "compilers.targets.nxos",
     "ovs": "compilers.targets.ovs",
+    "sonic": "compilers.targets.sonic",
+    "srlinux": "compilers.targets.srlinux",
 }
 """The module that renders each target."""
 

@@ -1,0 +1,92 @@
+"""The eos target: a device config, and the same for Arista's AVD (docs/eos.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from compilers.build import Build
+from compilers.targets.capabilities import AGGREGATES, Capabilities
+from compilers.targets.interfaces import EOS
+from compilers.targets.numbered import OPTIONS, UNREACHABLE, VLAN, Numbered, Router
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering import Renderer, Written, nodes
+
+__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
+
+FILES = ("eos.cfg", "avd.json")
+CAPABILITIES = Capabilities("eos", frozenset({AGGREGATES}))
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+) -> Written:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    chosen = choose("eos", OPTIONS, options)
+    CAPABILITIES.require(build)
+    renderer = Renderer("eos", templates)
+    numbered = Numbered.of(build, EOS, chosen)
+    for vertex, name in nodes(build, progress):
+        values = numbered.variables(vertex)
+        renderer.write(out / name, FILES, {**values, "avd": structured(values)})
+    return renderer.written
+
+
+def structured(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A router as AVD's structured config (eos_cli_config_gen).
+
+    Args:
+        values: the variables of its templates.
+    """
+    router: Router = values["router"]
+    config: dict[str, Any] = {
+        "hostname": router.hostname,
+        "ip_routing": True,
+        "ethernet_interfaces": list(_ethernet(router)),
+        "static_routes": list(_routes(values["ipv4_pool"], values["ipv4_routes"])),
+    }
+    if router.ipv6:
+        config["ipv6_unicast_routing"] = True
+        config["ipv6_static_routes"] = list(_routes(values["ipv6_pool"], values["ipv6_routes"]))
+    if not router.hosts:
+        loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
+        config["loopback_interfaces"] = [{"name": "Loopback0", **loopback}]
+    if len(router.hosts) > 1:
+        shared = {"name": f"Vlan{VLAN}", "description": "hosts", "shutdown": False}
+        config["vlans"] = [{"id": VLAN, "name": "hosts"}]
+        config["vlan_interfaces"] = [shared | _gateway(router)]
+    return config
+
+
+def _ethernet(router: Router) -> Iterator[dict[str, Any]]:
+    routed: dict[str, Any] = {"shutdown": False, "switchport": {"enabled": False}}
+    for link in router.links:
+        named = {"name": link.interface, "description": link.description}
+        yield named | routed | _addresses(link.ipv4, link.ipv6)
+    for host in router.hosts:
+        named = {"name": host.interface, "description": host.description}
+        if len(router.hosts) == 1:
+            yield named | routed | _gateway(router)
+        else:
+            access = {"enabled": True, "mode": "access", "access_vlan": VLAN}
+            yield named | {"shutdown": False, "switchport": access}
+
+
+def _gateway(router: Router) -> dict[str, str]:
+    own = f"{router.ipv4}/{router.ipv4_length}"
+    return _addresses(own, router.ipv6 and f"{router.ipv6}/64")
+
+
+def _addresses(ipv4: str, ipv6: str) -> dict[str, str]:
+    return {"ip_address": ipv4} | ({"ipv6_address": ipv6} if ipv6 else {})
+
+
+def _routes(pool: str, routes: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
+    yield {"prefix": pool, "interface": "Null0", "distance": UNREACHABLE}
+    for prefix, gateway, interface in routes:
+        yield {"prefix": prefix, "interface": interface, "next_hop": gateway}

@@ -1,0 +1,35 @@
+"""The nxos target: a device config for NX-OS (docs/nxos.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers.build import Build
+from compilers.targets.capabilities import AGGREGATES, Capabilities
+from compilers.targets.interfaces import NXOS
+from compilers.targets.numbered import OPTIONS, Numbered
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering import Renderer, Written, nodes
+
+__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
+
+FILES = ("nxos.cfg",)
+CAPABILITIES = Capabilities("nxos", frozenset({AGGREGATES}))
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+) -> Written:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    chosen = choose("nxos", OPTIONS, options)
+    CAPABILITIES.require(build)
+    renderer = Renderer("nxos", templates)
+    numbered = Numbered.of(build, NXOS, chosen)
+    for vertex, name in nodes(build, progress):
+        renderer.write(out / name, FILES, numbered.variables(vertex))
+    return renderer.written
