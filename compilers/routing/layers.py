@@ -126,7 +126,7 @@ def _without_circles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
             ahead, dict(zip(caused.tolist(), paths.tolist(), strict=True))
         )
     ]
-    kept: NDArray[np.bool_] = np.isin(wait, removed, invert=True).all(axis=1)
+    kept: NDArray[np.bool_] = np.logical_and.reduce(np.isin(wait, removed, invert=True), axis=1)
     return kept
 
 

@@ -18,6 +18,7 @@ TARGETS = {
     "junos": "compilers.targets.junos",
     "linux": "compilers.targets.linux",
     "nxos": "compilers.targets.nxos",
+    "opensm": "compilers.targets.opensm",
     "ovs": "compilers.targets.ovs",
     "sonic": "compilers.targets.sonic",
     "srlinux": "compilers.targets.srlinux",

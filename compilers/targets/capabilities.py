@@ -11,6 +11,7 @@ WEIGHTS = "weighted classes"
 INGRESS = "packets that enter the fabric told from transit"
 REPAIR = "repair in the switch"
 AGGREGATES = "aggregated routes"
+CHANNELS = "channels that keep a lossless fabric free of deadlock"
 
 BALANCE_NEEDS = {
     "minimal": frozenset[str](),

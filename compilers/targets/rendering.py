@@ -58,20 +58,41 @@ class Renderer:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for file in files:
-                beside = folder / f".{file}.{os.getpid()}.part"
-                text = self._render(file, variables).encode()
-                beside.write_bytes(text)
-                beside.replace(folder / file)
-                self.written = Written(self.written.files + 1, self.written.bytes + len(text))
+                self._put(folder, file, [self._render(file, variables).encode()])
         except OSError as error:
-            raise InputError(
-                Problem(
-                    file=str(folder),
-                    required="a folder that can be written",
-                    given=error.strerror or str(error),
-                    todo="name another folder with -o, or make room",
-                )
-            ) from error
+            raise _unwritable(folder, error) from error
+
+    def write_bytes(
+        self, folder: Path, file: str, chunks: Iterable[bytes], prove: Callable[[Path], None]
+    ) -> None:
+        """Put what no template prints in `folder`, once `prove` has read it there and is content.
+
+        Raises:
+            InputError: the folder cannot be written.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._put(folder, file, chunks, prove)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+
+    def _put(
+        self,
+        folder: Path,
+        file: str,
+        chunks: Iterable[bytes],
+        prove: Callable[[Path], None] | None = None,
+    ) -> None:
+        beside = folder / f".{file}.{os.getpid()}.part"
+        try:
+            with beside.open("wb") as stream:
+                size = sum(stream.write(chunk) for chunk in chunks)
+            if prove:
+                prove(beside)
+            beside.replace(folder / file)
+        finally:
+            beside.unlink(missing_ok=True)
+        self.written = Written(self.written.files + 1, self.written.bytes + size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:
         name = f"{self.target}/{file}.j2"
@@ -87,3 +108,14 @@ class Renderer:
                     todo="see the page of the target in docs/",
                 )
             ) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        Problem(
+            file=str(folder),
+            required="a folder that can be written",
+            given=error.strerror or str(error),
+            todo="name another folder with -o, or make room",
+        )
+    )

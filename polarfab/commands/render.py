@@ -47,6 +47,7 @@ def command(
            ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
     linux: load.sh, which does it all, and the files it loads
     frr:   frr.conf, and links.batch and sysctl.conf for what FRR leaves to others
+    opensm: lfts.txt and what else OpenSM needs, for the whole fabric
     eos, nxos, junos, srlinux, sonic: a config of that system; docs/ has a page each
     """
     from compilers.build import load, require_verified
