@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.targets import openflow_rows as rows
 from compilers.targets.openflow import Program
-from compilers.targets.openflow_pipeline import COOKIE, COOKIE_MASK, GROUP_SPACE, Kind
+from compilers.targets.openflow_pipeline import COOKIE, COOKIE_MASK, OUR_GROUPS, OURS, Kind
 from compilers.targets.wire import Block
 from controller import canonical, reading, wire
 
@@ -48,7 +48,7 @@ class Held:
     @property
     def foreign_groups(self) -> list[int]:
         """The numbers of groups of others."""
-        return [number for number in self.groups if not 0 < number <= GROUP_SPACE]
+        return [number for number in self.groups if not 0 < number <= OUR_GROUPS]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ def held(flows: bytes, groups: bytes) -> Held:
     marker = None
     for block in reading.blocks(flows, FLOW_ENTRY + 8):
         cookies = np.ascontiguousarray(block[:, 24:32]).view(">u8")[:, 0].astype(np.uint64)
-        mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(COOKIE)
+        mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
         form = _form_of_entries(block)
         ours += _bytes(form[mine])
         others += _bytes(form[~mine])
@@ -126,7 +126,7 @@ def _group_part(
     """Messages that add and change groups, how many of each, and the numbers of those too many."""
     parts: list[bytes] = []
     added = changed = 0
-    surplus = {number for number in held if 0 < number <= GROUP_SPACE}
+    surplus = {number for number in held if 0 < number <= OUR_GROUPS}
     for block in blocks:
         inner = block[:, WRAPPED:]
         kept = []

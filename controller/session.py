@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Any, Literal, Protocol
 
 from compilers.targets.openflow import Program
+from compilers.targets.openflow_pipeline import generation_of
 from controller import reading, reconcile, wire
 from controller.conversation import Answer, Conversation
 from controller.events import Event, Kind
@@ -35,8 +36,8 @@ class Programs(Protocol):
     def by_datapath_id(self) -> Mapping[int, int]:
         """The vertex of each datapath id."""
 
-    def program(self, vertex: int) -> Program:
-        """What the vertex is to hold now."""
+    def program(self, vertex: int, generation: int) -> Program:
+        """What the vertex is to hold now, with class and group numbers of this generation."""
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words."""
@@ -64,7 +65,8 @@ class Out:
 class _Session:
     """A connection: the vertex it is (None: not of this build), its address, how far it got.
 
-    held counts what others have in the switch; again: it is to be read once more.
+    foreign counts what others have in the switch; again: it is to be read once more; generation: of
+    the numbers that its program has.
     """
 
     datapath_id: int
@@ -75,6 +77,7 @@ class _Session:
     flows: bytes | None = None
     foreign: int = 0
     again: bool = False
+    generation: int = 0
     told: bool = False
 
 
@@ -259,6 +262,14 @@ class Fabric:
         """The vertices whose switches hold their program."""
         return frozenset(self._programmed)
 
+    def generation(self, vertex: int) -> int:
+        """The generation of numbers that a switch in sync holds.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        return self._sessions[self._present[vertex]].generation
+
     @property
     def connections(self) -> dict[int, str]:
         """The address of each connected switch, by vertex."""
@@ -376,7 +387,8 @@ class Fabric:
             self._refuse(key, session, "does not tell its flows and groups")
             return
         held = reconcile.held(flows, groups)
-        program = self.current.programs.program(session.vertex)
+        session.generation = generation_of(held.marker)
+        program = self.current.programs.program(session.vertex, session.generation)
         found = reconcile.difference(program, held, self.foreign)
         session.foreign = found.foreign
         for what in ("added", "changed", "removed"):

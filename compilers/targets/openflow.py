@@ -18,7 +18,14 @@ from compilers.addressing import FIRST_HOST
 from compilers.build import Build
 from compilers.targets import openflow_rows as rows
 from compilers.targets.openflow_groups import Groups, Role, roles
-from compilers.targets.openflow_pipeline import Kind, Pipeline, marker_cookie, require
+from compilers.targets.openflow_pipeline import (
+    GENERATIONS,
+    Kind,
+    Pipeline,
+    class_numbers,
+    marker_cookie,
+    require,
+)
 from compilers.targets.openflow_rows import IPV4, IPV6, ROLE_SHIFT, Records
 from compilers.targets.wire import Block, GroupType, buckets, filled, mac_bytes
 
@@ -62,24 +69,29 @@ class Encoder:
         """How many flows the switch has once programmed."""
         return self._pipeline.rows(vertex)
 
-    def program(self, vertex: int) -> Program:
-        """All groups and rows of a switch, wrapped for bundle `rows.BUNDLE`."""
+    def program(self, vertex: int, generation: int = 0) -> Program:
+        """All groups and rows of a switch, wrapped for bundle `rows.BUNDLE`.
+
+        Args:
+            vertex: the switch.
+            generation: 0 or 1, which numbers its classes and groups have.
+        """
         groups = self._pipeline.groups(vertex)
         flows = [
             self._forward,
             filled(self._arp, [0], block=self._blocks[vertex]),
-            *self._ipv4_of(vertex),
+            *self._ipv4_of(vertex, generation),
         ]
         if self._pipeline.ipv6:
             flows += [
                 filled(self._nd, [0], block=(self._blocks6[vertex], 0)),
                 self._nd_finish,
-                *self._ipv6_of(vertex),
+                *self._ipv6_of(vertex, generation),
             ]
-        flows += [self._classes_of(group) for group in groups]
+        flows += [self._classes_of(group, generation) for group in groups]
         return Program(
-            groups=tuple(self._groups_of(group) for group in groups),
-            flows=(*flows, self._marker),
+            groups=tuple(self._groups_of(group, generation) for group in groups),
+            flows=(*flows, self._markers[generation]),
         )
 
     def describe(self, number: int) -> str:
@@ -100,9 +112,14 @@ class Encoder:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
         classes, gateway = self.build.tables.classes, a.gateway_mac
         self._width = classes.port.shape[1]
-        self._groups: dict[tuple[int, GroupType, int], Records] = {}
-        self._classes = [rows.classes(self._width, role) for role in range(roles(classes))]
-        self._marker = rows.marker(marker_cookie(self.build))
+        self._groups: dict[tuple[int, GroupType, int, int], Records] = {}
+        self._classes = [
+            [rows.classes(self._width, role, generation) for role in range(roles(classes))]
+            for generation in range(GENERATIONS)
+        ]
+        self._markers = [
+            rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
+        ]
         self._forward = rows.forward(gateway, self._pipeline.ipv6)
         self._blocks = a.ipv4_blocks()
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
@@ -122,34 +139,34 @@ class Encoder:
                 local=rows.ipv6_hosts(gateway, hosts),
             )
 
-    def _groups_of(self, groups: Groups) -> Block:
+    def _groups_of(self, groups: Groups, generation: int) -> Block:
         count = groups.port.shape[1]
-        layout = groups.role, groups.type, count
+        layout = groups.role, groups.type, count, generation
         if layout not in self._groups:
             self._groups[layout] = rows.groups(self._width, *layout)
         watched = groups.type != GroupType.INDIRECT
         made = buckets(groups.port, groups.output, groups.weight, watched)
         return filled(self._groups[layout], groups.classes, buckets=made)
 
-    def _classes_of(self, groups: Groups) -> Block:
-        layout, egress = self._classes[groups.role], groups.classes[groups.led]
+    def _classes_of(self, groups: Groups, generation: int) -> Block:
+        layout, egress = self._classes[generation][groups.role], groups.classes[groups.led]
         if groups.entering or groups.role == Role.TRANSIT:
             return filled(layout, egress)
         return filled(layout, egress, in_port=groups.in_port)
 
-    def _ipv4_of(self, vertex: int) -> tuple[Block, ...]:
+    def _ipv4_of(self, vertex: int, generation: int) -> tuple[Block, ...]:
         hosts = self._pipeline.hosts(vertex)
         address = self._blocks[vertex] + FIRST_HOST + hosts
-        return self._addressed(vertex, self._ipv4, address)
+        return self._addressed(vertex, generation, self._ipv4, address)
 
-    def _ipv6_of(self, vertex: int) -> tuple[Block, ...]:
+    def _ipv6_of(self, vertex: int, generation: int) -> tuple[Block, ...]:
         hosts = self._pipeline.hosts(vertex)
         address = np.empty((len(hosts), 2), np.uint64)
         address[:, 0], address[:, 1] = self._blocks6[vertex], FIRST_HOST + hosts
-        return self._addressed(vertex, self._ipv6, address)
+        return self._addressed(vertex, generation, self._ipv6, address)
 
     def _addressed(
-        self, vertex: int, family: _Family, address: NDArray[np.integer]
+        self, vertex: int, generation: int, family: _Family, address: NDArray[np.integer]
     ) -> tuple[Block, ...]:
         """Routes, silences, entrances and hosts of one address family."""
         prefix, egress = self._pipeline.routes(vertex)
@@ -159,7 +176,7 @@ class Encoder:
         return (
             filled(family.own, hosts, port=port, address=address),
             *([filled(family.enter, hosts, port=port)] if self._pipeline.entering else []),
-            filled(family.routes, prefix, metadata=egress),
+            filled(family.routes, prefix, metadata=class_numbers(egress, generation)),
             filled(family.local, hosts, port=port, address=address, mac=mac),
         )
 

@@ -17,8 +17,13 @@ from compilers.tables import no_route
 from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
 from compilers.targets.openflow_groups import Groups, groups, roles
 
+GENERATIONS = 2
+"""A program comes in two generations of class and group numbers, so that two builds can stand in
+one switch side by side while it moves from one to the other (docs/plan.md)."""
 GROUP_SPACE = 1024
-"""Groups 1 to 1,024 of a switch are ours; the controller deletes those that a build has not."""
+"""Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
+OUR_GROUPS = GENERATIONS * GROUP_SPACE
+"""Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
     target="openflow",
@@ -27,6 +32,8 @@ CAPABILITIES = Capabilities(
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
 """The bits of metadata that carry the egress class, and the one that says: came from a host."""
+GENERATION_BIT = 0x8000
+"""Set in the metadata of the classes of generation 1; a switch has fewer classes than that."""
 
 ND_ANSWER_FLAGS = 0xE0000000
 """Router, solicited, override (RFC 4861, §4.4)."""
@@ -67,8 +74,11 @@ class Kind(IntEnum):
     COMMIT = 12
 
 
-COOKIE, COOKIE_MASK = 0x5046 << 48, 0xFFFE << 48
-"""Cookies of ours begin with 0x5046 ("PF"), the marker's with 0x5047; this mask takes both."""
+COOKIE = 0x5046 << 48
+MARKERS = 0x5047 << 48, 0x5045 << 48
+OURS, COOKIE_MASK = 0x5044 << 48, 0xFFFC << 48
+"""Cookies of ours begin with 0x5046 ("PF"), the marker's with 0x5047, or 0x5045 in generation 1;
+under the mask all are `OURS`."""
 
 
 def cookie(kind: Kind) -> int:
@@ -76,18 +86,31 @@ def cookie(kind: Kind) -> int:
     return COOKIE | kind
 
 
-def class_metadata(egress: NDArray[np.int64], entering: bool) -> tuple[NDArray[np.int64], int]:
+def class_numbers(egress: NDArray[np.integer], generation: int) -> NDArray[np.int64]:
+    """int64[n]: what routes write into metadata for these classes."""
+    return egress.astype(np.int64) | GENERATION_BIT * generation
+
+
+def class_metadata(
+    egress: NDArray[np.int64], entering: bool, generation: int = 0
+) -> tuple[NDArray[np.int64], int]:
     """int64[n], and a mask: what metadata is for packets of these classes, from hosts or any."""
-    return (egress | INGRESS_BIT, CLASS_MASK | INGRESS_BIT) if entering else (egress, CLASS_MASK)
+    number = class_numbers(egress, generation)
+    return (number | INGRESS_BIT, CLASS_MASK | INGRESS_BIT) if entering else (number, CLASS_MASK)
 
 
-def marker_cookie(build: Build) -> int:
-    """0x5047 and the first 48 of the 64 bits of the build's identity.
+def marker_cookie(build: Build, generation: int = 0) -> int:
+    """The generation's 16 bits and the first 48 of the 64 bits of the build's identity.
 
     Raises:
         ValueError: the build has not been saved, so it has no identity.
     """
-    return 0x5047 << 48 | int(build.identity, 16) >> 16
+    return MARKERS[generation] | int(build.identity, 16) >> 16
+
+
+def generation_of(marker: int | None) -> int:
+    """The generation that a marker's cookie tells; 0 without a marker."""
+    return int(marker is not None and marker >> 48 == MARKERS[1] >> 48)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from compilers.targets import wire
 from compilers.targets.openflow_groups import Role, group_numbers
 from compilers.targets.openflow_pipeline import (
     CLASS_MASK,
+    GROUP_SPACE,
     INGRESS_BIT,
     ND_ANSWER_FLAGS,
     ClassPriority,
@@ -204,12 +205,12 @@ def ipv6_hosts(gateway: int, hosts: int) -> Records:
     return _hosts((wire.oxm("eth_type", IPV6), address), gateway, hosts, 128, 1 << 16)
 
 
-def classes(count: int, role: int) -> Records:
+def classes(count: int, role: int, generation: int) -> Records:
     """A row an egress class, through its group of this role; `in_port` is a column of some."""
     numbers = np.arange(count)
-    through = wire.apply_actions(wire.group(_group_column("group", role, count)))
+    through = wire.apply_actions(wire.group(_group_column("group", role, count, generation)))
     entering = role in (Role.ENTER, Role.FALLBACK)
-    value, mask = class_metadata(numbers, entering)
+    value, mask = class_metadata(numbers, entering, generation)
     metadata = wire.oxm("metadata", wire.column("metadata", value, 8), mask)
     if role == Role.TRANSIT:
         return _row((Table.CLASSES, ClassPriority.ANY, Kind.CLASS), numbers, (metadata,), through)
@@ -219,18 +220,19 @@ def classes(count: int, role: int) -> Records:
     return _row(place, numbers + (role << ROLE_SHIFT), fields, through)
 
 
-def groups(count: int, role: int, kind: wire.GroupType, buckets: int) -> Records:
+def groups(count: int, role: int, kind: wire.GroupType, buckets: int, generation: int) -> Records:
     """The groups of a role, one an egress class, with so many `buckets` (column)."""
     parts: wire.Parts = (wire.Column("buckets", np.zeros((count, buckets), wire.BUCKET)),)
     if role == Role.FALLBACK:
-        parts = (*wire.through(_group_column("enter", Role.ENTER, count)), *parts)
-    group = wire.group_add(_group_column("group", role, count), kind, *parts)
+        parts = (*wire.through(_group_column("enter", Role.ENTER, count, generation)), *parts)
+    group = wire.group_add(_group_column("group", role, count, generation), kind, *parts)
     apart = _xids(Kind.GROUP, np.arange(count) + (role << ROLE_SHIFT))
     return wire.bundled(group, BUNDLE, apart)
 
 
-def _group_column(name: str, role: int, count: int) -> wire.Column:
-    return wire.column(name, group_numbers(role, np.arange(count), count), 4)
+def _group_column(name: str, role: int, count: int, generation: int) -> wire.Column:
+    first = generation * GROUP_SPACE
+    return wire.column(name, first + group_numbers(role, np.arange(count), count), 4)
 
 
 def _row(

@@ -49,6 +49,21 @@ FIELDS = {
 }
 
 
+MOVABLE = {
+    "eth_dst": (0, 1),
+    "eth_src": (0, 2),
+    "arp_spa": (0, 16),
+    "arp_tpa": (0, 17),
+    "reg0": (1, 0),
+    "arp_sha": (1, 17),
+    "arp_tha": (1, 18),
+    "ipv6_src": (1, 19),
+    "ipv6_dst": (1, 20),
+    "nd_target": (1, 23),
+}
+"""Class and number of fields in a move: Open vSwitch reports Nicira's, whatever it was sent."""
+
+
 class MessageType(IntEnum):
     """`ofp_type`, as far as it is used here."""
 
@@ -210,9 +225,11 @@ def set_field(field: str, value: int | Column) -> Parts:
 
 def move(source: str, target: str) -> Parts:
     """Action: copy one whole field into another (Nicira extension NXAST_REG_MOVE)."""
-    bits = FIELDS[target][2] * 8
-    head = struct.pack(">HHLHHHH", 0xFFFF, 24, NICIRA, 6, bits, 0, 0)
-    return (head + _oxm_header(source) + _oxm_header(target),)
+    width = FIELDS[target][2]
+    head = struct.pack(">HHLHHHH", 0xFFFF, 24, NICIRA, 6, width * 8, 0, 0)
+    fields = (MOVABLE[field] for field in (source, target))
+    ends = (struct.pack(">HBB", group, number << 1, width) for group, number in fields)
+    return (b"".join((head, *ends)),)
 
 
 # Buckets
@@ -269,6 +286,45 @@ def flow_add(table: int, priority: int, cookie: int, match: Parts, *instructions
 def group_add(number: Column, kind: GroupType, *buckets: Part) -> Message:
     """Group-mod that adds a group of these buckets (§7.3.4.2)."""
     return Message(MessageType.GROUP_MOD, (struct.pack(">HBx", 0, kind), number, *buckets))
+
+
+# Bundled messages that add something, turned into such that change or remove it
+
+_LENGTHS, _GROUP_COMMAND, _GROUP_BUCKETS = (2, 26), 32, 40
+_FLOW_COMMAND, _FLOW_MATCH = 49, 72
+_DELETE_STRICT, _GROUP_MODIFY, _GROUP_DELETE = 4, 1, 2
+
+
+def group_changes(block: Block) -> Block:
+    """The same groups with these buckets, where they are already."""
+    changed = block.copy()
+    changed[:, _GROUP_COMMAND + 1] = _GROUP_MODIFY
+    return changed
+
+
+def group_deletions(block: Block) -> Block:
+    """The deletion of the groups that a block adds; no error where there is none."""
+    deletions = _cut(block, _GROUP_BUCKETS)
+    deletions[:, _GROUP_COMMAND + 1] = _GROUP_DELETE
+    return deletions
+
+
+def flow_deletions(block: Block) -> Block:
+    """The deletion of just the rows that a block adds, whatever they do."""
+    if not len(block):
+        return block
+    length = int.from_bytes(block[0, _FLOW_MATCH + 2 : _FLOW_MATCH + 4].tobytes(), "big")
+    deletions = _cut(block, _FLOW_MATCH + -(-length // 8) * 8)
+    deletions[:, _FLOW_COMMAND] = _DELETE_STRICT
+    return deletions
+
+
+def _cut(block: Block, size: int) -> Block:
+    """The first bytes of each bundled message, with its lengths put right."""
+    short = block[:, :size].copy()
+    for place in _LENGTHS:
+        short[:, place : place + 2] = list((size - (place > 2) * 24).to_bytes(2, "big"))
+    return short
 
 
 def plain(message: Message, xid: int) -> bytes:

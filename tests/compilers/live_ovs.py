@@ -226,8 +226,8 @@ def refusal(ovs, encoder):
         place += struct.unpack_from(">H", bad, place + 2)[0]
     bad[last + 24 + 24] = 0xFF  # the table of the last route
     with Peer(ovs, "s0") as end:
-        ovs.ofctl("add-group", "s0", "group_id=1999,type=indirect,bucket=actions=output:1")
-        ovs.ofctl("add-flow", "s0", "table=9,priority=9,cookie=0x99,ip,actions=group:1999")
+        ovs.ofctl("add-group", "s0", "group_id=2999,type=indirect,bucket=actions=output:1")
+        ovs.ofctl("add-flow", "s0", "table=9,priority=9,cookie=0x99,ip,actions=group:2999")
         errors = end.exchange(bytes(bad))
         after = dump(ovs, "s0")
     with Peer(ovs, "s0") as end:

@@ -130,7 +130,7 @@ def test_a_bad_row_is_reported_and_nothing_changes_before_commit(seen):
     refused, rows = seen["refused"], len(seen["plain"][0]["wire"]["flows"])
     [(_, _, words)] = refused["errors"]
     assert words.startswith("route 6 ")
-    foreign = "cookie=0x99, table=9, priority=9,ip actions=group:1999"
+    foreign = "cookie=0x99, table=9, priority=9,ip actions=group:2999"
     assert refused["after"]["flows"] == [foreign]
     assert refused["pushed"] == []
     # Why `prepare` and `commit` are two: Open vSwitch would commit what is left of the bundle.

@@ -32,8 +32,8 @@ INDIRECT, DEC_TTL, UNHEARD_OF = 2, 24, 99
 class Spoiled(Encoder):
     """The encoder, but for one switch's bytes."""
 
-    def program(self, vertex):
-        program = super().program(vertex)
+    def program(self, vertex, generation=0):
+        program = super().program(vertex, generation)
         if vertex != int(sys.argv[5]):
             return program
         make, good = {"group": (group_add, INDIRECT), "flow": (action, DEC_TTL)}[sys.argv[6]]

@@ -29,7 +29,7 @@ class Programs:
     def __init__(self, *ids):
         self.by_datapath_id = {number: vertex for vertex, number in enumerate(ids or (11, 12))}
 
-    def program(self, vertex):
+    def program(self, vertex, generation=0):
         return Program((), (row(vertex), MARKER))
 
     def describe(self, number):
