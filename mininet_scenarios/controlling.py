@@ -58,6 +58,24 @@ class ControllerProcess:
             progress(done, expected)
             time.sleep(POLL)
 
+    def settle(self, names: set[str], patience: float) -> None:
+        """Until just the nodes of these names have their programs; at once where none runs.
+
+        Raises:
+            EngineError: `patience` seconds were not enough.
+        """
+        deadline = time.monotonic() + patience
+        while self.process is not None and self.process.poll() is None:
+            there = self.status().get("programmed", [])
+            if set(there) == names:
+                return
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"{len(there)} switches have their program after {patience:g} s, where "
+                    f"{len(names)} should; the controller's last words: {self._last_words()}"
+                )
+            time.sleep(POLL)
+
     def kill(self) -> None:
         """End it as a crash would."""
         if self.process is not None:

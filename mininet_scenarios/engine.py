@@ -214,13 +214,14 @@ class Probed:
 @dataclass(frozen=True, slots=True)
 class Flows:
     """n flows between hosts: source and destination, int64[n] host numbers; rate, float64[n], what
-    each offers in Mb/s; tcp takes what it gets up to that.
+    each offers in Mb/s; tcp takes what it gets up to that. parallel: connections a flow.
     """
 
     source: NDArray[np.int64]
     destination: NDArray[np.int64]
     rate: NDArray[np.float64]
     protocol: Literal["udp", "tcp"] = "udp"
+    parallel: int = 1
 
 
 @dataclass(frozen=True, slots=True)

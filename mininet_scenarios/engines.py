@@ -38,7 +38,9 @@ def _mininet(setup: Setup) -> Engine:
 ENGINES: dict[str, EngineKind] = {
     "mininet": EngineKind(
         title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
-        abilities=frozenset({"counters"}),
+        abilities=frozenset(
+            {"counters", "links", "nodes", "miswire", "controller", "probe", "flows", "rates"}
+        ),
         make=_mininet,
         needs_framework=True,
     ),

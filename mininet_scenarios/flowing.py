@@ -40,7 +40,7 @@ def host_flows(build: Build, hosts: Hosts, spec: FlowSpec, rate: float) -> Flows
             )
         )
     to = first[there] + number[at] % count[there]
-    return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol)
+    return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol, spec.parallel)
 
 
 def flow(

@@ -93,12 +93,14 @@ class Probe(Model):
 class FlowSpec(Model):
     """Flows between hosts, by a pattern of `polarfab throughput`, each host of a switch its own.
 
-    rate: Mb/s that each host offers (the rate of a link). seconds: how long.
+    rate: Mb/s that each host offers (the rate of a link). parallel: TCP connections that a flow is
+    divided into, for switches that choose a way a connection. seconds: how long.
     """
 
     pattern: Pattern
     rate: Annotated[Number, Field(gt=0)] | None = None
     protocol: Literal["udp", "tcp"] = "udp"
+    parallel: Annotated[Whole, Field(ge=1, le=32)] = 1
     seconds: Annotated[Number, Field(ge=1, le=600)] = 4.0
     seed: Seed = 0
 

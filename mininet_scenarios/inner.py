@@ -22,7 +22,7 @@ class Job:
     """What the inner process is told: absolute folders of the build and for logs, and the rest.
 
     hosts is how many of each switch's hosts take part, None for all. scratch is a folder that is to
-    go even when the outer process is killed, "" for none.
+    go even when the outer process is killed, "" for none. rate is `Setup.rate`.
     """
 
     build: str
@@ -31,6 +31,7 @@ class Job:
     framework: str
     unverified: bool
     scratch: str
+    rate: float | None = None
 
     @classmethod
     def of(cls, setup: Setup) -> Job:
@@ -43,6 +44,7 @@ class Job:
             framework=setup.framework,
             unverified=setup.unverified,
             scratch=work if setup.temporary else "",
+            rate=setup.rate,
         )
 
 

@@ -12,11 +12,18 @@ import numpy as np
 from compilers.build import load
 from mininet_scenarios.controlling import ControllerProcess
 from mininet_scenarios.engine import EngineError, Hosts, hops_of
+from mininet_scenarios.faults import Faults
+from mininet_scenarios.iperf import Stream, run
+from mininet_scenarios.netns import entered, no_offloads
 from mininet_scenarios.network import FabricNetwork
 from mininet_scenarios.openvswitch import PrivateOvs
-from mininet_scenarios.ovsfabric import bridge_name, port_interface
+from mininet_scenarios.ovsfabric import bridge_name
 from mininet_scenarios.pinging import ping_all
+from mininet_scenarios.probing import ProbeProcess
 from mininet_scenarios.serving import RUN, Reply, prepare, serve
+
+BYTES, PACKETS = 8, 9
+"""Which counters of /proc/net/dev are those of what was sent."""
 
 
 class Inside:
@@ -30,6 +37,8 @@ class Inside:
         self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
         self.network = FabricNetwork(self.build, self.hosts, self.ovs)
         self.controller = ControllerProcess(job)
+        self.faults = Faults(self.network)
+        self.probe: ProbeProcess | None = None
         self.right: tuple[str, str] | None = None
 
     def start(self) -> None:
@@ -39,6 +48,8 @@ class Inside:
         self.ovs.start()
         os.environ.update(self.ovs.env)
         self.network.start(self._progress)
+        if rate := self.job.get("rate"):
+            self.network.limit(rate)
 
     def program(self, patience: float) -> None:
         """Wait until the controller says that every switch has its program."""
@@ -55,10 +66,10 @@ class Inside:
         address = list(number)
         for here, there, count in requests:
             wanted.setdefault(here, {})[address[there]] = count
-        before = self._loads()
+        before = self._counters(PACKETS)
         rounds = [(self.network.hosts[i].popen, addresses) for i, addresses in wanted.items()]
         seen = ping_all(rounds, self._progress)
-        loads = self._loads() - before
+        loads = self._counters(PACKETS) - before
         answers = [
             [here, number[source], a.count, hops_of(a.highest), hops_of(a.lowest)]
             for here, heard in zip(wanted, seen, strict=True)
@@ -86,21 +97,82 @@ class Inside:
             self._change_group(*self.right)
             self.right = None
 
+    def links(self, links: list[list[int]], up: bool) -> None:
+        """Cut or mend cables."""
+        self.faults.links([(u, v) for u, v in links], up)
+
+    def nodes(self, switches: list[int], up: bool) -> None:
+        """Take power from switches or give it back."""
+        self.faults.nodes(switches, up)
+
+    def swap(self, one: list[int], other: list[int], repaired: bool) -> None:
+        """Let two cables change places."""
+        self.faults.swap((one[0], one[1]), (other[0], other[1]), repaired)
+
+    def run_controller(self, running: bool) -> None:
+        """Kill the controller, or start one."""
+        self.controller.kill()
+        if running:
+            self.controller.status_file.unlink(missing_ok=True)
+            self.controller.start()
+
+    def settle(self, patience: float) -> None:
+        """Wait until switches with power have their programs, and packets follow all changes."""
+        dark = self.faults.outage.switches
+        present = np.flatnonzero(self.build.topology.present).tolist()
+        names = {self.build.wiring.names[v] for v in present if v not in dark}
+        self.controller.settle(names, patience)
+        self.faults.settle()
+
+    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
+        """Start a probe over pairs of hosts."""
+        ends = [(host.pid, self.network.address(i, 4)) for i, host in enumerate(self.network.hosts)]
+        self.probe = ProbeProcess(ends, pairs, interval)
+
+    def probe_stop(self) -> str:
+        """End it, and tell what it saw (`probing.decode`)."""
+        assert self.probe is not None  # noqa: S101
+        return self.probe.stop()
+
+    def carry(
+        self, flows: list[tuple[int, int, float]], protocol: str, parallel: int, seconds: float
+    ) -> dict[str, Any]:
+        """Let flows (from, to, Mb/s) run: Mb/s that arrived, and out of each port."""
+        hosts = self.network.hosts
+        for host in {end for flow in flows for end in flow[:2]}:
+            with entered(hosts[host].pid):
+                no_offloads("eth0")
+        streams = [
+            Stream(hosts[s].popen, hosts[d].popen, self.network.address(d, 4), rate)
+            for s, d, rate in flows
+        ]
+        before = self._counters(BYTES)
+        arrived = run(streams, protocol, parallel, seconds, self.logs)
+        sent = self._counters(BYTES) - before
+        switch, link = np.nonzero(sent)
+        rates = sent[switch, link] * 8 / 1e6 / seconds
+        ports = self.build.wiring.port[switch, link]
+        loads = [
+            list(row) for row in zip(switch.tolist(), ports.tolist(), rates.tolist(), strict=True)
+        ]
+        return {"rates": arrived, "loads": loads}
+
     def _change_group(self, bridge: str, group: str) -> None:
         """Returns when packets follow the change: flows cached under the old group are gone."""
         self.ovs.ofctl("mod-group", bridge, group)
         self.ovs.appctl("revalidator/wait")
 
-    def _loads(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """int64[S, K]: packets that have left each switch by its k-th link (kernel counters)."""
+    def _counters(self, field: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """int64[S, K]: packets or bytes that have left each switch by its k-th link."""
         sent = {}
         for line in Path("/proc/net/dev").read_text().splitlines()[2:]:
             name, _, counters = line.partition(":")
-            sent[name.strip()] = int(counters.split()[9])
+            sent[name.strip()] = int(counters.split()[field])
         port = self.build.wiring.port
         loads = np.zeros(port.shape, np.int64)
         for switch, link in zip(*np.nonzero(port), strict=True):
-            loads[switch, link] = sent[port_interface(switch, int(port[switch, link]))]
+            name = self.faults.interface(int(switch), int(port[switch, link]))
+            loads[switch, link] = sent[name]
         return loads
 
     def _progress(self, done: int, total: int) -> None:

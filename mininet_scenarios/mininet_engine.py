@@ -5,18 +5,28 @@ from __future__ import annotations
 from dataclasses import astuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mininet_scenarios.engine import (
     SILENT,
+    Carried,
+    ControllerChange,
     Counts,
     Diversion,
+    Event,
+    Flows,
+    LinkChange,
+    Miswire,
+    NodeChange,
     Observation,
+    Probed,
     Progress,
     RealTime,
     Setup,
     Step,
 )
 from mininet_scenarios.inner import InnerProcess, Job
+from mininet_scenarios.probing import decode
 
 
 class MininetEngine(RealTime):
@@ -63,6 +73,43 @@ class MininetEngine(RealTime):
     def restore(self) -> None:
         """Put the group back."""
         self.inner.call("restore")
+
+    def apply(self, event: Event) -> None:
+        """Let it happen inside."""
+        match event:
+            case LinkChange(links, up):
+                self.inner.call("links", links, up)
+            case NodeChange(switches, up):
+                self.inner.call("nodes", switches, up)
+            case Miswire(one, other, repaired):
+                self.inner.call("swap", one, other, repaired)
+            case ControllerChange(running):
+                self.inner.call("run_controller", running)
+            case _:
+                super().apply(event)
+
+    def settle(self, patience: float) -> None:
+        """Wait for the controller, where one runs, and for the switches."""
+        self.inner.call("settle", patience)
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """Send inside."""
+        self.inner.call("probe_start", pairs.tolist(), interval)
+
+    def probe_stop(self) -> Probed:
+        """What was heard inside."""
+        return decode(self.inner.call("probe_stop"))
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
+        """Let iperf3 send inside."""
+        ends = zip(
+            *(x.tolist() for x in (flows.source, flows.destination, flows.rate)), strict=True
+        )
+        found = self.inner.call("carry", list(ends), flows.protocol, flows.parallel, seconds)
+        loads = np.zeros(self.build.wiring.cables().shape)
+        for switch, port, rate in found["loads"]:
+            loads[switch, port] = rate
+        return Carried(np.array(found["rates"]), loads)
 
     def stop(self, step: Step) -> None:
         """Let the inner process leave; everything goes with it."""

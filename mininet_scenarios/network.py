@@ -26,6 +26,9 @@ from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.ovsfabric import bridge_name, port_interface
 from mininet_scenarios.serving import QUIET
 
+QUEUE = 50
+"""Packets that wait at a link of limited rate; more are dropped."""
+
 
 class Bridge(Switch):  # type: ignore[misc]
     """An Open vSwitch bridge in the userspace datapath. It needs no shell of its own."""
@@ -94,7 +97,7 @@ class FabricNetwork:
         for i in range(len(self.who)):
             self.hosts.append(self.net.addHost(f"h{i}", setup=self._setup(i)))
             progress(i + 1, len(self.who) + 1)
-        self._batch([*self._fabric_links(), *self._host_links()])
+        self.batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
         ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
         progress(len(self.who) + 1, len(self.who) + 1)
@@ -110,7 +113,31 @@ class FabricNetwork:
         far = int(wiring.far[vertex, link])
         ends = (vertex, int(wiring.port[vertex, link])), (far, int(wiring.far_port[vertex, link]))
         state = "up" if up else "down"
-        self._batch([f"link set {port_interface(*end)} {state}" for end in ends])
+        self.batch([f"link set {port_interface(*end)} {state}" for end in ends])
+
+    @property
+    def interfaces(self) -> set[str]:
+        """The names of all interfaces at switches."""
+        return {
+            interface.name
+            for bridge in self.net.switches
+            for interface, port in bridge.ports.items()
+            if port
+        }
+
+    def limit(self, rate: float) -> None:
+        """Give every link between switches so many Mb/s in each direction (HTB).
+
+        Raises:
+            EngineError: the kernel refused it.
+        """
+        wiring, lines = self.build.wiring, []
+        for switch, link in zip(*np.nonzero(wiring.far >= 0), strict=True):
+            device = f"dev {port_interface(switch, int(wiring.port[switch, link]))}"
+            lines.append(f"qdisc add {device} root handle 1: htb default 1")
+            lines.append(f"class add {device} parent 1: classid 1:1 htb rate {rate}mbit burst 4k")
+            lines.append(f"qdisc add {device} parent 1:1 pfifo limit {QUEUE}")
+        self._run(["tc", "-batch", "-"], lines)
 
     def _setup(self, host: int) -> str:
         """The shell command that configures a host: one `ip -batch`."""
@@ -150,13 +177,17 @@ class FabricNetwork:
             lines.append(f"link add name {end} up type veth {peer}")
         return lines
 
-    def _batch(self, lines: list[str]) -> None:
+    def batch(self, lines: list[str]) -> None:
+        """Let `ip -batch` do these lines.
+
+        Raises:
+            EngineError: the kernel refused one.
+        """
+        self._run(["ip", "-batch", "-"], lines)
+
+    def _run(self, command: list[str], lines: list[str]) -> None:
         done = subprocess.run(
-            ["ip", "-batch", "-"],
-            input="\n".join(lines),
-            capture_output=True,
-            text=True,
-            check=False,
+            command, input="\n".join(lines), capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise EngineError(f"ip -batch: {done.stderr.strip()}")
+            raise EngineError(f"{' '.join(command)}: {done.stderr.strip()}")
