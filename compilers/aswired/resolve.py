@@ -112,11 +112,11 @@ def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> W
         elif (there := v * ports.width + r) != here:
             seen[here, there] += 1
     reporters = {u for nodes in facts.reporters if (u := book.vertex(nodes)) is not None}
-    cables, contested = _likeliest(seen, ports.planned())
+    cables, contested = likeliest(seen, ports.planned())
     return Wired(cables, frozenset(reporters), contested, tuple(strangers), tuple(unknown))
 
 
-def _likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
+def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
     """One cable a port, and those that found a port taken."""
     ways = Counter((min(pair), max(pair)) for pair in seen)
     order = sorted(ways, key=lambda pair: (-ways[pair], pair not in planned, pair))

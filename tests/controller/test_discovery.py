@@ -1,0 +1,198 @@
+"""Discovery: frames that an independent reader reads, cables found, miswires told, lies ignored."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from os_ken.lib.packet import packet
+from os_ken.lib.packet.lldp import TTL, ChassisID, End, OrganizationallySpecific, PortID
+from os_ken.lib.packet.lldp import lldp as Lldp
+from os_ken.ofproto import ofproto_v1_3_parser as parser
+
+from compilers.wiring import Wiring
+from controller import lldp
+from controller.discovery import Discovery
+from controller.packets import packet_in
+from controller.reading import Malformed
+from tests.compilers.routed import routed
+
+KEY = bytes(32)
+Cable = Callable[[int, int], tuple[int, int] | None]
+
+
+def as_packet_in(port: int, frame: bytes) -> bytes:
+    """As Open vSwitch sends it: metadata in the match, too."""
+    oxm = struct.pack("!LL", 0x80000004, port) + struct.pack("!LQ", 0x80000408, 7)
+    match = struct.pack("!HH", 1, 4 + len(oxm)) + oxm
+    match += bytes(-len(match) % 8)
+    body = struct.pack("!LHBBQ", 0xFFFFFFFF, len(frame), 1, 0, 0) + match + b"\0\0" + frame
+    return struct.pack("!BBHL", 4, 10, 8 + len(body), 0) + body
+
+
+def sent(message: bytes) -> list[tuple[int, bytes]]:
+    """Port and frame of each packet-out, as os-ken reads them."""
+    found = []
+    while message:
+        size = int.from_bytes(message[2:4], "big")
+        buffer, in_port, actions = struct.unpack_from("!LLH", message, 8)
+        assert (buffer, in_port, actions) == (0xFFFFFFFF, 0xFFFFFFFD, 16)
+        action = parser.OFPAction.parser(message, 24)
+        assert type(action) is parser.OFPActionOutput
+        found.append((action.port, message[40:size]))
+        message = message[size:]
+    return found
+
+
+def planned(wiring: Wiring) -> Cable:
+    """The cables of the plan: switch and port to switch and port."""
+    ends = {
+        (v, int(wiring.port[v, k])): (int(wiring.far[v, k]), int(wiring.far_port[v, k]))
+        for v, k in np.argwhere(wiring.far >= 0).tolist()
+    }
+    return lambda vertex, port: ends.get((vertex, port))
+
+
+def begun(wiring: Wiring) -> Discovery:
+    found = Discovery(wiring, key=KEY)
+    for vertex in range(len(wiring.far)):
+        ports = np.concatenate((wiring.port[vertex], wiring.host_port[vertex]))
+        found.present(vertex, ports, 0.0)
+    return found
+
+
+def run(found: Discovery, cable: Cable, start: float, end: float) -> None:
+    """Let frames cross the cables, a tick every quarter second."""
+    for now in np.arange(start, end, 0.25).tolist():
+        for vertex, message in found.due(now):
+            for port, frame in sent(message):
+                if there := cable(vertex, port):
+                    assert found.received(there[0], as_packet_in(there[1], frame), now)
+
+
+def exchanged(cable: Cable, *ports: tuple[int, int]) -> Cable:
+    """The plugs of two ports in each other's place."""
+    place = dict(zip(ports, reversed(ports), strict=True))
+
+    def after(vertex: int, port: int) -> tuple[int, int] | None:
+        there = cable(*place.get((vertex, port), (vertex, port)))
+        return place.get(there, there) if there else None
+
+    return after
+
+
+def test_frames_are_lldp_for_an_independent_reader() -> None:
+    made = lldp.frames(0xAB, np.array([1, 300]), 9, 120, KEY)
+    for port, frame in zip((1, 300), made, strict=True):
+        read = packet.Packet(frame.tobytes())
+        ethernet, tlvs = read.protocols[0], read.get_protocol(Lldp).tlvs
+        assert (ethernet.dst, ethernet.ethertype) == ("01:80:c2:00:00:0e", 0x88CC)
+        assert [type(tlv) for tlv in tlvs] == [
+            ChassisID,
+            PortID,
+            TTL,
+            OrganizationallySpecific,
+            End,
+        ]
+        assert tlvs[0].chassis_id == b"dpid:00000000000000ab"
+        assert int.from_bytes(tlvs[1].port_id, "big") == port
+        assert tlvs[2].ttl == 120
+        assert lldp.read(frame.tobytes(), KEY) == (0xAB, port, 9)
+
+
+def test_a_frame_with_any_other_byte_is_nobodys() -> None:
+    frame = lldp.frames(5, np.array([2]), 1, 60, KEY)[0]
+    assert lldp.read(frame.tobytes() + b"padding", KEY) == (5, 2, 1)
+    for place in range(len(frame) - 2):
+        forged = frame.copy()
+        forged[place] ^= 1
+        assert lldp.read(forged.tobytes(), KEY) is None, place
+    assert lldp.read(frame.tobytes(), b"another key") is None
+    assert lldp.read(frame.tobytes()[:40], KEY) is None
+
+
+@pytest.mark.parametrize("size", [0, 20, 31, 33, 49])
+def test_a_packet_in_that_is_cut_off_is_malformed(size: int) -> None:
+    with pytest.raises(Malformed):
+        packet_in(as_packet_in(3, b"x" * 60)[:size])
+
+
+def test_a_fabric_as_planned_is_seen_and_has_no_miswires() -> None:
+    wiring = routed(q=3).wiring
+    found = begun(wiring)
+    run(found, planned(wiring), 0.0, 3 * found.age)
+    assert not found.unseen(3 * found.age).any()
+    assert found.miswired(3 * found.age) is None
+    assert len(found.wired(3 * found.age).cables) == 24
+
+
+def test_nothing_is_missed_before_it_could_have_been_heard() -> None:
+    wiring = routed(q=3).wiring
+    found = begun(wiring)
+    assert not found.unseen(found.age).any()
+    assert found.unseen(found.age + 0.1).all()
+    found.present(0, None, 0.0)
+    assert not found.unseen(found.age + 0.1)[found.cables.number[0, :4][wiring.far[0] >= 0]].any()
+
+
+def test_a_cable_that_is_cut_in_one_direction_is_not_seen() -> None:
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 10.0)
+    (u, k), _ = found.cables.ends[5].tolist()
+    silent = (u, int(wiring.port[u, k]))
+    end = 10.0 + 2 * found.age
+    run(found, lambda v, p: None if (v, p) == silent else cable(v, p), 10.0, end)
+    assert np.flatnonzero(found.unseen(end)).tolist() == [5]
+    assert found.miswired(end) is None
+    run(found, cable, end, end + found.age)
+    assert not found.unseen(end + found.age).any()
+
+
+def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
+    wiring = routed(q=3).wiring
+    found = begun(wiring)
+    ports = (3, int(wiring.port[3, 0])), (8, int(wiring.port[8, 2]))
+    end = 2 * found.age
+    run(found, exchanged(planned(wiring), *ports), 0.0, end)
+    report = found.miswired(end)
+    assert report is not None
+    assert len(report.misplaced) == 2
+    assert len(report.moves) == 1
+    assert report.moves[0].kind == "swap"
+    assert found.unseen(end).sum() == 2
+
+
+def test_lies_are_not_counted() -> None:
+    """Frames of hosts and of others, forged ones, ones sent again later, unknown switches."""
+    wiring = routed(q=3).wiring
+    found = begun(wiring)
+    _, first = found.due(0.5)[0]
+    _, frame = sent(first)[0]
+    for other in (b"", b"\x01" * 90, frame[:30], b"\xff" * 6 + frame[6:]):
+        assert not found.received(1, as_packet_in(1, other), 0.5)
+    for key, datapath_id in ((b"not the key", 1), (KEY, 999)):
+        forged = lldp.frames(datapath_id, np.array([1]), 1, 60, key)[0].tobytes()
+        assert not found.received(1, as_packet_in(1, forged), 0.5)
+    assert not found.received(1, as_packet_in(4000, frame), 0.5)
+    assert not found.wired(0.5).cables
+    for now in np.arange(1.0, 20.0, 0.25).tolist():
+        found.due(now)
+    assert not found.received(1, as_packet_in(1, frame), 20.0)
+
+
+def test_no_more_frames_a_second_than_allowed() -> None:
+    wiring = routed(q=7).wiring
+    found = Discovery(wiring, rate=100, key=KEY)
+    assert found.interval == pytest.approx(np.count_nonzero(wiring.far >= 0) / 100)
+    for vertex in range(57):
+        found.present(vertex, wiring.port[vertex], 100.0)
+    found.due(100.0)
+    count = [
+        sum(len(sent(message)) for _, message in found.due(now))
+        for now in np.arange(100.25, 100.0 + 2 * found.interval, 0.25).tolist()
+    ]
+    assert max(count) <= 100 / 4 + 2 * 8
+    assert sum(count) == pytest.approx(2 * np.count_nonzero(wiring.far >= 0), rel=0.15)
