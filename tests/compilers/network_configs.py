@@ -1,0 +1,93 @@
+"""What the readers of network systems' configs find, and what is common to all systems.
+
+The readers know their system's words only, and nothing of polarfab.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_interface, ip_network
+
+
+@dataclass
+class Config:
+    """A router's config: texts by interface, addresses, and static routes.
+
+    routes: [(gateway, interface or "", weight)] by prefix. discards: preference by prefix.
+    members: the ports of an interface that stands for several.
+    """
+
+    hostname: str = ""
+    descriptions: dict = field(default_factory=dict)
+    addresses: dict = field(default_factory=lambda: defaultdict(list))
+    routes: dict = field(default_factory=lambda: defaultdict(list))
+    discards: dict = field(default_factory=dict)
+    members: dict = field(default_factory=lambda: defaultdict(list))
+
+    def add_address(self, interface, text):
+        self.addresses[interface].append(ip_interface(text))
+
+    def add_route(self, prefix, gateway, interface="", weight=1):
+        self.routes[ip_network(prefix)].append((ip_address(gateway), interface, weight))
+
+    def discard(self, prefix, preference):
+        assert ip_network(prefix) not in self.discards
+        self.discards[ip_network(prefix)] = int(preference)
+
+    def interface_of(self, gateway):
+        """The one interface in whose network the gateway is, not as the router's own address."""
+        (found,) = [
+            (interface, own)
+            for interface, addresses in self.addresses.items()
+            for own in addresses
+            if gateway in own.network
+        ]
+        assert gateway != found[1].ip
+        return found[0]
+
+    def table(self):
+        """{prefix text: {interface: weight}}, next hops found by the router's own addresses."""
+        table = {}
+        for prefix, hops in self.routes.items():
+            weights = {}
+            for gateway, interface, weight in hops:
+                found = self.interface_of(gateway)
+                assert interface in ("", found)
+                assert found not in weights
+                weights[found] = weight
+            table[str(prefix)] = weights
+        return table
+
+
+def owners(configs):
+    """{address: (node, interface)} of all routers; no address is on two."""
+    found = {}
+    for node, config in configs.items():
+        for interface, addresses in config.addresses.items():
+            for own in addresses:
+                assert own.ip not in found, (own, node, found[own.ip])
+                found[own.ip] = (node, interface)
+    return found
+
+
+def deliver(configs, owned, source, destination, most):
+    """The nodes on a packet's way to an address, by longest prefix, until that is connected.
+
+    most: the links that it may take.
+    """
+    address, way = ip_address(destination), [source]
+    while len(way) <= most + 1:
+        config = configs[way[-1]]
+        connected = [own for found in config.addresses.values() for own in found]
+        if any(address in own.network for own in connected):
+            return way
+        length, hops = max(
+            (prefix.prefixlen, hops) for prefix, hops in config.routes.items() if address in prefix
+        )
+        assert length >= max((p.prefixlen for p in config.discards if address in p), default=0), (
+            "discarded"
+        )
+        ((gateway, _, _),) = hops
+        way.append(owned[gateway][0])
+    raise AssertionError(f"no end: {way}")
