@@ -23,8 +23,12 @@ from controller.turns import Turns
 
 PROBE_XID = 0xFFFFFF02
 """The xid of the barrier that asks an earlier connection of a switch whether it is alive."""
-AT_ONCE = 128
-"""Switches that are read and programmed at the same time."""
+AT_ONCE = 1024
+"""Switches that are read and programmed at the same time: what bounds the memory that it takes.
+
+No fewer: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection each
+time around, and a time around costs the same for one bridge as for all.
+"""
 PATIENCE = 60.0
 """Seconds that a switch may take to answer; then its connection is ended and it starts anew."""
 
@@ -189,6 +193,12 @@ class Fabric:
         if host not in self._strangers:
             self._strangers.add(host)
             self._tell("stranger", host)
+
+    def barred(self, host: str, text: str) -> None:
+        """A peer on this host could not show that it is a switch of ours."""
+        if host not in self._strangers:
+            self._strangers.add(host)
+            self._tell("barred", host, text)
 
     def malformed(self, key: Hashable, text: str) -> None:
         """A switch has sent what cannot be read; its connection is ended."""

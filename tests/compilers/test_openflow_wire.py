@@ -60,6 +60,10 @@ def build(q=3, hosts=1, ipv4="10.0.0.0/8", ipv6=None, gateway=GATEWAY, first_mac
     )
 
 
+MOVED = {"nd_target": "ipv6_nd_target"}
+"""Nicira's names of fields where OpenFlow has another."""
+
+
 class Reader:
     """A framework's own parser."""
 
@@ -99,7 +103,8 @@ class Reader:
             return ("set", action.key, action.value)
         if name == "NXActionRegMove":
             assert (action.src_ofs, action.dst_ofs) == (0, 0)
-            return ("move", action.src_field, action.dst_field, action.n_bits)
+            ends = (MOVED.get(end, end) for end in (action.src_field, action.dst_field))
+            return ("move", *(end.removesuffix("_nxm") for end in ends), action.n_bits)
         assert name == "OFPActionDecNwTtl"
         return ("dec_ttl",)
 
