@@ -16,6 +16,7 @@ Kind = Literal[
     "unknown",
     "duplicate",
     "stranger",
+    "barred",
     "malformed",
     "silent",
     "status",

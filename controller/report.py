@@ -26,6 +26,7 @@ LINES: dict[Kind, str] = {
     "duplicate": "switch {node} {text}",
     "status": "cannot write {node}: {text}",
     "stranger": "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch",
+    "barred": "a peer on {node} was turned away: {text}",
     "malformed": "switch {node} is cut off for what it sent: {text}",
     "silent": "switch {node} does not answer and is cut off",
 }
@@ -37,6 +38,7 @@ SUMMARIES: dict[Kind, str] = {
     "duplicate": "{count} more switches connected twice, the first of them {node}: {text}",
     "status": "cannot write {node}: {text}",
     "stranger": "peers on {count} more hosts hung up before they named themselves",
+    "barred": "peers on {count} more hosts were turned away, the first on {node}: {text}",
     "malformed": "{count} more switches are cut off for what they sent, the first of them {node}: "
     "{text}",
     "silent": "{count} more switches do not answer and are cut off",

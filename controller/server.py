@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 from compilers.build import Build
+from controller import listening
 from controller.app import app_class
 from controller.framework import Framework
 from controller.report import Reporter
 from controller.session import Current, Fabric, Programs
+from controller.settings import Address, Settings
 from inventory.problems import InputError, Problem
 
 POLL = 0.1
@@ -35,70 +36,48 @@ def current_of(build: Build, programs: Programs | None = None) -> Current:
     return Current(build.identity, build.wiring.names, chosen)
 
 
-def parse_listen(text: str) -> tuple[str, int]:
-    """HOST:PORT or [HOST]:PORT as a pair.
-
-    Raises:
-        InputError: it is neither.
-    """
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
-        return host, int(port)
-    raise InputError(
-        Problem(
-            key="--listen",
-            required="HOST:PORT, a port from 1 to 65535",
-            given=repr(text),
-            todo="for example 127.0.0.1:6653",
-        )
-    )
-
-
-def check_free(host: str, port: int) -> None:
+def check_free(address: Address) -> None:
     """Find out beforehand whether we can listen: the framework would say nothing.
 
     Raises:
         InputError: the port is in use, or the address is not this machine's.
     """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
+            probe.bind(where)
     except OSError as error:
         raise InputError(
             Problem(
-                key="--listen",
+                key=address.key,
                 required="an address of this machine with a free port",
-                given=f"{host}:{port} ({error.strerror or error})",
-                todo="stop what listens there, or name another with --listen HOST:PORT",
+                given=f"{address} ({error.strerror or error})",
+                todo=f"stop what listens there, or name another with {address.key} HOST:PORT",
             )
         ) from error
 
 
 def serve(
-    framework: Framework,
-    fabric: Fabric,
-    listen: tuple[str, int],
-    write: Callable[[str], None],
-    *,
-    as_json: bool = False,
-    status_file: Path | None = None,
+    framework: Framework, fabric: Fabric, settings: Settings, write: Callable[[str], None]
 ) -> None:
     """Program switches until SIGINT or SIGTERM.
 
     Raises:
-        InputError: we cannot listen there, or the status file cannot be written.
+        InputError: settings that let strangers in, files that cannot be read or written, or an
+            address where we cannot listen.
     """
-    host, port = listen
-    check_free(host, port)
-    reporter = Reporter(fabric, write, as_json, status_file)
+    settings.check()
+    context = settings.tls.context() if settings.tls else None
+    check_free(settings.listen)
+    reporter = Reporter(fabric, write, settings.as_json, settings.status_file)
     framework.quieten()
-    framework.configure(host, port)
-    reporter.start(f"{framework.name} listens on {host}:{port}")
+    framework.configure(settings.listen.host, settings.listen.port)
+    listening.use(framework, context, fabric.barred)
+    how = "TLS, " if context else ""
+    reporter.start(f"{framework.name} listens on {how}{settings.listen}")
 
     stop: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -9,6 +9,8 @@ import click
 
 from polarfab.output import say
 
+FILE = click.Path(path_type=Path, dir_okay=False)
+
 
 @click.command("controller")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
@@ -25,6 +27,14 @@ from polarfab.output import say
     help="Where switches connect to.",
 )
 @click.option(
+    "--tls-key", type=FILE, help="Our key; with the next two, switches need TLS and a certificate."
+)
+@click.option("--tls-cert", type=FILE, help="Our certificate (PEM).")
+@click.option("--tls-ca", type=FILE, help="The authority that switches' certificates are of (PEM).")
+@click.option(
+    "--insecure", is_flag=True, help="Listen in plain text beyond loopback: anyone can be a switch."
+)
+@click.option(
     "--status-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep the state of the fabric in this file, as JSON.",
@@ -39,6 +49,10 @@ def command(
     folder: Path,
     framework: str | None,
     listen: str,
+    tls_key: Path | None,
+    tls_cert: Path | None,
+    tls_ca: Path | None,
+    insecure: bool,
     status_file: Path | None,
     unverified: bool,
     as_json: bool,
@@ -51,9 +65,16 @@ def command(
     """
     from compilers.build import load, require_verified
     from controller import framework as frameworks
-    from controller.server import fabric_of, parse_listen, serve
+    from controller.server import fabric_of, serve
+    from controller.settings import Address, Settings, Tls
 
-    where = parse_listen(listen)
+    settings = Settings(
+        listen=Address.parse(listen, "--listen"),
+        tls=Tls.of(tls_key, tls_cert, tls_ca),
+        insecure=insecure,
+        status_file=status_file,
+        as_json=as_json,
+    )
     build = load(folder)
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
@@ -65,4 +86,4 @@ def command(
         with suppress(BrokenPipeError):
             click.echo(line)
 
-    serve(chosen, fabric_of(build, chosen), where, write, as_json=as_json, status_file=status_file)
+    serve(chosen, fabric_of(build, chosen), settings, write)

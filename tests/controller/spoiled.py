@@ -14,6 +14,7 @@ from compilers.build import load
 from compilers.targets.openflow import Encoder
 from controller import framework as frameworks
 from controller.server import fabric_of, serve
+from controller.settings import Address, Settings
 
 
 def group_add(kind):
@@ -52,7 +53,6 @@ chosen = frameworks.load(sys.argv[2])
 serve(
     chosen,
     fabric_of(build, chosen, Spoiled(build)),
-    ("127.0.0.1", int(sys.argv[3])),
+    Settings(Address("127.0.0.1", int(sys.argv[3]), "--listen"), status_file=Path(sys.argv[4])),
     print,
-    status_file=Path(sys.argv[4]),
 )

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import trustme
 
 from compilers.build import load
 from compilers.targets.openflow import Encoder
@@ -79,9 +81,9 @@ def switches(tmp_path_factory):
         yield ovs
 
 
-def connect(ovs, port, *names):
+def connect(ovs, port, *names, how="tcp"):
     """Have these bridges look for a controller there, at once."""
-    target = f"tcp:127.0.0.1:{port}"
+    target = f"{how}:127.0.0.1:{port}"
     ovs.vsctl(*[word for name in names for word in ("--", "set-controller", name, target)][1:])
 
 
@@ -306,6 +308,55 @@ def test_unverified_and_json(tmp_path, run):
     events = [json.loads(line) for line in lines]
     programmed = {event["node"] for event in events if event["event"] == "programmed"}
     assert programmed == {str(v) for v in range(SWITCHES)}
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """PEM files: ours, a switch's, the authority of both, and another authority's switch."""
+    authority, other = trustme.CA(), trustme.CA()
+    files = {"authority": tmp_path / "authority.pem"}
+    authority.cert_pem.write_to_path(files["authority"])
+    for who, of in (("ours", authority), ("switch", authority), ("stranger", other)):
+        issued = of.issue_cert(f"{who}.example")
+        files[f"{who}-key"], files[who] = tmp_path / f"{who}-key.pem", tmp_path / f"{who}.pem"
+        issued.private_key_pem.write_to_path(files[f"{who}-key"])
+        issued.cert_chain_pems[0].write_to_path(files[who])
+    return files
+
+
+def handshake(port, files, who):
+    """Try to be a switch with these files, or (None) without a certificate."""
+    context = ssl.create_default_context(cafile=files["authority"])
+    context.check_hostname = False
+    if who:
+        context.load_cert_chain(files[who], files[f"{who}-key"])
+    with (
+        socket.create_connection(("127.0.0.1", port), timeout=10) as plain,
+        context.wrap_socket(plain) as secure,
+    ):
+        return secure.recv(8)
+
+
+def test_tls_with_certificates_of_switches(switches, builds, framework, certificates, run):
+    """Real switches come in over TLS; who has no certificate of the authority stays out."""
+    files = ("--tls-key", certificates["ours-key"], "--tls-cert", certificates["ours"])
+    secure = run(polarfab(builds[0], framework, *files, "--tls-ca", certificates["authority"]))
+    assert handshake(secure.port, certificates, "switch")[0] == 4  # a hello of OpenFlow 1.3
+    for who in (None, "stranger"):
+        with pytest.raises(ssl.SSLError):
+            handshake(secure.port, certificates, who)
+    secure.says("a peer on 127.0.0.1 was turned away: ")
+    keys = (certificates["switch-key"], certificates["switch"], certificates["authority"])
+    switches.vsctl("set-ssl", *map(str, keys))
+    try:
+        connect(switches, secure.port, *BRIDGES, how="ssl")
+        secure.wait_for(SWITCHES, "complete")
+        leave(switches, "s3")
+        secure.wait_for(SWITCHES - 1)
+    finally:
+        leave(switches, *BRIDGES)
+        switches.vsctl("del-ssl")
+    secure.stop()
 
 
 def test_under_ryu_manager(builds, run, tmp_path):

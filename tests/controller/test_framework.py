@@ -4,7 +4,8 @@ from importlib import metadata
 import pytest
 
 from controller import framework
-from controller.server import check_free, parse_listen
+from controller.server import check_free
+from controller.settings import Address
 from inventory.problems import InputError
 
 
@@ -50,26 +51,15 @@ def test_an_os_ken_that_deadlocks_is_refused(monkeypatch, version):
         framework.load("os-ken")
 
 
-def test_listen_addresses():
-    assert parse_listen("127.0.0.1:6653") == ("127.0.0.1", 6653)
-    assert parse_listen("[::1]:6653") == ("::1", 6653)
-
-
-@pytest.mark.parametrize("text", ["", "6653", ":6653", "host:", "host:x", "h:0", "h:65536", "h:٣"])
-def test_bad_listen_addresses(text):
-    with pytest.raises(InputError, match="--listen"):
-        parse_listen(text)
-
-
 def test_a_port_in_use_is_found_even_when_its_owner_would_share_it():
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         with pytest.raises(InputError, match="in use"):
-            check_free(*taken.getsockname())
+            check_free(Address(*taken.getsockname(), "--listen"))
 
 
 def test_an_address_of_another_machine_is_refused():
     with pytest.raises(InputError, match="an address of this machine"):
-        check_free("192.0.2.1", 6653)
+        check_free(Address("192.0.2.1", 6653, "--listen"))

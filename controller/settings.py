@@ -1,0 +1,142 @@
+"""What a controller is asked to do beyond its build: where to listen, with which precautions."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from controller.reconcile import Policy
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen. key: the option that said so."""
+
+    host: str
+    port: int
+    key: str
+
+    @classmethod
+    def parse(cls, text: str, key: str) -> Address:
+        """HOST:PORT or [HOST]:PORT.
+
+        Raises:
+            InputError: it is neither.
+        """
+        host, _, port = text.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
+            return cls(host, int(port), key)
+        raise InputError(
+            Problem(
+                key=key,
+                required="HOST:PORT, a port from 1 to 65535",
+                given=repr(text),
+                todo="for example 127.0.0.1:6653",
+            )
+        )
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files: our key and certificate, and the authority that switches' certificates are of."""
+
+    key: Path
+    certificate: Path
+    authority: Path
+
+    @classmethod
+    def of(cls, key: Path | None, certificate: Path | None, authority: Path | None) -> Tls | None:
+        """None where none of them is given.
+
+        Raises:
+            InputError: some are given and some are not.
+        """
+        files = {"--tls-key": key, "--tls-cert": certificate, "--tls-ca": authority}
+        if not any(files.values()):
+            return None
+        if key and certificate and authority:
+            return cls(key, certificate, authority)
+        raise InputError(
+            [
+                Problem(key=option, required="all three of a TLS server's files", given="nothing")
+                for option, file in files.items()
+                if not file
+            ]
+        )
+
+    def context(self) -> ssl.SSLContext:
+        """For a server that refuses clients without a certificate of the authority; TLS 1.2 on.
+
+        Raises:
+            InputError: a file cannot be read or is not what it should be.
+        """
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.verify_mode = ssl.CERT_REQUIRED
+        problems = []
+        try:
+            # Without a password callback OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(self.certificate, self.key, password=lambda: b"")
+        except (OSError, ssl.SSLError) as error:
+            problems.append(
+                _unusable("--tls-cert, --tls-key", f"{self.certificate}, {self.key}", error)
+            )
+        try:
+            context.load_verify_locations(self.authority)
+        except (OSError, ssl.SSLError) as error:
+            problems.append(_unusable("--tls-ca", str(self.authority), error))
+        if problems:
+            raise InputError(problems)
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of it. insecure: plain text beyond loopback was asked for. foreign: rows of others."""
+
+    listen: Address
+    tls: Tls | None = None
+    insecure: bool = False
+    foreign: Policy = "keep"
+    status_file: Path | None = None
+    as_json: bool = False
+
+    def check(self) -> None:
+        """Refuse what would let strangers in by oversight.
+
+        Raises:
+            InputError: plain text beyond loopback that nobody asked for.
+        """
+        if not (self.tls or self.insecure or self.listen.loopback):
+            raise InputError(
+                Problem(
+                    key=self.listen.key,
+                    required="an address of loopback, or TLS",
+                    given=f"{self.listen} in plain text, where anyone can pose as a switch",
+                    todo="give --tls-key, --tls-cert and --tls-ca, or --insecure if it must be",
+                )
+            )
+
+
+def _unusable(key: str, file: str, error: Exception) -> Problem:
+    return Problem(
+        file=file,
+        key=key,
+        required="PEM files that can be read and fit each other, the key without a password",
+        given=str(getattr(error, "strerror", None) or error),
+    )
