@@ -42,7 +42,7 @@ BUILDS = {
     "no hosts": fabric(q=2, hosts=0),
     "three hosts": fabric(q=2, hosts=3),
     "some without hosts": fabric("oft", q=2, hosts=2),
-    "aggregates": fabric("polarstar", q=3, supernode="inductive-quad", degree=3),
+    "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2),
 }
 
 
