@@ -132,7 +132,11 @@ class Addressing:
 
 
 def plan(
-    spec: FabricSpec, inventory: Inventory, topology: Topology, locate: Locate = nowhere
+    spec: FabricSpec,
+    inventory: Inventory,
+    topology: Topology,
+    locate: Locate = nowhere,
+    plane: int = 0,
 ) -> Addressing:
     """The addresses of a fabric: the spec's pools, the inventory's MAC addresses where it has any.
 
@@ -141,13 +145,14 @@ def plan(
         inventory: host h of the node at vertex v takes the MAC address of the node's h-th entry.
         topology: the fabric graph.
         locate: finds the inventory's values in their file, for messages.
+        plane: from 1, where there are several.
 
     Raises:
         InputError: a MAC address is also the gateway's, or the usual one of a host without any.
     """
     placed = place(topology.graph.order, inventory, locate)
     nodes = [inventory.nodes[i] for i in placed]
-    host_mac = default_host_macs(len(nodes), spec.hosts_per_node)
+    host_mac = default_host_macs(len(nodes), spec.hosts_per_node, plane)
     gateway_mac = parse_mac(spec.addressing.gateway_mac)
     given = {
         (v, h): parse_mac(host.mac)
@@ -216,11 +221,16 @@ def block_count(order: int, hierarchy: int) -> int:
     return order // hierarchy << member_bits(hierarchy)
 
 
-def default_host_macs(switches: int, hosts: int) -> NDArray[np.uint64]:
-    """uint64[S, P]: locally administered, vertex in the middle 24 bits, host in the low 16."""
+def default_host_macs(switches: int, hosts: int, plane: int = 0) -> NDArray[np.uint64]:
+    """uint64[S, P]: locally administered, vertex in the middle 24 bits, host in the low 16.
+
+    The first byte is 02, and in planes 2, 3, … 06, 0a, ….
+    """
     vertex = np.arange(switches, dtype=np.uint64)[:, None] << np.uint64(16)
     host = np.arange(1, hosts + 1, dtype=np.uint64)
-    return (np.uint64(0x02 << 40) + vertex + host).astype(np.uint64, copy=False)
+    return (np.uint64(0x02 + 4 * max(plane - 1, 0) << 40) + vertex + host).astype(
+        np.uint64, copy=False
+    )
 
 
 def format_mac(mac: int) -> str:

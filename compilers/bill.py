@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,19 +22,29 @@ class Item:
     quantity: int
 
 
-def bill(wiring: Wiring, cables: Cables) -> list[Item]:
-    """What has to be bought for the links between nodes, kind by kind.
+def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
+    """What has to be bought for the links between nodes of each plane, kind by kind.
 
     With `fibre_cores` in the cabling, cables of a bundle are multi-core fibres of that many cores,
     each bundle's as long as its longest cable; without it every cable is bought by itself.
     """
-    return [
-        *_nodes(wiring, cables),
-        *_racks(wiring, cables),
-        *_cables(cables, np.asarray(cables.bundle < 0) | _single(cables)),
-        *_fibres(wiring, cables),
-        *_connectors(wiring, cables),
+    found = [
+        *(item for wiring, cables in parts for item in _nodes(wiring, cables)),
+        *_racks(parts),
+        *(item for wiring, cables in parts for item in _material(wiring, cables)),
     ]
+    total: dict[tuple[str, str, str], int] = {}
+    for item in found:
+        what = (item.kind, item.name, item.detail)
+        total[what] = total.get(what, 0) + item.quantity
+    order = ("node", "rack", "cable", "fibre", "connector")
+    return sorted((Item(*what, n) for what, n in total.items()), key=lambda i: order.index(i.kind))
+
+
+def _material(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    yield from _cables(cables, np.asarray(cables.bundle < 0) | _single(cables))
+    yield from _fibres(wiring, cables)
+    yield from _connectors(wiring, cables)
 
 
 def _single(cables: Cables) -> bool:
@@ -49,13 +60,14 @@ def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
             yield Item("node", facts.name, detail, quantity)
 
 
-def _racks(wiring: Wiring, cables: Cables) -> Iterator[Item]:
-    known = cables.hardware
-    used = np.unique(known.rack[(wiring.far >= 0).any(axis=1)])
-    for units, quantity in zip(
-        *(part.tolist() for part in np.unique(known.rack_units[used], return_counts=True)),
-        strict=True,
-    ):
+def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
+    """Racks that hold a node; those that planes share are bought once."""
+    height: dict[str, int] = {}
+    for wiring, cables in parts:
+        known = cables.hardware
+        for r in np.unique(known.rack[(wiring.far >= 0).any(axis=1)]).tolist():
+            height[known.rack_names[r]] = int(known.rack_units[r])
+    for units, quantity in sorted(Counter(height.values()).items()):
         yield Item("rack", f"rack {units}U", "", quantity)
 
 

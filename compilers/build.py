@@ -12,11 +12,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ A_ROW_A_SWITCH = (
     *("class_protection", "class_bounce"),
 )
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
+PLANES = "planes.json"  # in a folder of builds, one a plane (`compilers.plane_folders`)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,8 +121,19 @@ def save(build: Build, folder: Path) -> Build:
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
     """
+    identity = put(folder, lambda beside: write(build, beside))
+    return load(folder.resolve(), expect=identity)
+
+
+def put(folder: Path, fill: Callable[[Path], T]) -> T:
+    """Have `fill` write a folder beside `folder`, then put it in its place.
+
+    Raises:
+        InputError: the folder exists and is not a build, or cannot be written.
+    """
     folder = folder.resolve()  # a link stays one; `.` has no name to write beside
-    if folder.exists() and not (folder / MANIFEST).is_file() and _occupied(folder):
+    ours = any((folder / name).is_file() for name in (MANIFEST, PLANES))
+    if folder.exists() and not ours and _occupied(folder):
         raise InputError(
             Problem(
                 file=str(folder),
@@ -131,7 +144,7 @@ def save(build: Build, folder: Path) -> Build:
         )
     beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
-        identity = _write(build, beside)
+        result = fill(beside)
         _replace(beside, folder)
     except OSError as error:
         raise InputError(
@@ -144,21 +157,29 @@ def save(build: Build, folder: Path) -> Build:
         ) from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    return load(folder, expect=identity)
+    return result
 
 
 def _occupied(folder: Path) -> bool:
     return not folder.is_dir() or any(folder.iterdir())
 
 
-def _write(build: Build, folder: Path) -> str:
+def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) -> str:
+    """Write the files of a build into a new folder; returns its identity.
+
+    Arrays that `like`, a build and its folder, has too become links to the files there.
+    """
+    others = {id(array): name for name, array in _arrays(like[0]).items()} if like else {}
     (folder / "arrays").mkdir(parents=True)
     files = {FABRIC: json.dumps(_fabric(build), indent=1).encode()}
     (folder / FABRIC).write_bytes(files[FABRIC])
     digests = {FABRIC: hashlib.sha256(files[FABRIC]).hexdigest()}
     for name, array in _arrays(build).items():
         path = folder / "arrays" / f"{name}.npy"
-        np.save(path, array, allow_pickle=False)
+        if like and id(array) in others:
+            _link(like[1] / "arrays" / f"{others[id(array)]}.npy", path)
+        else:
+            np.save(path, array, allow_pickle=False)
         digests[f"arrays/{name}.npy"] = _digest(path)
     manifest = {
         "format": FORMAT,
@@ -172,6 +193,14 @@ def _write(build: Build, folder: Path) -> str:
     text = json.dumps(manifest, indent=1)
     (folder / MANIFEST).write_text(text)
     return _identity(text)
+
+
+def _link(there: Path, here: Path) -> None:
+    """One file under two names; a copy where the file system has no such thing."""
+    try:
+        here.hardlink_to(there)
+    except OSError:
+        shutil.copyfile(there, here)
 
 
 def _identity(manifest: str) -> str:
@@ -215,6 +244,8 @@ def load(folder: Path, expect: str = "") -> Build:
             raise ValueError(misfit)
         build = _assemble(fabric, arrays, manifest["inputs"], _identity(text))
     except FileNotFoundError as error:
+        if (folder / PLANES).is_file():
+            raise _several_planes(folder) from None
         raise _unreadable(folder, f"no {Path(error.filename).name} in it") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _unreadable(folder, f"a damaged one ({error})") from error
@@ -245,6 +276,12 @@ def _unreadable(folder: Path, given: str) -> InputError:
             todo="make one with: polarfab compile fabric.yaml -o DIR",
         )
     )
+
+
+def _several_planes(folder: Path) -> InputError:
+    todo = f"name one of them, such as {folder / 'plane-1'}"
+    given = "a folder of several planes"
+    return InputError(Problem("the build of one plane", given, todo, str(folder)))
 
 
 def _assemble(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import astuple, fields
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import Any
 
 from compilers.bill import Item
@@ -22,27 +22,36 @@ NETBOX = (
 )
 
 
-def as_csv(rows: Rows) -> Iterator[str]:
+def as_csv(rows: Iterable[Row]) -> Iterator[str]:
     """Every column of `COLUMNS`, a cable a line."""
     return _csv(COLUMNS, rows)
 
 
-def as_host_csv(build: Build, rows: Rows) -> Iterator[str]:
-    """The cables to hosts, CSV."""
-    return _csv(HOST_COLUMNS, host_rows(build, rows.cables.hardware, rows.phases))
+def as_host_csv(parts: Iterable[tuple[Build, Rows]]) -> Iterator[str]:
+    """The cables to hosts of each plane, CSV."""
+    rows = (host_rows(build, rows.cables.hardware, rows.phases) for build, rows in parts)
+    return _csv(HOST_COLUMNS, chain.from_iterable(rows))
 
 
-def as_netbox(rows: Rows) -> Iterator[str]:
-    """NetBox's cable bulk import (Connections, Cables, Import): interface to interface."""
-    media = {kind["name"]: kind["media"] for kind in rows.cables.kinds()}
+def as_netbox(
+    rows: Iterable[Row],
+    kinds: Iterable[Mapping[str, Any]],
+    dead: Collection[frozenset[str]] = (),
+) -> Iterator[str]:
+    """NetBox's cable bulk import (Connections, Cables, Import): interface to interface.
+
+    kinds: the types of the cabling (`Cables.kinds`); dead: nodes whose link is known not to work.
+    """
+    media = {kind["name"]: kind["media"] for kind in kinds}
     picked = [AT[word] for word in ("a_node", "a_port", "b_node", "b_port")]
 
     def entry(row: Row) -> Row:
         a_node, a_port, b_node, b_port = (row[i] for i in picked)
         bundle = row[AT["bundle"]]
+        status = "decommissioning" if frozenset((a_node, b_node)) in dead else "planned"
         return (
             *(a_node, "dcim.interface", a_port, b_node, "dcim.interface", b_port),
-            *(media[str(row[AT["type"]])], "planned", row[AT["label"]], row[AT["colour"]]),
+            *(media[str(row[AT["type"]])], status, row[AT["label"]], row[AT["colour"]]),
             *(row[AT["length_m"]], "m", f"bundle {bundle}" if bundle else ""),
         )
 
@@ -62,7 +71,7 @@ def _csv(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
     yield text.getvalue()
 
 
-def as_markdown(rows: Rows) -> Iterator[str]:
+def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
     """A section a phase and rack pair, a table of its cables in each: a page a crew."""
     heads = ("cable", "bundle", "from", "port", "to", "port", "type", "m")
     ruler = f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
@@ -87,7 +96,7 @@ def _markdown_line(row: Row) -> str:
     return f"| {' | '.join(map(str, cells))} |\n"
 
 
-def as_labels(rows: Rows, title: str) -> Iterator[str]:
+def as_labels(rows: Iterable[Row], title: str) -> Iterator[str]:
     """A printable HTML sheet, two labels a cable: what is at this end and at the other."""
     from templates import environment
 
@@ -97,7 +106,7 @@ def as_labels(rows: Rows, title: str) -> Iterator[str]:
     yield from stream
 
 
-def _labels(rows: Rows) -> Iterator[dict[str, Any]]:
+def _labels(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     for row in rows:
         for near, far in ("ab", "ba"):
             yield {
@@ -121,13 +130,6 @@ def as_bill(items: Iterable[Item]) -> Iterator[str]:
     return _csv(names, (astuple(item) for item in items))
 
 
-def as_records(rows: Rows) -> Iterator[dict[str, Any]]:
+def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
     """A mapping a cable, for JSON."""
     return (dict(zip(COLUMNS, row, strict=True)) for row in rows)
-
-
-FORMATS: dict[str, Callable[[Rows], Iterator[str]]] = {
-    "csv": as_csv,
-    "markdown": as_markdown,
-    "netbox": as_netbox,
-}

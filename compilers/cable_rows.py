@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,17 +43,16 @@ class Rows:
     which: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, wiring: Wiring, cables: Cables, phases: Phases, phase: int = 0, rack: int = -1
-    ) -> Rows:
-        """All cables; those of one phase, or with an end in one rack, where these are given."""
-        wanted = np.ones(len(cables), bool)
-        if phase:
-            wanted &= phases.cable == phase
-        if rack >= 0:
-            wanted &= (cables.hardware.rack[cables.ends] == rack).any(axis=1)
+    def of(cls, wiring: Wiring, cables: Cables, phases: Phases, phase: int = 0) -> Rows:
+        """All cables, or those of one phase."""
+        wanted = phases.cable == phase if phase else np.ones(len(cables), bool)
         which = np.flatnonzero(wanted)
         return cls(wiring, cables, phases, which[np.argsort(phases.cable[which], kind="stable")])
+
+    def of_rack(self, rack: int) -> Rows:
+        """Those with an end in one rack."""
+        racks = self.cables.hardware.rack[self.cables.ends[self.which]]
+        return replace(self, which=self.which[(racks == rack).any(axis=1)])
 
     def __iter__(self) -> Iterator[Row]:
         """Rows of `COLUMNS`."""

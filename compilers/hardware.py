@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topologies.layout import Layout
-from compilers.wiring import Wiring
+from compilers.wiring import Wiring, of_plane
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
@@ -76,10 +76,11 @@ class Hardware:
     bundle_number: NDArray[np.int64]
 
 
-def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
+def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:
     """The hardware of a settled inventory (`compilers.placement.settle`).
 
-    Without racks in it, every cluster has one of its own that just fits, on a square grid.
+    Without racks in it, every cluster has one of its own that just fits, on a square grid; planes
+    (from 1) stand behind each other.
     """
     by_vertex = {node.name: node for node in inventory.nodes}
     nodes = [by_vertex[name] for name in wiring.names]
@@ -95,9 +96,11 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
         heights = [rack.units for rack in inventory.racks]
     else:
         height = max(t.units for t in types)
-        racks, units, names = found.rack, found.position * height + 1, found.names
+        racks, units = found.rack, found.position * height + 1
+        names = tuple(f"{of_plane(plane)}{name}" for name in found.names)
         columns = round(len(names) ** 0.5)
-        places = [divmod(r, columns) for r in range(len(names))]
+        behind = max(plane - 1, 0) * -(-len(names) // columns)
+        places = [(behind + r // columns, r % columns) for r in range(len(names))]
         heights = (np.bincount(racks, minlength=len(names)) * height).tolist()
     host_rack, host_unit = _host_places(nodes, inventory, wiring)
     return Hardware(
@@ -118,7 +121,7 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout) -> Hardware:
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
         host_rack=host_rack,
         host_unit=host_unit,
-        plane=0,
+        plane=plane,
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
     )

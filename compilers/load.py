@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,18 +19,24 @@ from inventory.problems import InputError, KeyPath, Problem, few, shown
 from inventory.validate import part, validate
 from inventory.yamlfile import STDIN, Document, Unreadable, read
 
+LISTED = ("nodes", "cables", "dead_links")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFabric:
     """A spec and inventory that fit each other, and the documents that they were read from.
 
-    inventory is None where the spec names none.
+    inventory is None where the spec names none. plane is from 1 where this is one of several planes
+    (`compilers.planes`), 0 elsewhere; places then tells where entries of the inventory's lists
+    stand in its file.
     """
 
     spec: FabricSpec
     inventory: Inventory | None
     fabric_document: Document
     inventory_document: Document | None
+    plane: int = 0
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def inputs(self) -> dict[str, str]:
@@ -40,6 +47,9 @@ class LoadedFabric:
     def locate(self, path: KeyPath) -> tuple[str, int]:
         """The file and line of a value of either document: ("nodes", 3, "type")."""
         hardware = self.inventory_document
+        match path:
+            case (str(word), int(i), *rest) if word in self.places:
+                path = (word, self.places[word][i], *rest)
         here = hardware if hardware and path[0] in Inventory.model_fields else self.fabric_document
         return here.file, here.line(path)
 
@@ -76,9 +86,22 @@ def load_fabric(path: str | Path, document: Document | None = None) -> LoadedFab
             problems += error.problems
     if spec is not None and inventory is not None and hardware is not None:
         problems += _too_many_hosts(spec.hosts_per_node, inventory, hardware)
+        problems += _of_no_plane(spec.planes, inventory, hardware)
     if spec is None or problems:
         raise InputError(sorted(problems, key=lambda p: (p.file != document.file, p.line)))
     return LoadedFabric(spec, inventory, document, hardware)
+
+
+def require_one_plane(loaded: LoadedFabric) -> None:
+    """Pass where the fabric has one plane.
+
+    Raises:
+        InputError: it has several.
+    """
+    if (count := loaded.spec.planes) > 1:
+        todo = "compile it, and name the folder of a plane: BUILD/plane-1"
+        problem = loaded.fabric_document.problem(("planes",), "one plane here", str(count), todo)
+        raise InputError(problem)
 
 
 def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
@@ -117,7 +140,9 @@ def _check(document: Document) -> list[Problem]:
     hosts = data.get("hosts_per_node", 1)
     if addressing is not None and type(hosts) is int and 0 <= hosts <= 1024:
         shape = order, hierarchy(family, parameters)
-        problems += _small_pools(addressing, shape, hosts, document)
+        planes = data.get("planes", 1)
+        count = planes if type(planes) is int and 1 <= planes <= 16 else 1
+        problems += _small_pools(addressing, shape, hosts, count, document)
     return problems
 
 
@@ -164,14 +189,19 @@ def _routing(
 
 
 def _small_pools(
-    addressing: AddressingSpec, shape: tuple[int, int], hosts: int, document: Document
+    addressing: AddressingSpec,
+    shape: tuple[int, int],
+    hosts: int,
+    planes: int,
+    document: Document,
 ) -> list[Problem]:
     """Pools that cannot give every vertex its block; `shape` is (order, hierarchy)."""
     block = ipv4_block_length(hosts)
     order, count = shape[0], block_count(*shape)
-    bits = (count - 1).bit_length()
+    bits = (count - 1).bit_length() + (planes - 1).bit_length()
     longest = block - bits
     spare = f", {shape[1]} a supernode in {count * shape[1] // order} blocks" * (shape[1] > 1)
+    spare += f", in {planes} planes" * (planes > 1)
     problems = []
     if longest < 0:
         todo = "lower hosts_per_node or the topology's size: no pool is large enough"
@@ -192,6 +222,23 @@ def _small_pools(
                 )
             )
     return problems
+
+
+def _of_no_plane(planes: int, inventory: Inventory, document: Document) -> list[Problem]:
+    plane = {node.name: node.plane or 1 for node in inventory.nodes}
+    problems = [
+        document.problem(
+            ("nodes", i, "plane"), f"a plane from 1 to {planes} (planes)", str(node.plane)
+        )
+        for i, node in enumerate(inventory.nodes)
+        if (node.plane or 1) > planes
+    ]
+    for word in ("cables", "dead_links"):
+        for i, link in enumerate(getattr(inventory, word)):
+            if plane.get(link.a, 1) != plane.get(link.b, 1):
+                ends = f"{link.a} in plane {plane[link.a]}, {link.b} in plane {plane[link.b]}"
+                problems.append(document.problem((word, i), "both ends in one plane", ends))
+    return few(problems)
 
 
 def _too_many_hosts(most: int, inventory: Inventory, document: Document) -> list[Problem]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from compilers.cable_formats import as_netbox
-from compilers.cable_rows import Rows
+from compilers.cable_rows import Row, Rows
 from compilers.cables import cables_of
-from compilers.hardware import hardware
 from compilers.load import LoadedFabric
 from compilers.phases import phases_of
-from compilers.placement import clusters, settle
-from compilers.topologies import FAMILIES
-from compilers.wiring import Wiring, generated_inventory, place, wire
+from compilers.placed import Placed
+from compilers.planes import each_plane
+from compilers.wiring import place
 from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug
 from inventory.netbox.extras import to_comment
 from inventory.netbox.interfaces import interfaces
+from inventory.problems import InputError, Problem
 
 DEVICE = (
     *("name", "role", "manufacturer", "device_type", "serial", "status", "site", "rack"),
@@ -27,6 +29,11 @@ DEVICE = (
 )
 RACK = ("site", "name", "status", "u_height", "comments")
 INTERFACE = ("device", "name", "label", "type", "enabled")
+STATUS = {"installed": "active", "planned": "planned"}
+NAUTOBOT = (
+    *(f"termination_{end}_{word}" for end in "ab" for word in ("type", "id")),
+    *("type", "status__name", "label", "color", "length", "length_unit"),
+)
 
 
 def files(loaded: LoadedFabric, site: str, role: str = "switch") -> Iterator[tuple[str, str]]:
@@ -40,22 +47,56 @@ def files(loaded: LoadedFabric, site: str, role: str = "switch") -> Iterator[tup
     Raises:
         InputError: the inventory cannot hold the fabric.
     """
-    topology = FAMILIES[loaded.spec.topology.family].build(loaded.spec.topology.parameters())
-    hosts = loaded.spec.hosts_per_node
-    inventory = loaded.inventory or generated_inventory(topology, hosts)
-    inventory = settle(topology, inventory, loaded.locate)
-    found = clusters(topology, inventory.placement.layout or "")
-    wiring = wire(topology, inventory, hosts, loaded.locate, found.position)
-    order = place(topology.graph.order, inventory)
+    parts = list(each_plane(loaded))
+    yield from _types(parts)
+    if any(part.inventory.racks for part in parts):
+        yield "racks.csv", _csv(RACK, _racks(parts, site))
+    yield "devices.csv", _csv(DEVICE, chain.from_iterable(_devices(p, site, role) for p in parts))
+    yield "interfaces.csv", _csv(INTERFACE, chain.from_iterable(map(_interfaces, parts)))
+    yield "cables.csv", "".join(as_netbox(*_cables(parts)))
 
-    yield from _types(inventory)
-    if inventory.racks:
-        yield "racks.csv", _csv(RACK, _racks(inventory, site))
-    yield "devices.csv", _csv(DEVICE, _devices(inventory, order, site, role))
-    yield "interfaces.csv", _csv(INTERFACE, _interfaces(inventory, wiring))
-    cables = cables_of(wiring, hardware(inventory, wiring, found), loaded.locate)
-    rows = Rows.of(wiring, cables, phases_of(topology.graph, cables, 1))
-    yield "cables.csv", "".join(as_netbox(rows))
+
+def nautobot_cables(loaded: LoadedFabric, ids: Mapping[tuple[str, str], str]) -> str:
+    """The cables for Nautobot's CSV import, which names ends by UUID and measures in whole units.
+
+    Args:
+        loaded: the fabric.
+        ids: the UUID of each interface, by device and name (`inventory.netbox.read.interface_ids`).
+
+    Raises:
+        InputError: interfaces without an id, or the inventory cannot hold the fabric.
+    """
+    lines = csv.DictReader(io.StringIO("".join(as_netbox(*_cables(list(each_plane(loaded)))))))
+    rows, lacking = [], []
+    for line in lines:
+        ends = [(line[f"side_{end}_device"], line[f"side_{end}_name"]) for end in "ab"]
+        lacking += [end for end in ends if end not in ids]
+        rows.append(
+            (
+                *(word for end in ends for word in ("dcim.interface", ids.get(end))),
+                *(line["type"], line["status"].capitalize(), line["label"], line["color"]),
+                *(math.ceil(float(line["length"])), "m"),
+            )
+        )
+    if lacking:
+        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+        given = f"none for {lacking[0][0]} {lacking[0][1]}{more}"
+        todo = "import devices and device types first, then export the interfaces"
+        raise InputError(Problem("an id for every interface with a cable", given, todo))
+    return _csv(NAUTOBOT, rows)
+
+
+def _cables(
+    parts: Sequence[Placed],
+) -> tuple[Iterator[Row], list[dict[str, Any]], frozenset[frozenset[str]]]:
+    """Rows, types of cable and dead links of all planes."""
+    found = [(part, cables_of(part.wiring, part.hardware(), part.loaded.locate)) for part in parts]
+    rows = (
+        Rows.of(part.wiring, cables, phases_of(part.topology.graph, cables, 1))
+        for part, cables in found
+    )
+    dead = (frozenset((link.a, link.b)) for part in parts for link in part.inventory.dead_links)
+    return chain.from_iterable(rows), found[0][1].kinds(), frozenset(dead)
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -66,10 +107,11 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue()
 
 
-def _types(inventory: Inventory) -> Iterator[tuple[str, str]]:
+def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
     import yaml
 
-    used = {node.type for node in inventory.nodes}
+    inventory = parts[0].inventory
+    used = {node.type for part in parts for node in part.inventory.nodes}
     for name, model in _models(inventory).items():
         if name in used:
             node_type = inventory.node_types[name].model_copy(update={"model": model})
@@ -84,29 +126,36 @@ def _models(inventory: Inventory) -> dict[str, str]:
     return {name: name if model in shared else model for name, model in models.items()}
 
 
-def _racks(inventory: Inventory, site: str) -> Iterator[Sequence[object]]:
-    for rack in inventory.racks:
+def _racks(parts: Sequence[Placed], site: str) -> Iterator[Sequence[object]]:
+    racks = {rack.name: rack for part in parts for rack in part.inventory.racks}
+    for rack in racks.values():
         place_there = {"row": rack.row, "column": rack.column} if rack.column is not None else {}
         yield site, rack.name, "active", rack.units, to_comment(place_there)
 
 
-def _devices(
-    inventory: Inventory, order: Sequence[int], site: str, role: str
-) -> Iterator[Sequence[object]]:
-    vertex = {i: v for v, i in enumerate(order)}
+def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
+    inventory = part.inventory
+    vertex = {i: v for v, i in enumerate(place(part.topology.graph.order, inventory))}
     models = _models(inventory)
     for i, node in enumerate(inventory.nodes):
         node_type = inventory.node_types[node.type]
         yield (
             *(node.name, role, manufacturer(node_type), models[node.type], node.serial or ""),
-            *("planned", site, node.rack or "", node.unit or "", "front" if node.unit else ""),
-            to_comment(_extras(node, vertex.get(i))),
+            *(
+                STATUS[node.state],
+                site,
+                node.rack or "",
+                node.unit or "",
+                "front" if node.unit else "",
+            ),
+            to_comment(_extras(node, vertex.get(i), part.loaded.plane)),
         )
 
 
-def _extras(node: Node, vertex: int | None) -> dict[str, Any]:
+def _extras(node: Node, vertex: int | None, plane: int) -> dict[str, Any]:
     """What NetBox has no column for when it imports devices."""
     known: dict[str, Any] = {
+        "plane": plane or None,
         "vertex": vertex,
         "datapath_id": f"{node.datapath_id:#x}" if node.datapath_id else None,
         "management": str(node.management) if node.management else None,
@@ -116,8 +165,10 @@ def _extras(node: Node, vertex: int | None) -> dict[str, Any]:
     return {word: value for word, value in known.items() if value is not None}
 
 
-def _interfaces(inventory: Inventory, wiring: Wiring) -> Iterator[Sequence[object]]:
-    listed = {name: interfaces(inventory.node_types[name]) for name in wiring.type_names}
-    for node in inventory.nodes:
+def _interfaces(part: Placed) -> Iterator[Sequence[object]]:
+    types = part.inventory.node_types
+    listed = {name: interfaces(types[name]) for name in part.wiring.type_names}
+    for node in part.inventory.nodes:
         for interface in listed[node.type]:
-            yield node.name, interface.name, interface.label, interface.type, "true"
+            enabled = "false" if interface.name in node.disabled_ports else "true"
+            yield node.name, interface.name, interface.label, interface.type, enabled

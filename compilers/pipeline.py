@@ -6,18 +6,18 @@ from compilers.addressing import plan
 from compilers.build import Build
 from compilers.cables import check_lengths, numbered
 from compilers.capacity import check_capacity
-from compilers.damage import damage_of, remaining, require_connected
-from compilers.hardware import hardware
-from compilers.load import LoadedFabric
+from compilers.damage import Damage, damage_of, remaining, require_connected
+from compilers.load import LoadedFabric, require_one_plane
 from compilers.memory import require_memory
 from compilers.phases import Stage, installed
-from compilers.placement import clusters, settle
+from compilers.placed import Placed, place_fabric
 from compilers.routing.exceptions import with_exceptions
 from compilers.routing.minimal import minimal
 from compilers.routing.passes import choices, require_searchable
 from compilers.spec import RoutingSpec
-from compilers.topologies import FAMILIES
-from compilers.wiring import generated_inventory, wire
+from compilers.tables import Tables
+from compilers.topologies.topology import Topology
+from compilers.wiring import Wiring
 
 
 def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
@@ -29,39 +29,49 @@ def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
 
     Raises:
         InputError: memory cannot hold the routes, or the inventory cannot hold the fabric; every
-            problem of the pass at once.
+            problem of the pass at once. Also for a fabric of several planes
+            (`compilers.planes.compile_planes`).
     """
+    require_one_plane(loaded)
+    require_memory(loaded.spec, loaded.locate)
+    return compile_placed(place_fabric(loaded), stage)
+
+
+def compile_placed(
+    placed: Placed, stage: Stage | None = None, beside: Build | None = None
+) -> Build:
+    """A fabric on its hardware to tables.
+
+    Args:
+        placed: the fabric.
+        stage: as for `compile_fabric`.
+        beside: another plane, whose tables serve where the ports are the same.
+
+    Raises:
+        InputError: every problem of the pass at once.
+    """
+    loaded, inventory = placed.loaded, placed.inventory
     spec = loaded.spec
-    require_memory(spec, loaded.locate)
-    topology = FAMILIES[spec.topology.family].build(spec.topology.parameters())
-    # Wiring before addressing: an inventory may name hosts and their MAC addresses.
-    inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node)
-    # Placement before wiring: links to one rack share modules.
-    inventory = settle(topology, inventory, loaded.locate)
-    found = clusters(topology, inventory.placement.layout or "")
-    wiring = wire(topology, inventory, spec.hosts_per_node, loaded.locate, found.position)
-    known = hardware(inventory, wiring, found) if loaded.inventory or stage else None
+    topology, wiring = placed.topology, placed.wiring
+    given = bool(loaded.inventory or loaded.plane)
+    known = placed.hardware() if given or stage else None
     if known and stage:
         inventory = installed(inventory, wiring, known, topology.graph, stage)
     if known and inventory.racks:
         check_lengths(wiring, known, loaded.locate)
-    addressing = plan(spec, inventory, topology, loaded.locate)
-    # Routes last: egress class k is the k-th link, and the wiring says which port that is.
-    tables = minimal(topology, wiring)
+    addressing = plan(spec, inventory, topology, loaded.locate, loaded.plane)
     damage = damage_of(inventory, wiring, loaded.locate)
     if damage:
-        whole = wiring
         topology, wiring = remaining(topology, wiring, damage)
-        known = numbered(known, whole, wiring) if known else None
+        known = numbered(known, placed.wiring, wiring) if known else None
         require_connected(topology, wiring.names, inventory, loaded.locate)
-        tables, topology = with_exceptions(tables, damage, topology, wiring)
-    # Alternates and repair keep to what is minimal from the next switch on.
-    routing = spec.routing
-    policy = routing.policy(spec.topology.q)
-    if damage:
-        require_searchable(topology, policy)
-    tables = choices(tables, topology, wiring, policy, whole=not damage)
+    # Routes last: egress class k is the k-th link, and the wiring says which port that is.
+    if beside is not None and wiring.same_ports(beside.wiring):
+        tables, topology = beside.tables, beside.topology
+    else:
+        tables, topology = _tables(placed, damage, topology, wiring)
     check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
+    routing = spec.routing
     return Build(
         name=spec.name,
         balance=routing.balance,
@@ -74,6 +84,21 @@ def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
         tables=tables,
         hardware=known,
     )
+
+
+def _tables(
+    placed: Placed, damage: Damage, topology: Topology, wiring: Wiring
+) -> tuple[Tables, Topology]:
+    """The tables of what is there, and its topology with the diameter that it has."""
+    tables = minimal(placed.topology, placed.wiring)
+    if damage:
+        tables, topology = with_exceptions(tables, damage, topology, wiring)
+    # Alternates and repair keep to what is minimal from the next switch on.
+    spec = placed.loaded.spec
+    policy = spec.routing.policy(spec.topology.q)
+    if damage:
+        require_searchable(topology, policy)
+    return choices(tables, topology, wiring, policy, whole=not damage), topology
 
 
 def _for_controllers(routing: RoutingSpec) -> dict[str, str]:

@@ -7,7 +7,7 @@ inventory says of a node's vertex, rack and unit is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from compilers.rack_order import shortest_order
 from compilers.topologies.layout import Layout, layout, layouts
 from compilers.topologies.topology import Topology
-from compilers.wiring import place
+from compilers.wiring import of_plane, place
 from compilers.wiring_checks import Locate, nowhere
 from inventory.problems import InputError, KeyPath, Problem, few, key
 
@@ -47,29 +47,42 @@ def clusters(topology: Topology, name: str = "") -> Layout:
     )
 
 
-def settle(topology: Topology, inventory: Inventory, locate: Locate = nowhere) -> Inventory:
+def settle(
+    topology: Topology,
+    inventory: Inventory,
+    locate: Locate = nowhere,
+    plane: int = 0,
+    others: Sequence[Node] = (),
+) -> Inventory:
     """The inventory with the vertex, rack and unit of every node that the fabric needs.
 
     With `generate` its nodes are listed, and its racks where none are. Without racks nothing is
     changed. The order of nodes and racks stays, so that places in the file stay true.
+
+    Args:
+        topology: the fabric.
+        inventory: what there is.
+        locate: finds the inventory's values in their file, for messages.
+        plane: from 1, where there are several.
+        others: nodes of other planes, whose units are taken.
 
     Raises:
         InputError: too few nodes, vertices that are not there, or no room in the racks.
     """
     found = _clusters(topology, inventory, locate)
     if inventory.generate:
-        inventory = _generated(topology, inventory, inventory.generate, found)
+        inventory = _generated(topology, inventory, inventory.generate, found, plane)
     if not inventory.racks:
         return inventory
     place(topology.graph.order, inventory, locate)  # says what is wrong with nodes and vertices
     sizes = np.bincount(found.rack, minlength=len(found.names))
     sequence = np.arange(len(sizes))
     if inventory.placement.order == "shortest":
-        room = _Floor.of(inventory).room()
+        room = _Floor.of(inventory, others).room()
         homes = [int(home[0]) for home in _fill(sizes, room)[0] if len(home)]
         with _said_of(("placement", "order"), locate):
             sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
-    return _seated(topology, inventory, found, sequence, locate)
+    return _seated(topology, inventory, found, sequence, locate, others)
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:
@@ -100,14 +113,17 @@ def _said_of(path: KeyPath, locate: Locate) -> Iterator[None]:
 
 
 def _generated(
-    topology: Topology, inventory: Inventory, generate: Generate, found: Layout
+    topology: Topology, inventory: Inventory, generate: Generate, found: Layout, plane: int
 ) -> Inventory:
     """The inventory with the nodes and racks that `generate` describes."""
     from inventory.floor import Rack
     from inventory.model import Node
 
+    front = of_plane(plane)
     nodes = tuple(
-        Node.model_construct(name=generate.name.replace("{}", str(v)), type=generate.type, vertex=v)
+        Node.model_construct(
+            name=front + generate.name.replace("{}", str(v)), type=generate.type, vertex=v
+        )
         for v in range(topology.graph.order)
     )
     racks = inventory.racks
@@ -118,10 +134,11 @@ def _generated(
         most = int((-(-sizes // seats)).sum())
         used = int(np.concatenate(_fill(sizes, np.full(most, seats))[0]).max()) + 1
         columns = columns or round(used**0.5)
+        behind = max(plane - 1, 0) * -(-used // columns)
         racks = tuple(
             Rack.model_construct(
-                name=generate.racks.name.replace("{}", str(r)),
-                row=r // columns,
+                name=front + generate.racks.name.replace("{}", str(r)),
+                row=behind + r // columns,
                 column=r % columns,
                 units=units,
             )
@@ -163,7 +180,7 @@ class _Floor:
     loose: int
 
     @classmethod
-    def of(cls, inventory: Inventory) -> _Floor:
+    def of(cls, inventory: Inventory, others: Sequence[Node] = ()) -> _Floor:
         heights = {name: t.units for name, t in inventory.node_types.items()}
         index = {rack.name: r for r, rack in enumerate(inventory.racks)}
         seats: list[list[int]] = [[] for _ in index]
@@ -181,18 +198,22 @@ class _Floor:
             there.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in loose), default=1)
         floor = cls(inventory.racks, seats, filled, height, heights, len(loose))
-        floor.keep_off(inventory.nodes)
+        floor.keep_off(inventory.nodes, others)
         for node in inventory.nodes:  # those of a rack without a unit take theirs first
             if node.rack is not None and node.unit is None:
                 floor.unit(index[node.rack], heights[node.type])
         return floor
 
-    def keep_off(self, nodes: Iterable[Node]) -> None:
-        """Leave the units at which hosts of these nodes stand."""
+    def keep_off(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
+        """Leave the units at which hosts of nodes stand, and nodes of other planes."""
         index = {rack.name: r for r, rack in enumerate(self.racks)}
-        for host in (host for node in nodes for host in node.hosts):
+        for host in (host for node in (*nodes, *others) for host in node.hosts):
             if host.rack is not None and host.unit is not None:
                 self.filled[index[host.rack]].add(host.unit)
+        for node in others:
+            if node.rack in index and node.unit is not None:
+                fills = range(node.unit, node.unit + self.heights[node.type])
+                self.filled[index[node.rack]].update(fills)
 
     def free(self, rack: int) -> int:
         """How many nodes of `height` find units in a rack."""
@@ -228,10 +249,11 @@ def _seated(
     found: Layout,
     sequence: NDArray[np.int64],
     locate: Locate,
+    others: Sequence[Node],
 ) -> Inventory:
     """The inventory with every vertex at a node, and every such node in a rack."""
     nodes = list(inventory.nodes)
-    floor = _Floor.of(inventory)
+    floor = _Floor.of(inventory, others)
     at = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
     loose = (i for i, node in enumerate(nodes) if node.vertex is None and node.rack is None)
     if not any(floor.seats):
@@ -249,17 +271,19 @@ def _seated(
         seats = floor.seats[r]
         i = at[v] if v in at else (seats.pop(0) if seats else next(loose))
         nodes[i] = _put(nodes[i], v, inventory.racks[r].name)
-    return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, locate)})
+    return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, locate, others)})
 
 
 def _put(node: Node, vertex: int, rack: str) -> Node:
     return node.model_copy(update={"vertex": vertex, "rack": rack})
 
 
-def _with_units(nodes: list[Node], inventory: Inventory, locate: Locate) -> tuple[Node, ...]:
+def _with_units(
+    nodes: list[Node], inventory: Inventory, locate: Locate, others: Sequence[Node]
+) -> tuple[Node, ...]:
     """The nodes with a unit for each that stands in a rack, the lowest free ones by vertex."""
     floor = _Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
-    floor.keep_off(nodes)
+    floor.keep_off(nodes, others)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     lacking = [i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None]
     problems = []

@@ -116,11 +116,15 @@ class RoutingSpec(Model):
 
 
 class FabricSpec(Model):
-    """A fabric. Without `inventory`, one that just fits is generated."""
+    """A fabric. Without `inventory`, one that just fits is generated.
+
+    planes: identical fabrics side by side, to each of which every host has a port.
+    """
 
     name: Name
     topology: TopologySpec
     hosts_per_node: Annotated[Whole, Field(ge=0, le=1024)] = 1
+    planes: Annotated[Whole, Field(ge=1, le=16)] = 1
     addressing: AddressingSpec = AddressingSpec()
     routing: RoutingSpec = RoutingSpec()
     inventory: Path | None = None

@@ -52,6 +52,11 @@ class Wiring:
         """The name that the operating system of the vertex's node gives the port."""
         return self.port_names[int(self.node_type[vertex])][port - 1]
 
+    def same_ports(self, other: Wiring) -> bool:
+        """Whether every link takes the same ports as in another wiring, so that tables are alike."""
+        words = ("port", "far", "far_port")
+        return all(np.array_equal(getattr(self, word), getattr(other, word)) for word in words)
+
     def cables(self) -> NDArray[np.int32]:
         """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""
         widest = max(len(names) for names in self.port_names)
@@ -61,10 +66,10 @@ class Wiring:
         return table
 
 
-def generated_inventory(topology: Topology, hosts_per_node: int) -> Inventory:
+def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0) -> Inventory:
     """An inventory that just fits: one node type, a node a vertex, named by its vertex.
 
-    Fabric ports come first and are as many as the largest degree, so the host ports have the same
+    Behind `plane`, where there are several. Fabric ports come first and are as many as the largest degree, so the host ports have the same
     numbers on every switch; a quadric leaves one fabric port free.
     """
     from inventory.model import Inventory, Node, NodeType, PortBlock
@@ -76,10 +81,20 @@ def generated_inventory(topology: Topology, hosts_per_node: int) -> Inventory:
     return Inventory.model_construct(
         node_types={"generated": NodeType(ports=tuple(blocks))},
         nodes=tuple(
-            Node.model_construct(name=str(v), type="generated", vertex=v)
+            Node.model_construct(name=f"{of_plane(plane)}{v}", type="generated", vertex=v)
             for v in range(topology.graph.order)
         ),
     )
+
+
+def of_plane(plane: int) -> str:
+    """What names of a plane begin with; nothing where there is one only (0)."""
+    return f"p{plane}-" if plane else ""
+
+
+def first_id(plane: int) -> int:
+    """The datapath id of vertex 0, the plane above the 48 bits that are a MAC address in OVS."""
+    return (max(plane, 1) - 1 << 48) + 1
 
 
 def wire(
@@ -88,6 +103,7 @@ def wire(
     hosts_per_node: int,
     locate: Locate = nowhere,
     position: NDArray[np.int32] | None = None,
+    plane: int = 0,
 ) -> Wiring:
     """Place the topology on the inventory's nodes and ports.
 
@@ -97,6 +113,7 @@ def wire(
         hosts_per_node: P; vertices that are not endpoints get none.
         locate: finds the inventory's values in their file, for messages.
         position: int32[S], the order of links to one rack; by vertex without it.
+        plane: from 1, where there are several; datapath ids that are not given begin with it.
 
     Raises:
         InputError: too few nodes, nodes short of ports, names and datapath ids that clash with
@@ -111,6 +128,7 @@ def wire(
     types = [TypePorts.of(inventory.node_types[name]) for name in type_names]
 
     site = Site(nodes, placed, locate, inventory.generate is not None)
+    first = first_id(plane)
     far = topology.graph.padded()
     pins, problems = pins_of(inventory.cables, topology, site, node_type, types)
     groups = _groups(far, nodes, inventory, position)
@@ -126,7 +144,7 @@ def wire(
         *site.short_of_ports(short),
         *site.hosts_beyond(hosts),
         *site.clashing_names(host_names, hosts_per_node),
-        *site.clashing_ids(),
+        *site.clashing_ids(first),
     ]
     present = far >= 0
     far_port = np.zeros_like(port)
@@ -140,7 +158,7 @@ def wire(
         management=tuple(str(node.management or "") for node in nodes),
         host_names=host_names,
         datapath_id=np.array(
-            [node.datapath_id or v + 1 for v, node in enumerate(nodes)], np.uint64
+            [node.datapath_id or first + v for v, node in enumerate(nodes)], np.uint64
         ),
         port=port,
         far=far,

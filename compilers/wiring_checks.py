@@ -110,13 +110,13 @@ class Site:
                     "choose another, or give that host a name",
                 )
 
-    def clashing_ids(self) -> Iterator[Problem]:
-        """Given datapath ids that are also the usual one (vertex + 1) of a node without one."""
+    def clashing_ids(self, first: int = 1) -> Iterator[Problem]:
+        """Given datapath ids that are also the usual one (first + vertex) of a node without one."""
         order = len(self.nodes)
         for vertex, node in enumerate(self.nodes):
-            if node.datapath_id is None or not 1 <= node.datapath_id <= order:
+            if node.datapath_id is None or not 0 <= node.datapath_id - first < order:
                 continue
-            other = self.nodes[node.datapath_id - 1]
+            other = self.nodes[node.datapath_id - first]
             if other.datapath_id is None:
                 yield self.problem(
                     vertex,

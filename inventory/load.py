@@ -74,8 +74,7 @@ def _check(inventory: Inventory | None, document: Document) -> list[Problem]:
         *_unknown_types(nodes, names, document),
         *_repeated(_own(nodes, "serial"), "a serial number of its own", document),
         *_repeated(_guids(nodes), "a GUID of its own", document),
-        *_repeated(_names(nodes), "a name that no other node or host has", document),
-        *_repeated(_own(nodes, "vertex"), "a vertex that no other node has", document),
+        *_repeated_in_planes(nodes, document),
         *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own", document),
         *_repeated(_own(nodes, "management"), "a management address of its own", document),
         *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own", document),
@@ -148,10 +147,22 @@ def _unknown_types(nodes: Nodes, names: set[str], document: Document) -> list[Pr
 Uses = Iterable[tuple[KeyPath, object]]
 
 
-def _names(nodes: Nodes) -> Uses:
+def _repeated_in_planes(nodes: Nodes, document: Document) -> list[Problem]:
+    """Planes have the same vertices and the same hosts; nodes are of one plane."""
+    found = []
+    for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
+        own = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
+        names = _repeated(_names(nodes, own), "a name that no other node or host has", document)
+        vertices = _repeated(_own(own, "vertex"), "a vertex that no other node has", document)
+        found += [*names, *vertices]
+    return list(dict.fromkeys(found))
+
+
+def _names(nodes: Nodes, with_hosts: Nodes) -> Uses:
+    listed = {i for i, _ in with_hosts}
     for i, node in nodes:
         yield ("nodes", i, "name"), node.name
-        for h, host in enumerate(node.hosts):
+        for h, host in enumerate(node.hosts if i in listed else ()):
             if host.name is not None:
                 yield ("nodes", i, "hosts", h, "name"), host.name
 

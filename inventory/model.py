@@ -136,7 +136,8 @@ class Node(Model):
     """One switch. Without `vertex`, nodes take the free vertices in the order they are listed.
 
     unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
-    yet, but keeps its vertex; links and hosts at disabled ports don't work.
+    yet, but keeps its vertex; links and hosts at disabled ports don't work. plane: 1 without it;
+    vertices are told apart by plane.
     """
 
     name: Name
@@ -151,6 +152,7 @@ class Node(Model):
     guid: Guid | None = None
     state: Literal["installed", "planned"] = "installed"
     disabled_ports: tuple[Line, ...] = ()
+    plane: Annotated[Whole, Field(ge=1, le=16)] | None = None
 
 
 class Inventory(Model):

@@ -66,7 +66,7 @@ def grow(build: Build, method: str, count: int) -> Grown:
     spare = Spare.of(build.wiring, known.types)
     fits = _fits(build.topology, method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
-    addressing = _addressing(build.addressing, order)
+    addressing = _addressing(build.addressing, order, known.plane)
     before = cables_of(build.wiring, known)
     wiring = grown_wiring(build.wiring, expansion, spare, known.types)
     tables = _tables(build, expansion.topology, wiring)
@@ -104,14 +104,14 @@ def _fits(topology: Topology, method: str, spare: Spare, wiring: Wiring) -> int:
     return count
 
 
-def _addressing(old: Addressing, order: int) -> Addressing:
+def _addressing(old: Addressing, order: int, plane: int) -> Addressing:
     bits = (block_count(order, 1) - 1).bit_length()
     for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
         if pool is not None and pool.prefixlen > length - bits:
             required = f"a pool of /{length - bits} or larger for {order:,} vertices"
             todo = "a larger one with the same first address keeps all addresses"
             raise InputError(Problem(required, str(pool), todo, key="addressing"))
-    macs = default_host_macs(order, old.host_mac.shape[1])
+    macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
     return replace(old, host_mac=macs)
 

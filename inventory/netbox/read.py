@@ -19,9 +19,11 @@ from inventory.problems import InputError, Problem, few, nearest
 from inventory.yamlfile import read
 
 METRES = {"m": 1.0, "cm": 0.01, "km": 1000.0, "ft": 0.3048, "in": 0.0254, "mi": 1609.344}
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
-NODE_EXTRAS = ("vertex", "datapath_id", "management", "hosts", "guid")
+NODE_EXTRAS = ("plane", "vertex", "datapath_id", "management", "hosts", "guid")
 RACK_EXTRAS = ("row", "column")
+NOT_THERE = {"planned", "staged", "inventory", "offline", "failed", "decommissioning"}
 SUFFIXES = {".yaml", ".yml", ".csv"}
 
 
@@ -59,6 +61,21 @@ def read_netbox(paths: Iterable[Path]) -> Imported:
     if found.problems:
         raise InputError(few(found.problems))
     return _assembled(found)
+
+
+def interface_ids(path: Path) -> dict[tuple[str, str], str]:
+    """The UUID of each interface, by device and name, in what Nautobot exports of interfaces.
+
+    Raises:
+        InputError: another file, or ids that are no UUIDs.
+    """
+    kind, rows = read_table(_text(path), str(path))
+    if kind != "interfaces" or not any("id" in row.values for row in rows[:1]):
+        required = "Nautobot's export of interfaces, with the columns id, device and name"
+        raise InputError(Problem(required, f"a table of {kind}", "", str(path), 1))
+    if wrong := [row for row in rows if not UUID.fullmatch(row.get("id"))]:
+        raise InputError(few(row.problem("id", "a UUID", row.get("id")) for row in wrong))
+    return {(row.get("device"), row.get("name")): row.get("id") for row in rows}
 
 
 def _files(paths: Iterable[Path], found: _Found) -> Iterator[Path]:
@@ -108,6 +125,7 @@ def _assembled(found: _Found) -> Imported:
     nodes = _nodes(found)
     kinds: dict[tuple[str, str], dict[str, Any]] = {}
     cables, left_out = _cables(found, {node["name"] for node in nodes}, kinds)
+    dead = [cable for cable in cables if cable.pop("dead")]
     if found.problems:
         raise InputError(few(found.problems))
     types = {
@@ -120,6 +138,7 @@ def _assembled(found: _Found) -> Imported:
         "cabling": {"types": list(kinds.values())} if kinds else {},
         "nodes": nodes,
         "cables": cables,
+        "dead_links": [{"a": cable["a"], "b": cable["b"]} for cable in dead],
     }
     return Imported({word: value for word, value in parts.items() if value}, left_out)
 
@@ -147,6 +166,7 @@ def _types_of_interfaces(found: _Found) -> None:
 
 def _nodes(found: _Found) -> list[dict[str, Any]]:
     nodes = []
+    disabled = _disabled(found)
     racks = {row.get("name") for row in found.rows["racks"]}
     for row in found.rows["devices"]:
         model = row.get("device_type")
@@ -165,8 +185,24 @@ def _nodes(found: _Found) -> list[dict[str, Any]]:
             node["serial"] = row.get("serial")
         if row.get("address"):
             node["management"] = row.get("address").partition("/")[0]
+        if row.get("status").lower() in NOT_THERE:
+            node["state"] = "planned"
+        if node["name"] in disabled:
+            node["disabled_ports"] = disabled[node["name"]]
         nodes.append(node | _extras(row, NODE_EXTRAS))
     return nodes
+
+
+def _disabled(found: _Found) -> dict[str, list[str]]:
+    """The ports of each device that are switched off."""
+    model = {row.get("name"): row.get("device_type") for row in found.rows["devices"]}
+    ports = {m: {n for b in t.ports for n in b.names()} for m, (_, t) in found.types.items()}
+    disabled: dict[str, list[str]] = defaultdict(list)
+    for row in found.rows["interfaces"]:
+        known = ports.get(model.get(row.get("device"), ""), ())
+        if row.get("enabled").lower() in ("false", "0", "no") and row.get("name") in known:
+            disabled[row.get("device")].append(row.get("name"))
+    return disabled
 
 
 def _unit(row: Row, found: _Found) -> int:
@@ -205,6 +241,7 @@ def _cables(
             left_out += 1
             continue
         cable: dict[str, Any] = {
+            "dead": row.get("status").lower() == "decommissioning",
             "a": row.get("a_device"),
             "a_port": row.get("a_name"),
             "b": row.get("b_device"),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from compilers.cable_rows import Rows
     from compilers.cables import Cables
 
+    Part = tuple[Build, Rows]
+
 FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
 
 
@@ -41,6 +43,8 @@ def command(
 ) -> None:
     """The cable schedule of BUILD: a summary, or in a format the whole of it.
 
+    A folder of several planes gives that of all planes.
+
     \b
     csv       every cable, both ends, type, length, bundle, phase
     markdown  the same in a table a phase and rack pair, for crews
@@ -50,60 +54,86 @@ def command(
     hosts     the cables to hosts, CSV; with lengths where the inventory says where hosts stand
     """
     from compilers.build import load
+    from compilers.plane_folders import builds_in
+
+    if as_json and form:
+        raise click.UsageError("--json and --format exclude each other")
+    parts = [(build, _rows(build, phases, phase or 0)) for build in map(load, builds_in(folder))]
+    if rack:
+        parts = _of_rack(parts, rack)
+    if form:
+        _write(output, _text(form, parts))
+        return
+    summaries, bom = [_summary(*part) for part in parts], _bom(parts)
+    if as_json:
+        _write(output, _json(summaries, bom, parts))
+        return
+    for summary in summaries:
+        _print(summary)
+    print_table("materials", list(bom[0]), [list(entry.values()) for entry in bom])
+
+
+def _rows(build: Build, phases: int, phase: int) -> Rows:
     from compilers.cable_rows import Rows
     from compilers.cables import cables_of, hardware_of
     from compilers.phases import phases_of
 
-    if as_json and form:
-        raise click.UsageError("--json and --format exclude each other")
-    build = load(folder)
     cables = cables_of(build.wiring, hardware_of(build))
     plan = phases_of(build.topology.graph, cables, phases)
-    if phase is not None and phase > plan.count:
+    if phase > plan.count:
         raise click.BadParameter(f"there are {plan.count} phases", param_hint="--phase")
-    rows = Rows.of(build.wiring, cables, plan, phase or 0, _rack(rack, cables.hardware.rack_names))
-    if form:
-        _write(output, _text(form, rows, build))
-        return
-    summary = _summary(build, rows)
-    if as_json:
-        _write(output, _json(summary, rows))
-    else:
-        _print(summary)
+    return Rows.of(build.wiring, cables, plan, phase)
 
 
-def _rack(name: str, names: tuple[str, ...]) -> int:
+def _of_rack(parts: list[Part], name: str) -> list[Part]:
+    """The parts with a rack of this name, and of them the cables that end in it."""
     from inventory.problems import nearest
 
-    if not name:
-        return -1
-    if name not in names:
-        near = nearest(name, names)
+    racks = [rows.cables.hardware.rack_names for _, rows in parts]
+    if not any(name in names for names in racks):
+        near = nearest(name, [word for names in racks for word in names])
         hint = f"; did you mean {near}?" if near else ""
         raise click.BadParameter(f"there is no rack {name}{hint}", param_hint="--rack")
-    return names.index(name)
+    return [
+        (build, rows.of_rack(names.index(name)))
+        for (build, rows), names in zip(parts, racks, strict=True)
+        if name in names
+    ]
 
 
-def _text(form: str, rows: Rows, build: Build) -> Iterator[str]:
+def _text(form: str, parts: list[Part]) -> Iterator[str]:
     from compilers import cable_formats as formats
     from compilers.bill import bill
 
+    name = " and ".join(build.name for build, _ in parts)
+    every = [rows for _, rows in parts]
+    rows = chain.from_iterable(every)
     if form == "labels":
-        return formats.as_labels(rows, f"{build.name}: cable labels")
+        return formats.as_labels(rows, f"{name}: cable labels")
     if form == "bom":
-        return formats.as_bill(bill(build.wiring, rows.cables))
+        pairs = ((build.wiring, rows.cables) for build, rows in parts)
+        return formats.as_bill(bill(*pairs))
     if form == "hosts":
-        return formats.as_host_csv(build, rows)
-    if form == "markdown":
-        head = f"# {build.name}: {len(rows.which):,} cables\n"
-        return chain((head,), formats.as_markdown(rows))
-    return formats.FORMATS[form](rows)
+        return formats.as_host_csv(parts)
+    if form == "netbox":
+        return formats.as_netbox(rows, every[0].cables.kinds())
+    if form == "csv":
+        return formats.as_csv(rows)
+    count = sum(len(rows.which) for rows in every)
+    return chain((f"# {name}: {count:,} cables\n",), formats.as_markdown(rows))
+
+
+def _bom(parts: list[Part]) -> list[dict[str, Any]]:
+    from compilers.bill import bill
+
+    words = ("kind", "name", "detail", "quantity")
+    items = bill(*((build.wiring, rows.cables) for build, rows in parts))
+    return [dict(zip(words, astuple(item), strict=True)) for item in items]
 
 
 def _summary(build: Build, rows: Rows) -> dict[str, Any]:
     import numpy as np
 
-    from compilers.bill import bill
     from compilers.phases import connected_pairs, working_pairs
 
     cables, plan = rows.cables, rows.phases
@@ -131,10 +161,6 @@ def _summary(build: Build, rows: Rows) -> dict[str, Any]:
             }
             for p in range(plan.count)
         ],
-        "bom": [
-            dict(zip(("kind", "name", "detail", "quantity"), astuple(item), strict=True))
-            for item in bill(build.wiring, cables)
-        ],
     }
 
 
@@ -160,17 +186,19 @@ def _print(summary: dict[str, Any]) -> None:
         facts += [(f"bundles of {s}", c) for s, c in summary["bundles"].items()]
     print_facts(f"{summary['fabric']}: cables", facts)
     phases = [{**entry, "racks": len(entry["racks"])} for entry in summary["phases"]]
-    for title, entries in (("phases", phases), ("materials", summary["bom"])):
-        print_table(title, list(entries[0]), [list(entry.values()) for entry in entries])
+    print_table("phases", list(phases[0]), [list(entry.values()) for entry in phases])
 
 
-def _json(summary: dict[str, Any], rows: Rows) -> Iterator[str]:
+def _json(
+    summaries: list[dict[str, Any]], bom: list[dict[str, Any]], parts: list[Part]
+) -> Iterator[str]:
     """One document, the cables written one by one: there may be a million."""
     from compilers.cable_formats import as_records
 
-    yield json.dumps(summary, indent=2)[:-2] + ',\n  "schedule": ['
+    summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
+    yield json.dumps({**summary, "bom": bom}, indent=2)[:-2] + ',\n  "schedule": ['
     comma = "\n"
-    for record in as_records(rows):
+    for record in as_records(chain.from_iterable(rows for _, rows in parts)):
         yield f"{comma}    {json.dumps(record)}"
         comma = ",\n"
     yield "\n  ]\n}\n"

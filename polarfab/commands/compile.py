@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, progress
+from polarfab.output import json_option, print_facts, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from compilers.build import Build
+    from compilers.load import LoadedFabric
+    from compilers.phases import Stage
+    from compilers.verify import Report
 
 
 @click.command("compile")
@@ -43,23 +50,76 @@ def command(
     from compilers.load import load_fabric
     from compilers.phases import PHASES, Stage
     from compilers.pipeline import compile_fabric
-    from compilers.targets.openflow_pipeline import entries
-    from polarfab.commands.verify import check, failed
+    from polarfab.commands.verify import failed
 
     if phases and not phase:
         raise click.UsageError("--phases says of how many phases --phase is one")
     start = perf_counter()
     stage = Stage(phase, phases or PHASES) if phase else None
     folder = output.resolve()  # `.` is another folder once it is replaced
-    build = save(compile_fabric(load_fabric(fabric), stage), folder)
-    openflow = entries(build)
-    report = None
+    loaded = load_fabric(fabric)
+    if loaded.spec.planes > 1:
+        _planes(loaded, stage, folder, no_verify, as_json, start)
+        return
+    build = save(compile_fabric(loaded, stage), folder)
+    report = None if no_verify else _verified(build, folder)
+    facts = as_dict(build, report)
+    facts |= {"folder": str(output), "seconds": round(perf_counter() - start, 3)}
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(f"{build.name}: {build.topology.title()}", facts.items())
+    if report and not report.passed:
+        failed(build, report)
+
+
+def _planes(
+    loaded: LoadedFabric,
+    stage: Stage | None,
+    folder: Path,
+    no_verify: bool,
+    as_json: bool,
+    start: float,
+) -> None:
+    """Compile every plane; planes that forward alike are walked once."""
+    from compilers.plane_folders import save_planes
+    from compilers.planes import compile_planes
+    from polarfab.commands.verify import check_planes, failed
+
+    builds = save_planes(compile_planes(loaded, stage), folder)
+    reports: list[Report | None] = [None] * len(builds)
     if not no_verify:
         with progress("walking every pair") as report_progress:
-            report = check(build, folder, report_progress)
-    facts = {
+            reports = [*check_planes(builds, folder, report_progress)]
+    planes = [as_dict(build, report) for build, report in zip(builds, reports, strict=True)]
+    seconds = round(perf_counter() - start, 3)
+    if as_json:
+        name = loaded.spec.name
+        print_json({"fabric": name, "folder": str(folder), "seconds": seconds, "planes": planes})
+    else:
+        words = ("fabric", "build", "nodes", "links", "hosts", "pairs", "delivered", "verified")
+        title = f"{loaded.spec.name}: {len(builds)} planes in {folder}, {seconds} s"
+        rows = [[plane[word] for word in words] for plane in planes]
+        print_table(title, words, rows)
+    for build, report in zip(builds, reports, strict=True):
+        if report and not report.passed:
+            failed(build, report)
+
+
+def _verified(build: Build, folder: Path) -> Report:
+    from polarfab.commands.verify import check
+
+    with progress("walking every pair") as report_progress:
+        return check(build, folder, report_progress)
+
+
+def as_dict(build: Build, report: Report | None) -> dict[str, Any]:
+    """A build in numbers."""
+    from compilers.targets.openflow_pipeline import entries
+
+    openflow = entries(build)
+    return {
         "build": build.identity,
-        "folder": str(output),
         "fabric": build.name,
         "topology": build.topology.title(),
         "nodes": int(build.topology.present.sum()),
@@ -74,11 +134,4 @@ def command(
         "max_hops": report.max_hops if report else None,
         "mean_hops": report.mean_hops if report else None,
         "verified": bool(report and report.passed),
-        "seconds": round(perf_counter() - start, 3),
     }
-    if as_json:
-        print_json(facts)
-    else:
-        print_facts(f"{build.name}: {build.topology.title()}", facts.items())
-    if report and not report.passed:
-        failed(build, report)

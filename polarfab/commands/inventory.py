@@ -26,19 +26,29 @@ def command() -> None:
 )
 @click.option("--site", default="", help="The site's name in NetBox; the fabric's without it.")
 @click.option("--role", default="switch", show_default=True, help="The devices' role.")
-def export(fabric: str, output: Path, site: str, role: str) -> None:
+@click.option(
+    "--nautobot",
+    "ids",
+    type=click.Path(path_type=Path),
+    help="Nautobot's export of interfaces (CSV): also write nautobot-cables.csv, ends by UUID.",
+)
+def export(fabric: str, output: Path, site: str, role: str, ids: Path | None) -> None:
     """Write the hardware of FABRIC (fabric.yaml) for NetBox's bulk imports.
 
     Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
     NetBox makes the interfaces from the device types; their file is for other tools.
     """
     from compilers.load import load_fabric
-    from compilers.netbox import files
+    from compilers.netbox import files, nautobot_cables
+    from inventory.netbox.read import interface_ids
     from inventory.problems import InputError, Problem
 
     loaded = load_fabric(fabric)
+    written = list(files(loaded, site or loaded.spec.name, role))
+    if ids is not None:
+        written.append(("nautobot-cables.csv", nautobot_cables(loaded, interface_ids(ids))))
     try:
-        for name, text in files(loaded, site or loaded.spec.name, role):
+        for name, text in written:
             path = output / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="")

@@ -60,10 +60,10 @@ def test_bundles_of_polarstar():
     _, cables, _ = schedule(STAR)
     assert Counter(cables.bundles.cables.tolist()) == {8: 90}
     assert (cables.bundle < 0).sum() == 31 * 12 + 6 * 4
-    fibres = [item for item in bill(built(STAR).wiring, cables) if item.kind == "fibre"]
+    fibres = [item for item in bill((built(STAR).wiring, cables)) if item.kind == "fibre"]
     assert sum(item.quantity for item in fibres) == 90
     thin = replace(cables.hardware, cabling={**cables.hardware.cabling, "fibre_cores": 100})
-    items = bill(built(STAR).wiring, replace(cables, hardware=thin))
+    items = bill((built(STAR).wiring, replace(cables, hardware=thin)))
     assert sum(item.quantity for item in items if item.kind == "fibre") == 180
 
 
@@ -153,7 +153,7 @@ def test_only_what_is_asked_for():
     assert sorted(every) == list(range(1, 225))
     by_phase = [[row[0] for row in rows(Q7, phase=p)] for p in range(1, 9)]
     assert [number for numbers in by_phase for number in numbers] == every
-    rack = {row[0] for row in rows(Q7, rack=0)}
+    rack = {row[0] for row in rows(Q7).of_rack(0)}
     assert len(rack) == 56
     fewer = phases_of(build.topology.graph, cables, 2)
     assert [row[0] for row in Rows.of(build.wiring, cables, fewer)] != every
@@ -162,7 +162,11 @@ def test_only_what_is_asked_for():
 
 def test_csv_and_netbox_name_the_same_ends():
     ours = list(csv.DictReader(io.StringIO("".join(as_csv(rows(Q7))))))
-    theirs = list(csv.DictReader(io.StringIO("".join(as_netbox(rows(Q7))))))
+    theirs = list(
+        csv.DictReader(
+            io.StringIO("".join(as_netbox(rows(Q7), built(Q7).hardware.cabling["types"])))
+        )
+    )
     assert len(ours) == len(theirs) == 224
     for mine, other in zip(ours, theirs, strict=True):
         for end in "ab":
@@ -182,7 +186,7 @@ def test_markdown_and_labels_hold_every_cable():
 
 
 def test_bill_of_q7():
-    items = {(item.kind, item.name, item.detail): item.quantity for item in bill(*schedule_q7())}
+    items = {(item.kind, item.name, item.detail): item.quantity for item in bill(schedule_q7())}
     assert items["node", "copackaged-4x8", "Generic Co-packaged 4x8"] == 57
     assert items["rack", "rack 10U", ""] == 8
     assert sum(n for (kind, *_), n in items.items() if kind == "cable") == 224
@@ -223,7 +227,7 @@ def test_pairs_of_fans_have_one_bundle_each():
 
 def test_cables_to_hosts():
     build, cables, phases = schedule(Q7)
-    found = list(csv.DictReader(io.StringIO("".join(as_host_csv(build, rows(Q7))))))
+    found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows(Q7))])))))
     assert len(found) == 57
     ports = {(row["node"], row["port"]) for row in found}
     assert ports == {(name, "host1") for name in build.wiring.names}
@@ -257,7 +261,7 @@ def test_cables_to_hosts_that_stand_somewhere(tmp_path):
     build = save(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "build")
     cables = cables_of(build.wiring, hardware_of(build))
     rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
-    found = list(csv.DictReader(io.StringIO("".join(as_host_csv(build, rows)))))
+    found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows)])))))
     mine = [row for row in found if row["node"] == "n0"]
     words = ("host_rack", "host_unit", "type", "length_m", "way_m")
     assert [tuple(row[w] for w in words) for row in mine] == [

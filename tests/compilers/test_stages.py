@@ -121,7 +121,7 @@ def test_the_schedule_of_a_part(tmp_path: Path) -> None:
     save(built(Q7, 2), tmp_path / "build")
     build = load(tmp_path / "build")
     cables = cables_of(build.wiring, hardware_of(build))
-    items = {(i.kind, i.name): i.quantity for i in bill(build.wiring, cables)}
+    items = {(i.kind, i.name): i.quantity for i in bill((build.wiring, cables))}
     assert items["node", "copackaged-4x8"] == 15
     assert items["rack", "rack 10U"] == 2
     phases = phases_of(build.topology.graph, cables, 8)

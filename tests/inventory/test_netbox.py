@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import random
 import shutil
 from dataclasses import fields
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -37,9 +39,26 @@ def imported(folder: Path, output: Path) -> None:
     command.main(["import", str(folder), "-o", str(output)], standalone_mode=False)
 
 
+STATES = {
+    "name: n26,": "name: n26, state: planned,",
+    "name: n12,": "name: n12, disabled_ports: [oio0/3, oio2/0, host2],",
+}
+
+
 @pytest.mark.parametrize("racks", [False, True])
-def test_round_trip_of_q7(tmp_path: Path, racks: bool) -> None:
+@pytest.mark.parametrize("damaged", [False, True])
+def test_round_trip_of_q7(tmp_path: Path, racks: bool, damaged: bool) -> None:
     shutil.copytree(EXAMPLES / "q7", tmp_path / "q7")
+    if damaged:
+        path = tmp_path / "q7" / "inventory.yaml"
+        text = path.read_text() + "dead_links: [{a: n01, b: n15}, {a: n57, b: n01}]\n"
+        names = compile_fabric(load_fabric(tmp_path / "q7" / "fabric.yaml")).wiring
+        near = [names.names[v] for v in names.far[0].tolist()[:2]]
+        text = text.replace("b: n15", f"b: {near[0]}").replace("a: n57", f"a: {near[1]}")
+        for word, other in STATES.items():
+            assert word in text
+            text = text.replace(word, other)
+        path.write_text(text)
     if racks:
         with (tmp_path / "q7" / "inventory.yaml").open("a") as file:
             file.write("cabling: {types: [{name: red, media: mmf-om4, colour: ff0000}]}\n")
@@ -59,10 +78,87 @@ def test_round_trip_of_q7(tmp_path: Path, racks: bool) -> None:
     for name in names:
         assert (tmp_path / "one" / name).read_text() == (tmp_path / "two" / name).read_text()
     after = compile_fabric(load_fabric(fabric))
+    assert (before.topology.present.sum(), after.topology.present.sum()) == (57 - damaged,) * 2
+    assert before.topology.graph.size < 224 or not damaged
     for part in ("wiring", "addressing"):
         for field in fields(getattr(before, part)):
             values = (getattr(getattr(build, part), field.name) for build in (before, after))
             np.testing.assert_equal(*values, err_msg=f"{part}.{field.name}")
+
+
+def test_what_is_not_in_use_elsewhere(tmp_path: Path) -> None:
+    """In the words of NetBox and of Nautobot, from files that we did not write."""
+    shutil.copy(OURS, tmp_path / "type.yaml")
+    states = ("active", "Planned", "Offline", "Active", "failed")
+    (tmp_path / "devices.csv").write_text(
+        "name,role,manufacturer,device_type,status\n"
+        + "".join(f"s{i},leaf,X,EX-9012 Mk II,{state}\n" for i, state in enumerate(states))
+    )
+    (tmp_path / "interfaces.csv").write_text(
+        "device__name,name,type,enabled,mgmt_only\n"
+        "s0,Ethernet1/1,400gbase-x-qsfpdd,False,False\ns0,Ethernet2/1,400gbase-x-qsfpdd,True,False\n"
+        "s0,Management1,1000base-t,False,True\ns3,uplink,25gbase-x-sfp28,false,\nx,uplink,,false,\n"
+    )
+    (tmp_path / "cables.csv").write_text(
+        "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,status\n"
+        "s0,dcim.interface,Ethernet2/1,s3,dcim.interface,Ethernet2/1,Decommissioning\n"
+        "s0,dcim.interface,Ethernet3/1,s1,dcim.interface,Ethernet2/1,connected\n"
+    )
+    data = read_netbox([tmp_path]).data
+    nodes = {node["name"]: node for node in data["nodes"]}
+    assert [n for n, node in nodes.items() if node.get("state") == "planned"] == ["s1", "s2", "s4"]
+    ports = {n: node["disabled_ports"] for n, node in nodes.items() if "disabled_ports" in node}
+    assert ports == {"s0": ["Ethernet1/1"], "s3": ["uplink"]}
+    assert data["dead_links"] == [{"a": "s0", "b": "s3"}]
+    assert len(data["cables"]) == 2
+    imported(tmp_path, tmp_path / "inventory.txt")
+
+
+def identified(folder: Path) -> list[dict[str, str]]:
+    """What Nautobot would export of our interfaces: each with an id."""
+    rows = list(csv.DictReader((folder / "interfaces.csv").open()))
+    return [{"id": str(UUID(int=i)), **row} for i, row in enumerate(rows, 1)]
+
+
+def test_cables_for_nautobot(tmp_path: Path) -> None:
+    fabric = EXAMPLES / "q7-copackaged" / "fabric.yaml"
+    export(fabric, tmp_path)
+    known = identified(tmp_path)
+    with (tmp_path / "ids.csv").open("w") as file:
+        writer = csv.DictWriter(file, list(known[0]))
+        writer.writeheader()
+        writer.writerows(known)
+    words = ["export", str(fabric), "-o", str(tmp_path), "--nautobot", str(tmp_path / "ids.csv")]
+    command.main(words, standalone_mode=False)
+    ends = {row["id"]: (row["device"], row["name"]) for row in known}
+    theirs = list(csv.DictReader((tmp_path / "nautobot-cables.csv").open()))
+    ours = list(csv.DictReader((tmp_path / "cables.csv").open()))
+    assert len(theirs) == len(ours) == 224
+    for there, here in zip(theirs, ours, strict=True):
+        for end in "ab":
+            assert there[f"termination_{end}_type"] == "dcim.interface"
+            named = here[f"side_{end}_device"], here[f"side_{end}_name"]
+            assert ends[there[f"termination_{end}_id"]] == named
+        assert int(there["length"]) >= float(here["length"]) > int(there["length"]) - 1
+        assert (there["status__name"], there["label"]) == ("Planned", here["label"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("device,name,type\na,b,c\n", "the columns id, device and name"),
+        ("id,device,name,type\n7,a,b,c\n", "required a UUID, given 7"),
+        ("name,device_type,id\na,b,c\n", "given a table of devices"),
+        (f"id,device,name,type\n{UUID(int=1)},a,b,c\n", "none for C0-1 oio0/0 and 447 more"),
+    ],
+)
+def test_ids_that_do_not_fit(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "ids.csv").write_text(text)
+    fabric = str(EXAMPLES / "q7-copackaged" / "fabric.yaml")
+    words_given = ["export", fabric, "-o", str(tmp_path / "o"), "--nautobot"]
+    with pytest.raises(InputError, match=words):
+        command.main([*words_given, str(tmp_path / "ids.csv")], standalone_mode=False)
+    assert not (tmp_path / "o").exists()
 
 
 def test_a_device_type_of_the_library() -> None:

@@ -1,0 +1,130 @@
+"""A fabric of several planes on the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.polarfab.conftest import Run
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Path:
+    path = tmp_path / "fabric.yaml"
+    path.write_text("name: lab\ntopology: {family: polarfly, q: 3}\nplanes: 2\n")
+    return path
+
+
+@pytest.fixture
+def build(polarfab: Run, fabric: Path, tmp_path: Path) -> Path:
+    code, _, err = polarfab("compile", fabric, "-o", tmp_path / "build")
+    assert code == 0, err
+    return tmp_path / "build"
+
+
+def test_compile_and_verify(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    code, out, _ = polarfab("compile", fabric, "-o", tmp_path / "b", "--no-verify", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert [(p["fabric"], p["nodes"], p["verified"]) for p in report["planes"]] == [
+        ("lab-p1", 13, False),
+        ("lab-p2", 13, False),
+    ]
+    assert not (tmp_path / "b" / "plane-2" / "verified.json").exists()
+    code, out, _ = polarfab("verify", tmp_path / "b", "--failures", "link", "--json")
+    one, two = json.loads(out)["planes"]
+    assert code == 0
+    assert (one.pop("fabric"), two.pop("fabric")) == ("lab-p1", "lab-p2")
+    assert one == two
+    for plane in (1, 2):
+        mark = json.loads((tmp_path / "b" / f"plane-{plane}" / "verified.json").read_text())
+        assert mark["build"] == report["planes"][plane - 1]["build"]
+
+
+def test_a_plane_is_a_build(polarfab: Run, build: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, _, err = polarfab("render", build / "plane-2", "--target", "ovs", "-o", out)
+    assert code == 0, err
+    assert sorted(p.name for p in out.iterdir()) == sorted(f"p2-{v}" for v in range(13))
+    code, text, _ = polarfab("explain", build / "plane-2", "p2-0", "p2-5")
+    assert code == 0
+    assert "p2-0 to p2-5" in text
+
+
+def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
+    code, out, _ = polarfab("cables", build, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert len(rows) == len({row["label"] for row in rows}) == 48
+    assert {row["label"][:4] for row in rows} == {"P1-C", "P2-C"}
+    assert {(row["label"][:3].lower(), row["a_node"][:3]) for row in rows} == {
+        ("p1-", "p1-"),
+        ("p2-", "p2-"),
+    }
+    code, out, _ = polarfab("cables", build, "--json")
+    report = json.loads(out)
+    assert len(report["schedule"]) == 48
+    assert [plane["cables"] for plane in report["planes"]] == [24, 24]
+    assert next(i["quantity"] for i in report["bom"] if i["kind"] == "node") == 26
+    for form, count in (("hosts", 27), ("netbox", 49)):
+        code, out, _ = polarfab("cables", build, "--format", form)
+        assert len(out.splitlines()) == count
+    code, out, _ = polarfab("cables", build, "--format", "csv", "--rack", "p2-fan1")
+    assert {row["label"][:3] for row in csv.DictReader(io.StringIO(out))} == {"P2-"}
+    code, out, _ = polarfab("cables", build)
+    assert "lab-p2: cables" in out
+    assert out.count("materials") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("controller", "BUILD"),
+        ("render", "BUILD", "--target", "ovs", "-o", "out"),
+        ("explain", "BUILD", "0", "1"),
+        ("check-wiring", "BUILD", "facts"),
+        ("expand", "BUILD", "--racks", "quadric"),
+        ("throughput", "BUILD"),
+        ("draw", "BUILD", "-o", "x.svg"),
+    ],
+)
+def test_verbs_of_one_plane_say_so(polarfab: Run, build: Path, words: tuple[str, ...]) -> None:
+    code, _, err = polarfab(*(build if word == "BUILD" else word for word in words))
+    assert code == 2
+    assert f"given a folder of several planes; name one of them, such as {build}/plane-1" in err
+
+
+def test_emulate_takes_one_plane(polarfab: Run, fabric: Path) -> None:
+    code, _, err = polarfab("emulate", fabric)
+    assert code == 2
+    assert "fabric.yaml:3: planes: required one plane here, given 2; compile it, and name" in err
+
+
+def test_one_plane_over_several_and_back(polarfab: Run, build: Path, fabric: Path) -> None:
+    fabric.write_text(fabric.read_text().replace("planes: 2\n", ""))
+    code, _, err = polarfab("compile", fabric, "-o", build)
+    assert code == 0, err
+    assert (build / "verified.json").is_file()
+    assert not (build / "plane-1").exists()
+
+
+def test_export_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    with fabric.open("a") as file:
+        file.write("inventory: i.yaml\n")
+    (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n")
+    code, _, err = polarfab("inventory", "export", fabric, "-o", tmp_path / "one")
+    assert code == 0, err
+    code, out, err = polarfab(
+        "inventory", "import", tmp_path / "one", "-o", tmp_path / "i.yaml", "--force", "--json"
+    )
+    assert code == 0, err
+    assert json.loads(out)["nodes"] == 26
+    code, _, err = polarfab("inventory", "export", fabric, "-o", tmp_path / "two")
+    assert code == 0, err
+    for path in (tmp_path / "one").rglob("*.*"):
+        again = tmp_path / "two" / path.relative_to(tmp_path / "one")
+        assert again.read_text() == path.read_text(), path.name
