@@ -14,12 +14,13 @@ from compilers.cables import Cables, cables_of, hardware_of
 from compilers.growth.changes import changes, moved
 from compilers.growth.ports import Spare, needed, require_room, room
 from compilers.growth.racks import grown_hardware
+from compilers.growth.standing import Standing
 from compilers.growth.wiring import grown_wiring
 from compilers.routing.passes import choices
 from compilers.routing.shortest import LARGEST, links_taken, routes
 from compilers.spec import RoutingSpec
 from compilers.tables import Classes, Tables
-from compilers.topologies.expansion import Expansion, check, expand
+from compilers.topologies.expansion import Expansion
 from compilers.topologies.topology import Topology
 from compilers.wiring import Wiring
 from inventory.problems import InputError, Problem
@@ -31,8 +32,8 @@ class Grown:
 
     build: the larger one. cables: all of its cables; added: int64[A], the new ones among them.
     moved: how many cables of the old fabric have another end or port in the larger one. spare:
-    int64[N'], the unused ports for links that are left. fits: how many racks of the kind the old
-    fabric's ports allow in all. changes: int64[S] a word, what becomes of each old switch's
+    int64[N'], the unused ports for links that are left. fits: how many more racks of the kind the
+    old fabric's ports allow. changes: int64[S] a word, what becomes of each old switch's
     tables: rows_added, rows_changed, classes_added, classes_changed.
     """
 
@@ -50,21 +51,22 @@ def grow(build: Build, method: str, count: int) -> Grown:
     """The build grown by `count` racks, on ports that nothing uses, its tables made anew.
 
     Rows stay as they are wherever they still lead along a shortest path. New nodes are of the type
-    of those that they copy, and stand in racks of their own.
+    of those that they copy, and stand in racks of their own. A fabric that has grown grows on by
+    racks of the same kind.
 
     Raises:
-        InputError: the topology does not grow so, or ports, addresses or the router's limit are
-            too small.
+        InputError: the topology does not grow so, something of it is missing, or ports, addresses
+            or the router's limit are too small.
     """
-    if problems := check(build.topology, method, count):
-        raise InputError(problems)
-    expansion = expand(build.topology, method, count)
+    stands = Standing.of(build.topology)
+    stands.require(method, count)
+    expansion = stands.grown(method, count)
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST:
         raise InputError(Problem(f"at most {LARGEST:,} switches", f"{order:,}", key="racks"))
     known = hardware_of(build)
     spare = Spare.of(build.wiring, known.types)
-    fits = _fits(build.topology, method, spare, build.wiring)
+    fits = _fits(stands, method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
     addressing = _addressing(build.addressing, order, known.plane)
     before = cables_of(build.wiring, known)
@@ -93,11 +95,11 @@ def grow(build: Build, method: str, count: int) -> Grown:
     )
 
 
-def _fits(topology: Topology, method: str, spare: Spare, wiring: Wiring) -> int:
+def _fits(stands: Standing, method: str, spare: Spare, wiring: Wiring) -> int:
     """The most racks for which no node runs out of ports: degrees only grow with racks."""
     count = 0
-    while not check(topology, method, count + 1):
-        larger = expand(topology, method, count + 1)
+    while not stands.problems(method, count + 1):
+        larger = stands.grown(method, count + 1)
         if (needed(larger) > room(spare, larger, wiring)).any():
             break
         count += 1

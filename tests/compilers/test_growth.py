@@ -14,7 +14,7 @@ from compilers.cables import cables_of, hardware_of
 from compilers.growth import changes
 from compilers.growth.grow import grow
 from compilers.load import load_fabric
-from compilers.phases import phases_of
+from compilers.phases import Stage, phases_of
 from compilers.pipeline import compile_fabric
 from compilers.verify import verify
 from inventory.problems import InputError
@@ -215,3 +215,49 @@ def test_the_verb(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 1 + report["cables_added"]
     assert (tmp_path / "more" / "verified.json").is_file()
     assert np.load(tmp_path / "more" / "arrays" / "port.npy").shape[0] == 17
+
+
+@pytest.mark.parametrize(("q", "method", "one", "two"), [(5, "quadric", 1, 2), (7, "fan", 2, 3)])
+def test_step_by_step_as_in_one_go(tmp_path: Path, q: int, method: str, one: int, two: int) -> None:
+    small = build(tmp_path, q)
+    first = load(save_in(grow(small, method, one).build, tmp_path))
+    found, whole = grow(first, method, two), grow(small, method, one + two)
+    assert found.build.topology.parameters == whole.build.topology.parameters
+    assert (found.build.topology.graph.edges() == whole.build.topology.graph.edges()).all()
+    assert ends(first) < ends(found.build) == ends(whole.build)
+    assert found.moved == 0
+    assert len(found.added) == len(ends(found.build)) - len(ends(first))
+    assert found.build.wiring.names == whole.build.wiring.names
+    assert (found.build.wiring.datapath_id == whole.build.wiring.datapath_id).all()
+    assert labels(first).items() < labels(found.build).items()
+    assert labels(found.build) == labels(whole.build)
+    assert verify(found.build).passed
+    assert not found.changes["rows_changed"].any()
+    assert found.fits == whole.fits - one
+    known = found.build.hardware
+    assert known is not None
+    seats = set(zip(known.rack.tolist(), known.unit.tolist(), strict=True))
+    assert len(seats) == len(known.rack)
+    assert len(set(map(tuple, known.rack_place.tolist()))) == len(known.rack_names)
+
+
+@pytest.mark.parametrize(
+    ("method", "count", "words"),
+    [
+        ("fan", 1, "required more racks by quadric, given fan, where 1 by quadric were added"),
+        ("quadric", 0, "required 1 to 1024 for quadric, given 0"),
+        ("quadric", 1024, "given 1 that stand and 1024 more"),
+        ("quadric", 40, "most [0-9]+ of this kind fit"),
+    ],
+)
+def test_what_a_grown_fabric_refuses(tmp_path: Path, method: str, count: int, words: str) -> None:
+    grown = grow(build(tmp_path, 3), "quadric", 1).build
+    with pytest.raises(InputError, match=words):
+        grow(grown, method, count)
+
+
+def test_a_fabric_that_is_not_whole_does_not_grow(tmp_path: Path) -> None:
+    build(tmp_path, 3, inventory="")
+    part = compile_fabric(load_fabric(tmp_path / "fabric.yaml"), Stage(2, 4))
+    with pytest.raises(InputError, match=r"required a whole fabric, given [0-9]+ links missing"):
+        grow(part, "quadric", 1)
