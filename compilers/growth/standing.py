@@ -27,10 +27,9 @@ class Standing:
     @classmethod
     def of(cls, topology: Topology) -> Standing:
         """Take a topology apart by its parameters; racks are added in the same order always."""
-        racks = str(topology.parameters.get("racks", ""))
-        if topology.family != "polarfly-expanded":
+        if topology.family not in ("polarfly", "polarfly-expanded"):
             return cls(topology, topology, "", 0)
-        method, _, count = racks.partition(":")
+        method, _, count = str(topology.parameters.get("racks", ":0")).partition(":")
         first = FAMILIES["polarfly"].build({"q": int(topology.parameters["q"])})
         return cls(topology, first, method, int(count))
 
