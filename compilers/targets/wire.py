@@ -313,10 +313,21 @@ def flow_deletions(block: Block) -> Block:
     """The deletion of just the rows that a block adds, whatever they do."""
     if not len(block):
         return block
-    length = int.from_bytes(block[0, _FLOW_MATCH + 2 : _FLOW_MATCH + 4].tobytes(), "big")
-    deletions = _cut(block, _FLOW_MATCH + -(-length // 8) * 8)
+    deletions = _cut(block, _instructions(block))
     deletions[:, _FLOW_COMMAND] = _DELETE_STRICT
     return deletions
+
+
+def with_instructions(block: Block, other: Block) -> Block:
+    """The rows that a block adds, but doing what those of another block of its layout do."""
+    start = _instructions(block)
+    return np.concatenate((block[:, :start], other[:, start:]), axis=1)
+
+
+def _instructions(block: Block) -> int:
+    """Where the instructions of bundled flow-mods begin."""
+    length = int.from_bytes(block[0, _FLOW_MATCH + 2 : _FLOW_MATCH + 4].tobytes(), "big")
+    return _FLOW_MATCH + -(-length // 8) * 8
 
 
 def _cut(block: Block, size: int) -> Block:

@@ -1,0 +1,143 @@
+"""Which cells, rows and classes differ between two builds, and whether they change in place.
+
+In place means in the generation of metadata and group numbers that stands: only rows and classes
+that differ are sent. That is possible where a class number means the same port before and after.
+Otherwise the new tables come in the other generation, beside the old ones, and every row changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from compilers.tables import Classes, Egress, local, no_route
+from compilers.update.matching import Matching
+from compilers.update.order import own_rows
+from compilers.walk import Walker
+
+Numbers = NDArray[Any]
+LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
+PARTS = ("alternate", "weight", "protection", "bounce")
+
+
+def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
+    """Whether class numbers, and so group numbers, mean the same ports at all common switches."""
+    if old.port.shape[1] != new.port.shape[1]:
+        return False
+    both = nodes.both
+    before, after = old.port[nodes.before[both]], new.port[nodes.after[both]]
+    return bool(((before == after) | (before == 0) | (after == 0)).all())
+
+
+def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
+    """bool[M, C]: the classes of a number that do something else now, or are new, or are gone.
+
+    Needs `same_numbers`.
+    """
+    before, after = (np.maximum(vertex, 0) for vertex in (nodes.before, nodes.after))
+    differ: NDArray[np.bool_] = old.port[before] != new.port[after]
+    for word in PARTS:
+        one, other = getattr(old, word)[before], getattr(new, word)[after]
+        width = max(one.shape[2], other.shape[2])
+        one, other = (np.pad(a, ((0, 0), (0, 0), (0, width - a.shape[2]))) for a in (one, other))
+        differ |= (one != other).any(axis=2)
+    differ[~nodes.both] = True
+    return differ
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Difference:
+    """Two builds, cell by cell. in_place tells how rows are compared: whether numbers count."""
+
+    old: Build
+    new: Build
+    nodes: Matching
+    in_place: bool
+    walker: Walker
+    walker_before: Walker
+
+    @classmethod
+    def of(cls, old: Build, new: Build, in_place: bool | None = None) -> Difference:
+        """Compare; in place wherever that is possible, unless it is said."""
+        nodes = Matching.of(old, new)
+        possible = same_numbers(old.tables.classes, new.tables.classes, nodes)
+        return cls(
+            old=old,
+            new=new,
+            nodes=nodes,
+            in_place=possible if in_place is None else in_place and possible,
+            walker=Walker.of(new.tables, new.wiring.cables()),
+            walker_before=Walker.of(old.tables, old.wiring.cables()),
+        )
+
+    def compare(
+        self, destinations: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """bool[S, D] twice: cells whose row is not the old one, at switches that stay; and cells
+        that no aggregate of the old tables serves.
+
+        Switches that are new have their whole program before any packet is led to them.
+        """
+        stays = self.nodes.before[self.nodes.node_after] >= 0
+        stays &= self.nodes.node_after >= 0
+        shape = len(stays), len(destinations)
+        changed = np.broadcast_to(stays[:, None], shape)
+        new, old = self.new.tables.routes, self.old.tables.routes
+        exact = new.exact and old.exact
+        own_before = np.broadcast_to(np.True_, shape) if exact else self._own_before(destinations)
+        if self.in_place:
+            same = _plain(self.walker.egress(destinations)) == self.before(destinations)
+            if not exact:
+                own = own_rows(new, self.walker, destinations) if not new.exact else True
+                same &= own == own_before
+            changed = changed & ~same
+        return changed, own_before | ~stays[:, None]
+
+    def before(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
+        """int32[S, D]: the old class of each cell, in new vertices; LOCAL, NO_ROUTE, NO_NETWORK."""
+        there, earlier = self._earlier(destinations)
+        found = np.full((self.new.tables.switches, len(destinations)), NO_NETWORK, np.int32)
+        if there.any():
+            egress = _plain(self.walker_before.egress(earlier[there]))
+            found[:, there] = self._at_new(egress, NO_NETWORK)
+        return found
+
+    def _own_before(self, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
+        there, earlier = self._earlier(destinations)
+        found = np.zeros((self.new.tables.switches, len(destinations)), np.bool_)
+        routes = self.old.tables.routes
+        if routes.exact or not there.any():
+            found[:, there] = True
+            return found
+        found[:, there] = self._at_new(own_rows(routes, self.walker_before, earlier[there]), False)
+        return found
+
+    def _earlier(self, destinations: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+        """Which destinations were a network of the old build, and which vertices they were."""
+        earlier = self.nodes.prefix[destinations]
+        return (earlier >= 0) & (earlier < self.old.tables.switches), earlier
+
+    def _at_new(self, values: Numbers, otherwise: Any) -> Numbers:
+        """Values of old vertices, [S, D], in the order of the new ones."""
+        vertex = np.where(self.nodes.node_after >= 0, self.nodes.before[self.nodes.node_after], -1)
+        result: Numbers = np.where((vertex >= 0)[:, None], values[vertex], otherwise)
+        return result
+
+    def classes(self) -> NDArray[np.bool_]:
+        """bool[M, C]: `changed_classes`; every one where the numbers are others."""
+        if self.in_place:
+            return changed_classes(self.old.tables.classes, self.new.tables.classes, self.nodes)
+        count = self.new.tables.classes.port.shape[1]
+        return np.ones((len(self.nodes.datapath_id), count), np.bool_)
+
+
+def _plain(egress: Egress) -> NDArray[np.int32]:
+    """int32: classes as they are, LOCAL and NO_ROUTE, whatever the type was."""
+    plain = egress.astype(np.int32)
+    plain[egress == local(egress)] = LOCAL
+    plain[egress == no_route(egress)] = NO_ROUTE
+    return plain

@@ -1,0 +1,158 @@
+"""In which order route rows may change: a row after those that its packets meet next.
+
+A *cell* is a switch and a destination. A row may change once, for every destination that it
+covers, the cell that its new next hop leads to does what the new tables say. So a cell's level is
+the number of cells on its new path, itself included, that differ from the old tables; rows change
+level by level, and rows of one level in any order (docs/plan.md has the proof).
+
+A row of an aggregate changes all destinations at once that it serves before and after, so it comes
+no sooner than the last of them. A destination that gets a row of its own has one beforehand, which
+does what the old aggregate did; one that loses its own row to the aggregate does so when both may
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from compilers.tables import Routes, no_route
+from compilers.walk import TTL, Walker
+
+Numbers = NDArray[Any]
+CELLS_AT_ONCE = 1 << 22
+Compare = Callable[[NDArray[np.int64]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
+"""bool[S, D] twice for D destinations: the cells that differ from the old tables, and those that no
+aggregate of the old tables serves."""
+
+
+class NoOrder(Exception):
+    """Aggregates of the new tables wait for each other: no order of rows is safe."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Levels:
+    """Of D destinations: vertices int64[D], and of S switches the level of each cell, uint8[S, D].
+
+    aggregates: int64[G], the aggregates that cover them; whole: uint8[S, G], the level of their
+    rows. changed: bool[S, D]. merged: bool[S, D], cells that lose their own row to an aggregate.
+    """
+
+    destinations: NDArray[np.int64]
+    cells: NDArray[np.uint8]
+    changed: NDArray[np.bool_]
+    aggregates: NDArray[np.int64]
+    whole: NDArray[np.uint8]
+    merged: NDArray[np.bool_]
+
+
+def levels(build: Build, walker: Walker, compare: Compare) -> Iterator[Levels]:
+    """The levels of all cells of the new tables, for some destinations after others.
+
+    Raises:
+        NoOrder: aggregates wait for each other.
+    """
+    routes = build.tables.routes
+    for destinations in _blocks(routes):
+        changed, apart = compare(destinations)
+        covers = _Covers.of(routes, walker, destinations, apart)
+        after = walker.next_switch(destinations)
+        cells, whole = _levels(after, changed, covers)
+        yield Levels(destinations, cells, changed, covers.aggregates, whole, apart & ~covers.own)
+
+
+def put_rows(build: Build, walker: Walker, found: Levels, row: NDArray[np.uint8]) -> None:
+    """Write levels to where their rows stand in `row`, uint8[S, R]; 1 at least."""
+    routes = build.tables.routes
+    cells, whole = np.maximum(found.cells, 1), np.maximum(found.whole, 1)
+    if routes.exact:
+        row[:, found.destinations] = cells
+        return
+    sets, rows = routes.prefix.shape
+    alike = row.reshape(sets, -1, rows)
+    for prefixes, values in ((found.destinations, cells), (found.aggregates, whole)):
+        for prefix, value in zip(prefixes.tolist(), values.T, strict=True):
+            if 0 <= prefix < len(walker.first) - 1:
+                entries = walker.by_prefix[walker.first[prefix] : walker.first[prefix + 1]]
+                here, column = np.divmod(entries, rows)
+                alike[here, :, column] = value.reshape(sets, -1)[here]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Covers:
+    """Which rows serve D destinations: bool[S, D], rows of their own; int64[D], their aggregates.
+
+    apart: bool[S, D], cells that no old aggregate serves. aggregates: int64[G]; first: int64[G],
+    where each one's destinations start.
+    """
+
+    own: NDArray[np.bool_]
+    apart: NDArray[np.bool_]
+    group: NDArray[np.int64]
+    aggregates: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        routes: Routes,
+        walker: Walker,
+        destinations: NDArray[np.int64],
+        apart: NDArray[np.bool_],
+    ) -> _Covers:
+        none = np.zeros(0, np.int64)
+        if routes.exact:
+            return cls(np.ones((1, 1), np.bool_), apart, none, none, none)
+        aggregate = routes.aggregate[destinations].astype(np.int64)
+        aggregates, first, group = np.unique(aggregate, return_index=True, return_inverse=True)
+        own = own_rows(routes, walker, destinations)
+        own[:, aggregate < 0] = True
+        return cls(own, apart, group, aggregates, first)
+
+
+def own_rows(routes: Routes, walker: Walker, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[S, D]: whether a switch has a row for a destination alone."""
+    sets, rows = routes.prefix.shape
+    none = no_route(routes.egress)
+    alike = routes.egress.reshape(sets, -1, rows)
+    own = np.zeros((len(destinations), *alike.shape[:2]), np.bool_)
+    for there, destination in zip(own, destinations.tolist(), strict=True):
+        entries = walker.by_prefix[walker.first[destination] : walker.first[destination + 1]]
+        here, row = np.divmod(entries, rows)
+        there[here] = alike[here, :, row] != none
+    return own.reshape(len(destinations), -1).T
+
+
+def _levels(
+    after: NDArray[np.int32], changed: NDArray[np.bool_], covers: _Covers
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """uint8[S, D] and uint8[S, G]: the least levels that the rules above allow."""
+    order, width = after.shape
+    away = (after >= 0) & (after != np.arange(order)[:, None])
+    ahead = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
+    level = np.zeros((order, width), np.uint8)
+    whole = np.zeros((order, len(covers.aggregates)), np.uint8)
+    for _ in range(TTL):
+        found = np.where(away, level.take(ahead) + changed, 0).astype(np.uint8)
+        if len(covers.aggregates):
+            together = np.where(covers.own | covers.apart, 0, found)
+            whole = np.maximum.reduceat(together, covers.first, axis=1)
+            found = np.where(covers.own | ~away, found, np.maximum(found, whole[:, covers.group]))
+        if (found == level).all():
+            return level, whole
+        level = found
+    raise NoOrder
+
+
+def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:
+    """All destinations in blocks, those under one aggregate together."""
+    order = len(routes.egress)
+    together = 1 if routes.exact else order // len(routes.prefix)
+    step = max(1, CELLS_AT_ONCE // order // together) * together
+    for first in range(0, order, step):
+        yield np.arange(first, min(first + step, order))

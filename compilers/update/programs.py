@@ -1,0 +1,218 @@
+"""The OpenFlow programs of switches during an update: their slots, and when each changes.
+
+Three kinds of rounds: in round 0 all that no packet uses yet is put beside what stands (groups,
+classes, hosts, answers); then the routes, level by level; in the last round packets from hosts get
+their alternates back, and what nothing uses any more goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.targets.openflow import Encoder, Program
+from compilers.targets.openflow_groups import Role
+from compilers.targets.openflow_pipeline import Kind
+from compilers.targets.openflow_rows import ROLE_SHIFT
+from compilers.targets.wire import Block, with_instructions
+from compilers.update.plan import PREPARE, Update
+from compilers.update.slots import Counts, Part, Slots, counts, kind_of, messages, xid_numbers
+
+Numbers = NDArray[Any]
+ENTERING = (Role.ENTER, Role.FALLBACK)
+IPV6_NUMBER = 1 << 23
+"""Route messages of IPv6 have numbers from here."""
+NONE = -1
+
+
+class Programs:
+    """What every switch of an update is sent, round by round.
+
+    A switch is known by its place in `update.nodes`, and by the generation of numbers that it holds
+    before the update.
+    """
+
+    def __init__(self, update: Update) -> None:
+        self.update = update
+        self._old, self._new = Encoder(update.old), Encoder(update.new)
+
+    def generation(self, before: int) -> int:
+        """The generation that a switch has after the update."""
+        return before if self.update.in_place else 1 - before
+
+    def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
+        """The slots of a switch; none of one that the new build has not."""
+        u = self.update
+        old, new = int(u.nodes.before[node]), int(u.nodes.after[node])
+        if new < 0:
+            return ()
+        program = self._new.program(new, self.generation(generation))
+        if old < 0:
+            blocks = [*program.groups, *program.flows]
+            return tuple(Slots.only_after(block, PREPARE) for block in blocks if len(block))
+        earlier = self._old.program(old, generation)
+        return tuple(self._slots(node, new, _Parts.of(earlier), _Parts.of(program)))
+
+    def messages(self, node: int, round: int, generation: int = 0) -> list[Block]:
+        """What a switch is sent in a round."""
+        return messages(self.slots(node, generation), round)
+
+    def counts(self, node: int) -> dict[Part, Counts]:
+        """What changes at a switch in all."""
+        return counts(self.slots(node))
+
+    def _slots(self, node: int, new: int, one: _Parts, other: _Parts) -> Iterator[Slots]:
+        u = self.update
+        for v6 in (False, True):
+            yield from self._routes(new, one.routes[v6], other.routes[v6], v6)
+        if u.in_place:
+            yield from self._in_place(node, one, other)
+        else:
+            yield from _beside(one, other, u.last)
+        yield from _matched(one.local, other.local, PREPARE, u.last)
+        yield from _matched([one.marker], [other.marker], u.last, u.last)
+
+    def _routes(self, new: int, before: Block, after: Block, v6: bool) -> Iterator[Slots]:
+        """The routes of one address family, old and new ones of a network in one slot."""
+        u = self.update
+        if not len(before) and not len(after):
+            return
+        if not len(before):
+            before = np.zeros((0, after.shape[1]), np.uint8)
+        was, now = (xid_numbers(block) % IPV6_NUMBER for block in (before, after))
+        earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[now]
+        place = np.minimum(np.searchsorted(was, earlier), max(len(was) - 1, 0))
+        found = (was[place] == earlier) if len(was) else np.zeros(len(now), np.bool_)
+        partner = np.where(found, place, NONE)
+        gone = np.setdiff1d(np.arange(len(was)), partner)
+        pair = (
+            np.concatenate((partner, gone)),
+            np.concatenate((np.arange(len(now)), np.full(len(gone), NONE))),
+        )
+        rounds = np.concatenate((u.rounds_of(new, now), u.rounds_of_gone(new, was[gone], v6)))
+        yield from self._split((before, after), (was, now), pair, rounds, v6)
+
+    def _split(
+        self,
+        blocks: tuple[Block, Block],
+        prefixes: tuple[Numbers, Numbers],
+        pair: tuple[Numbers, Numbers],
+        rounds: Numbers,
+        v6: bool,
+    ) -> Iterator[Slots]:
+        """The same, where a new row's destination is served by an old aggregate in three steps.
+
+        First it gets a row that does what the aggregate does, in its round the new one.
+        """
+        u, (before, after), (was, now) = self.update, blocks, prefixes
+        routes, numbers = u.new.tables.routes, u.nodes.prefix6 if v6 else u.nodes.prefix
+        split = np.zeros(len(rounds), np.bool_)
+        if routes.aggregated and len(was):
+            own = np.flatnonzero((pair[0][: len(now)] < 0) & (now < len(routes.aggregate)))
+            aggregate = routes.aggregate[now[own]]
+            known = np.where(aggregate >= 0, numbers[aggregate], NONE)
+            row = np.minimum(np.searchsorted(was, known), len(was) - 1)
+            served = was[row] == known
+            split[own[served]] = True
+            if served.any():
+                fresh, due = after[own[served]], rounds[own[served]]
+                meanwhile = with_instructions(fresh, before[row[served]])
+                each = np.arange(len(fresh))
+                alone = np.full(len(fresh), NONE), each
+                first = Slots.paired(before[:0], meanwhile, alone, np.full(len(fresh), PREPARE))
+                yield replace(first, until=due)
+                yield replace(Slots.paired(meanwhile, fresh, (each, each), due), since=PREPARE)
+        yield Slots.paired(before, after, pair, rounds).take(~split)
+
+    def _in_place(self, node: int, one: _Parts, other: _Parts) -> Iterator[Slots]:
+        """Classes and groups of a switch whose numbers mean the same before and after."""
+        u = self.update
+        yield from _matched(one.groups, other.groups, PREPARE, u.last)
+        kept = u.new.tables.classes.port[u.nodes.after[node]] > 0
+        for slots in _matched(one.classes, other.classes, PREPARE, PREPARE):
+            role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
+            again = np.isin(role, ENTERING) & u.affected[node][egress]
+            yield slots.take(~again, np.where(kept[egress] | slots.has, PREPARE, u.last))
+            yield from slots.take(again).apart(PREPARE, u.last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A program, by what changes when. routes: of IPv4 and of IPv6."""
+
+    groups: list[Block]
+    routes: tuple[Block, Block]
+    classes: list[Block]
+    local: list[Block]
+    marker: Block
+
+    @classmethod
+    def of(cls, program: Program) -> _Parts:
+        """Sort the blocks of a program."""
+        routes = [np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.uint8)]
+        sorts: dict[Kind, list[Block]] = {Kind.CLASS: [], Kind.MARKER: []}
+        local: list[Block] = []
+        for block in program.flows:
+            if not len(block):
+                continue
+            kind = kind_of(block)
+            if kind == Kind.ROUTE:
+                routes[int(xid_numbers(block[:1])[0] >= IPV6_NUMBER)] = block
+            else:
+                sorts.get(kind, local).append(block)
+        groups = [block for block in program.groups if len(block)]
+        marker = sorts[Kind.MARKER][0]
+        return cls(groups, (routes[0], routes[1]), sorts[Kind.CLASS], local, marker)
+
+
+def _beside(one: _Parts, other: _Parts, last: int) -> Iterator[Slots]:
+    """Classes and groups in two generations: the new ones first, the old ones last."""
+    for block in other.groups:
+        yield Slots.only_after(block, PREPARE)
+    for block in other.classes:
+        role = int(xid_numbers(block[:1])[0]) >> ROLE_SHIFT
+        yield Slots.only_after(block, last if role in ENTERING else PREPARE)
+    for block in (*one.groups, *one.classes):
+        yield Slots.only_before(block, last)
+
+
+def _matched(
+    before: Sequence[Block], after: Sequence[Block], put: int, drop: int
+) -> Iterator[Slots]:
+    """The slots of small blocks: what stands after the update is put in one round, the rest goes in
+    another.
+    """
+    if len(before) == len(after) and all(map(np.array_equal, before, after)):
+        for block in after:
+            row = np.arange(len(block))
+            yield Slots.paired(block, block, (row, row), np.full(len(block), put))
+        return
+    place = {key: (b, r) for b, block in enumerate(before) for r, key in enumerate(_keys(block))}
+    left = [np.full(len(block), True) for block in before]
+    for block in after:
+        found = np.array([place.get(key, (NONE, NONE)) for key in _keys(block)])
+        for b in np.unique(found[:, 0]).tolist():
+            row = np.flatnonzero(found[:, 0] == b)
+            earlier = found[row, 1]
+            if b >= 0:
+                left[b][earlier] = False
+            one = before[b] if b >= 0 else np.zeros((0, block.shape[1]), np.uint8)
+            yield Slots.paired(one, block, (earlier, row), np.full(len(row), put))
+    for block, gone in zip(before, left, strict=True):
+        if gone.any():
+            yield Slots.only_before(block[gone], drop)
+
+
+def _keys(block: Block) -> Iterable[bytes]:
+    """What tells each message's row or group from others: table, priority, match; or its number."""
+    if kind_of(block) == Kind.GROUP:
+        keys = block[:, 36:40]
+    else:
+        end = 76 - 4 + int.from_bytes(block[0, 74:76].tobytes(), "big")
+        keys = np.concatenate((block[:, 48:49], block[:, 54:56], block[:, 72:end]), axis=1)
+    data, width = keys.tobytes(), keys.shape[1]
+    return (data[at : at + width] for at in range(0, len(data), width))

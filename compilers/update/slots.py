@@ -1,0 +1,201 @@
+"""The rows and groups of one switch during an update, each with the round in which it changes.
+
+A *slot* is a place for a row (its table, priority and match) or for a group (its number), with what
+stands there before and after; either may be nothing. So the program of every moment, and the
+messages that lead from one to the next or back, are selections from the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.targets import wire
+from compilers.targets.openflow_pipeline import Kind
+from compilers.targets.wire import Block
+
+Numbers = NDArray[Any]
+Part = Literal["groups", "classes", "routes", "local"]
+BEGINNING = -1
+"""The round before the first."""
+PARTS: dict[Kind, Part] = {Kind.GROUP: "groups", Kind.CLASS: "classes", Kind.ROUTE: "routes"}
+"""What a kind of message is counted as; all others are `local`, but for the marker."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Slots:
+    """n slots of one kind, alike in their layouts.
+
+    before: uint8[n, L], after: uint8[n, L'], bundled messages that add what stands there; zeros
+    where had or has, bool[n], says that nothing does. round: int[n], when it changes. since: the
+    round from which `before` stands. until: int[n], the rounds in which other slots of the same
+    places change; None where there are none.
+    """
+
+    kind: Kind
+    before: Block
+    after: Block
+    had: NDArray[np.bool_]
+    has: NDArray[np.bool_]
+    round: Numbers
+    since: int = BEGINNING
+    until: Numbers | None = None
+
+    @classmethod
+    def only_after(cls, block: Block, round: int) -> Slots:
+        """What is added in a round."""
+        return cls._alone(block, round, new=True)
+
+    @classmethod
+    def only_before(cls, block: Block, round: int) -> Slots:
+        """What is removed in a round."""
+        return cls._alone(block, round, new=False)
+
+    @classmethod
+    def paired(
+        cls, before: Block, after: Block, pair: tuple[Numbers, Numbers], round: Numbers
+    ) -> Slots:
+        """Slots whose messages are rows of two blocks.
+
+        Args:
+            before: uint8[., L], messages that stand.
+            after: uint8[., L'], messages that shall stand.
+            pair: int[n] twice, the row of each slot in these blocks; -1 where nothing is.
+            round: int[n].
+        """
+        sides = []
+        for block, row in zip((before, after), pair, strict=True):
+            there = row >= 0
+            values = np.zeros((len(row), block.shape[1]), np.uint8)
+            values[there] = block[row[there]]
+            sides.append((values, there))
+        kind = kind_of(before if len(before) else after)
+        return cls(kind, sides[0][0], sides[1][0], sides[0][1], sides[1][1], round)
+
+    @classmethod
+    def _alone(cls, block: Block, round: int, new: bool) -> Slots:
+        there = np.full(len(block), True)
+        rounds = np.full(len(block), round)
+        return cls(kind_of(block), block, block, there & (not new), there & new, rounds)
+
+    @property
+    def differ(self) -> NDArray[np.bool_]:
+        """bool[n]: slots in which something changes. Numbers of messages do not count."""
+        one, other = self.before, self.after
+        if one.shape[1] != other.shape[1]:
+            return self.had | self.has
+        # The xid stands in the wrapper and in the message.
+        same = (one[:, 8:28] == other[:, 8:28]).all(axis=1)
+        same &= (one[:, 32:] == other[:, 32:]).all(axis=1)
+        differ: NDArray[np.bool_] = (self.had != self.has) | (self.had & self.has & ~same)
+        return differ
+
+    def standing(self, round: int) -> Iterator[Block]:
+        """What stands when this round is over; -1: before the update."""
+        later = self.round > round
+        before = self.had & later & (self.since <= round)
+        after = self.has & ~later
+        if self.until is not None:
+            after &= self.until > round
+        for block, there in ((self.before, before), (self.after, after)):
+            if there.any():
+                yield block[there]
+
+    def turned(self) -> Slots:
+        """The same, from after to before; for its messages."""
+        return Slots(self.kind, self.after, self.before, self.has, self.had, self.round)
+
+    def take(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
+        """Some of them, in another round if one is given."""
+        rounds = self.round if round is None else round
+        return Slots(
+            kind=self.kind,
+            before=self.before[chosen],
+            after=self.after[chosen],
+            had=self.had[chosen],
+            has=self.has[chosen],
+            round=rounds[chosen],
+        )
+
+    def apart(self, removed: int, added: int) -> tuple[Slots, Slots]:
+        """Removal in one round and addition in another, in the place of a change."""
+        none = np.zeros(len(self.round), np.bool_)
+        return (
+            replace(self, has=none, round=np.full(len(none), removed)),
+            replace(self, had=none, round=np.full(len(none), added)),
+        )
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """int64[n], the lower 24 bits of each message's xid."""
+        return np.where(self.has, xid_numbers(self.after), xid_numbers(self.before))
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many rows or groups a switch adds, changes and removes."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.added + other.added, self.changed + other.changed, self.removed + other.removed
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def kind_of(block: Block) -> Kind:
+    """What the messages of a block are about, by their xid."""
+    return Kind(int(block[0, 4]))
+
+
+def xid_numbers(block: Block) -> NDArray[np.int64]:
+    """int64[n], the lower 24 bits of each message's xid."""
+    numbers: NDArray[np.int64] = block[:, 5:8].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+    return numbers
+
+
+def messages(slots: Sequence[Slots], round: int) -> list[Block]:
+    """What one switch is sent in a round: groups, rows, then removals of rows and of groups."""
+    puts: dict[bool, list[Block]] = {True: [], False: []}
+    drops: dict[bool, list[Block]] = {True: [], False: []}
+    for s in slots:
+        chosen = (s.round == round) & s.differ
+        if not chosen.any():
+            continue
+        groups = s.kind == Kind.GROUP
+        if groups:
+            fresh, stale = chosen & s.has & ~s.had, chosen & s.has & s.had
+            puts[True] += [s.after[fresh], wire.group_changes(s.after[stale])]
+            drops[True].append(wire.group_deletions(s.before[chosen & ~s.has]))
+        else:
+            puts[False].append(s.after[chosen & s.has])
+            drops[False].append(wire.flow_deletions(s.before[chosen & ~s.has]))
+    # A group that others lead to comes first, and goes last.
+    ordered = (*puts[True], *puts[False], *drops[False], *reversed(drops[True]))
+    return [block for block in ordered if len(block)]
+
+
+def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Counts]:
+    """What changes at a switch, in one round or in all."""
+    found: dict[Part, Counts] = {
+        part: Counts() for part in ("groups", "classes", "routes", "local")
+    }
+    for s in slots:
+        if s.kind == Kind.MARKER:
+            continue
+        chosen = s.differ if round is None else s.differ & (s.round == round)
+        found[PARTS.get(s.kind, "local")] += Counts(
+            int(np.count_nonzero(chosen & s.has & ~s.had)),
+            int(np.count_nonzero(chosen & s.has & s.had)),
+            int(np.count_nonzero(chosen & s.had & ~s.has)),
+        )
+    return found
