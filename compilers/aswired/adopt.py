@@ -1,25 +1,35 @@
-"""The fabric as it is wired, where it still is the fabric that was planned: take it as it is."""
+"""The fabric as it is wired in place of the fabric that was planned: take it as it is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from compilers.aswired.check import Check
-from compilers.aswired.resolve import Pairs, Ports
+from compilers.aswired.resolve import Pair, Ports
 
 
-def still_a_fabric(found: Check, ports: Ports) -> bool:
-    """Whether every planned link is there, be it between other ports, and no other.
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """What an inventory says of the fabric as it is wired, as plain data.
+
+    vertex: of the nodes that stand elsewhere; cables: one for each link that is there; dead_links:
+    the links that are not. useless: cables that join nodes which the fabric does not join, or that
+    are the second for a link.
+    """
+
+    vertex: dict[str, int]
+    cables: tuple[dict[str, str], ...]
+    dead_links: tuple[dict[str, str], ...]
+    useless: tuple[Pair, ...]
+
+
+def adopted(found: Check, ports: Ports) -> Adopted:
+    """What is cabled, as far as it serves the fabric.
 
     Plugs that were exchanged at one node leave all links, and so do nodes in each other's place.
-    """
-    return _links(_cables(found), ports) == _links(ports.planned(), ports)
-
-
-def adopted(found: Check, ports: Ports) -> dict[str, Any]:
-    """`cables` of an inventory, and `vertex` of the nodes that stand elsewhere, as plain data.
-
-    Cables that nobody can see are taken as planned.
+    Other links than planned ones have no use, and the planned ones are missing; nodes that go in
+    pairs decide, whatever the ports. Cables that nobody can see are taken as planned.
     """
     names = list(ports.wiring.names)
     moved = {}
@@ -28,21 +38,35 @@ def adopted(found: Check, ports: Ports) -> dict[str, Any]:
             moved[ports.wiring.names[node]] = place
     for name, place in moved.items():
         names[place] = name
-    cables = [
-        {
-            "a": names[ports.vertex(a)],
-            "a_port": ports.name(a),
-            "b": names[ports.vertex(b)],
-            "b_port": ports.name(b),
-        }
-        for a, b in sorted(_cables(found))
-    ]
-    return {"vertex": moved, "cables": cables}
+    planned = ports.planned()
+    links = {_link(pair, ports) for pair in planned}
+    serving: dict[Pair, Pair] = {}
+    useless = []
+    # A cable as planned comes before another for the same link.
+    for pair in sorted(found.wired.cables | found.unseen, key=lambda c: (c not in planned, c)):
+        link = _link(pair, ports)
+        if link in links and link not in serving:
+            serving[link] = pair
+        else:
+            useless.append(pair)
+    return Adopted(
+        vertex=moved,
+        cables=tuple(_cable(pair, ports, names) for pair in sorted(serving.values())),
+        dead_links=tuple({"a": names[u], "b": names[v]} for u, v in sorted(links - set(serving))),
+        useless=tuple(sorted(useless)),
+    )
 
 
-def _cables(found: Check) -> Pairs:
-    return found.wired.cables | found.unseen
+def _link(pair: Pair, ports: Ports) -> Pair:
+    u, v = sorted(map(ports.vertex, pair))
+    return u, v
 
 
-def _links(cables: Pairs, ports: Ports) -> list[tuple[int, ...]]:
-    return sorted(tuple(sorted(map(ports.vertex, pair))) for pair in cables)
+def _cable(pair: Pair, ports: Ports, names: list[str]) -> dict[str, Any]:
+    (a, b) = pair
+    return {
+        "a": names[ports.vertex(a)],
+        "a_port": ports.name(a),
+        "b": names[ports.vertex(b)],
+        "b_port": ports.name(b),
+    }

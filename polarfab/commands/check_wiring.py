@@ -26,7 +26,7 @@ MOST = 40
     "--as-wired",
     "adopt",
     type=click.Path(path_type=Path),
-    help="Write the cables as they are, for the inventory, where all links are there.",
+    help="Write the cables as they are, and the links that are not there, for the inventory.",
 )
 @json_option
 def command(
@@ -63,23 +63,27 @@ def _adopt(found: Check, ports: Ports, output: Path) -> None:
     """Write what an inventory needs to have the fabric compiled as it is wired."""
     import yaml
 
-    from compilers.aswired.adopt import adopted, still_a_fabric
+    from compilers.aswired.adopt import adopted
     from inventory.problems import InputError, Problem
 
-    if not still_a_fabric(found, ports):
-        given = f"{len(found.moves)} moves between it and the plan"
-        todo = "make the moves that lead from one node to another first"
-        raise InputError(Problem("wiring with exactly the links of the fabric", given, todo))
-    data = adopted(found, ports)
-    nodes = "".join(f"#   {name}: vertex {vertex}\n" for name, vertex in data["vertex"].items())
+    taken = adopted(found, ports)
+    nodes = "".join(f"#   {name}: vertex {vertex}\n" for name, vertex in taken.vertex.items())
     text = f"# Set in nodes, as these stand elsewhere:\n{nodes}" if nodes else ""
-    text += yaml.safe_dump({"cables": data["cables"]}, sort_keys=False, default_flow_style=None)
+    data = {"cables": list(taken.cables)}
+    if taken.dead_links:
+        data["dead_links"] = list(taken.dead_links)
+    text += yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         given = error.strerror or str(error)
         raise InputError(Problem("a file to write", given, "", str(output))) from error
     say(f"written: {output}: put it into the inventory in place of its cables, and compile")
+    if taken.dead_links:
+        say(f"{len(taken.dead_links):,} links of the fabric are not there: they are in dead_links")
+    if taken.useless:
+        first = " to ".join(f"{ports.node(p)} {ports.name(p)}" for p in taken.useless[0])
+        say(f"{len(taken.useless):,} cables join what the fabric does not, the first {first}")
 
 
 def as_dict(found: Check, ports: Ports) -> dict[str, Any]:

@@ -84,12 +84,54 @@ def test_taken_as_it_is_wired(polarfab, plan, tmp_path: Path) -> None:
     assert polarfab("check-wiring", again, facts)[0] == 0
 
 
-def test_not_a_fabric_as_wired(polarfab, plan, tmp_path: Path) -> None:
+def ends(rows: list[list[str]]) -> set[frozenset[str]]:
+    return {frozenset((row[0], row[2])) for row in rows}
+
+
+def test_links_that_changed(polarfab, plan, tmp_path: Path) -> None:
+    """One cable missing; two whose far ends were exchanged join what the fabric does not."""
     build, rows = plan
+    before = ends(rows)
+    one = rows[1]
+    two = next(
+        row
+        for row in rows[2:]
+        if len({*one[::2], *row[::2]}) == 4
+        and not {frozenset((one[0], row[2])), frozenset((row[0], one[2]))} & before
+    )
+    one[2:], two[2:] = two[2:], one[2:]
     facts = table(tmp_path / "facts.csv", rows[1:])
-    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "cables.yaml")
-    assert code == 2
-    assert "exactly the links of the fabric, given 1 moves" in err
+    gone = before - ends(rows[1:])
+    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "as-wired.yaml")
+    assert code == 1
+    assert "3 links of the fabric are not there: they are in dead_links" in err
+    assert "2 cables join what the fabric does not, the first n" in err
+    (tmp_path / "inventory.yaml").write_text(INVENTORY + (tmp_path / "as-wired.yaml").read_text())
+    again = tmp_path / "again"
+    code, out, _ = polarfab("compile", tmp_path / "fabric.yaml", "-o", again, "--json")
+    assert code == 0
+    assert (json.loads(out)["links"], json.loads(out)["verified"]) == (len(before) - 3, True)
+    left = json.loads(polarfab("cables", again, "--json")[1])["schedule"]
+    assert {frozenset((c["a_node"], c["b_node"])) for c in left} == before - gone
+    wired = {frozenset(((r[0], r[1]), (r[2], r[3]))) for r in rows[1:]}
+    for c in left:
+        assert frozenset(((c["a_node"], c["a_port"]), (c["b_node"], c["b_port"]))) in wired
+    code, out, _ = polarfab("check-wiring", again, facts, "--json")
+    report = json.loads(out)
+    assert code == 1
+    assert [move["kind"] for move in report["moves"]] == ["remove", "remove"]
+
+
+def test_a_second_cable_for_a_link(polarfab, plan, tmp_path: Path) -> None:
+    build, rows = plan
+    twice = [rows[0][0], "Ethernet6", rows[0][2], "Ethernet6"]
+    facts = table(tmp_path / "facts.csv", [twice, *rows])
+    out = tmp_path / "as-wired.yaml"
+    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", out)
+    assert code == 1
+    assert "1 cables join what the fabric does not" in err
+    assert "dead_links" not in out.read_text()
+    assert "Ethernet6" not in out.read_text()
 
 
 def test_missing_extra_and_moved(polarfab, plan, tmp_path: Path) -> None:
