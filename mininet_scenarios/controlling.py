@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ class ControllerProcess:
         command += ["--framework", self.job["framework"], "--listen", CONTROLLER]
         command += ["--status-file", str(self.status_file)]
         command += ["--unverified"] * self.job["unverified"]
+        with suppress(OSError):  # of an earlier run, or controller
+            self.status_file.unlink()
         with (self.logs / "controller.log").open("wb") as log:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT

@@ -35,6 +35,12 @@ def _mininet(setup: Setup) -> Engine:
     return MininetEngine(setup)
 
 
+def _ovs_fabric(setup: Setup) -> Engine:
+    from mininet_scenarios.fabric_engine import FabricEngine
+
+    return FabricEngine(setup)
+
+
 ENGINES: dict[str, EngineKind] = {
     "mininet": EngineKind(
         title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
@@ -42,6 +48,12 @@ ENGINES: dict[str, EngineKind] = {
             {"counters", "links", "nodes", "miswire", "controller", "probe", "flows", "rates"}
         ),
         make=_mininet,
+        needs_framework=True,
+    ),
+    "ovs-fabric": EngineKind(
+        title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
+        abilities=frozenset({"counters", "links", "nodes", "miswire", "controller", "paths"}),
+        make=_ovs_fabric,
         needs_framework=True,
     ),
     "model": EngineKind(

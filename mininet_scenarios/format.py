@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from inventory.model import Model, Name, Whole, refusal
 from inventory.values import Line
 
-EngineName = Literal["auto", "mininet", "model"]
+EngineName = Literal["auto", "mininet", "ovs-fabric", "model"]
 FrameworkName = Literal["ryu", "os-ken"]
 Pattern = Literal[
     "uniform", "tornado", "permutation", "perm1hop", "perm2hop", "shuffle", "reverse", "adversarial"

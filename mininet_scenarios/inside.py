@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import numpy as np
 
 from compilers.build import load
 from mininet_scenarios.controlling import ControllerProcess
-from mininet_scenarios.engine import EngineError, Hosts, hops_of
+from mininet_scenarios.diverting import Diverter
+from mininet_scenarios.engine import Hosts, hops_of
 from mininet_scenarios.faults import Faults
 from mininet_scenarios.iperf import Stream, run
 from mininet_scenarios.netns import entered, no_offloads
 from mininet_scenarios.network import FabricNetwork
 from mininet_scenarios.openvswitch import PrivateOvs
-from mininet_scenarios.ovsfabric import bridge_name
 from mininet_scenarios.pinging import ping_all
-from mininet_scenarios.probing import ProbeProcess
+from mininet_scenarios.probing import ProbeProcess, decode
 from mininet_scenarios.serving import RUN, Reply, prepare, serve
 
+LARGEST = 1242
+"""Bytes of a frame of the fastest UDP flow; it fits everywhere."""
 BYTES, PACKETS = 8, 9
 """Which counters of /proc/net/dev are those of what was sent."""
 
@@ -39,7 +41,7 @@ class Inside:
         self.controller = ControllerProcess(job)
         self.faults = Faults(self.network)
         self.probe: ProbeProcess | None = None
-        self.right: tuple[str, str] | None = None
+        self.diverter = Diverter(self.ovs)
 
     def start(self) -> None:
         """Start the controller, Open vSwitch and the network."""
@@ -82,20 +84,11 @@ class Inside:
 
     def divert(self, switch: int, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port, in the switch itself."""
-        bridge, group = bridge_name(switch), f"group_id={egress + 1},"
-        groups = self.ovs.ofctl("dump-groups", bridge).splitlines()
-        right = next((line.strip() for line in groups if group in line), "")
-        wrong = re.sub(r"output:\"?[^,\"]+\"?", f"output:{port}", right)
-        if right == wrong:
-            raise EngineError(f"switch {switch} has no group of egress class {egress} to change")
-        self.right = bridge, right
-        self._change_group(bridge, wrong)
+        self.diverter.divert(switch, egress, port)
 
     def restore(self) -> None:
         """Undo the last `divert`."""
-        if self.right:
-            self._change_group(*self.right)
-            self.right = None
+        self.diverter.restore()
 
     def links(self, links: list[list[int]], up: bool) -> None:
         """Cut or mend cables."""
@@ -113,7 +106,6 @@ class Inside:
         """Kill the controller, or start one."""
         self.controller.kill()
         if running:
-            self.controller.status_file.unlink(missing_ok=True)
             self.controller.start()
 
     def settle(self, patience: float) -> None:
@@ -124,10 +116,12 @@ class Inside:
         self.controller.settle(names, patience)
         self.faults.settle()
 
-    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
-        """Start a probe over pairs of hosts."""
+    def probe_start(
+        self, pairs: list[tuple[int, int]], interval: float, frames: Sequence[int] = ()
+    ) -> None:
+        """Start a probe over pairs of hosts (`ProbeProcess`)."""
         ends = [(host.pid, self.network.address(i, 4)) for i, host in enumerate(self.network.hosts)]
-        self.probe = ProbeProcess(ends, pairs, interval)
+        self.probe = ProbeProcess(ends, pairs, interval, frames)
 
     def probe_stop(self) -> str:
         """End it, and tell what it saw (`probing.decode`)."""
@@ -138,16 +132,11 @@ class Inside:
         self, flows: list[tuple[int, int, float]], protocol: str, parallel: int, seconds: float
     ) -> dict[str, Any]:
         """Let flows (from, to, Mb/s) run: Mb/s that arrived, and out of each port."""
-        hosts = self.network.hosts
-        for host in {end for flow in flows for end in flow[:2]}:
-            with entered(hosts[host].pid):
-                no_offloads("eth0")
-        streams = [
-            Stream(hosts[s].popen, hosts[d].popen, self.network.address(d, 4), rate)
-            for s, d, rate in flows
-        ]
         before = self._counters(BYTES)
-        arrived = run(streams, protocol, parallel, seconds, self.logs)
+        if protocol == "udp":
+            arrived = self._carry_udp(flows, seconds)
+        else:
+            arrived = self._carry_tcp(flows, parallel, seconds)
         sent = self._counters(BYTES) - before
         switch, link = np.nonzero(sent)
         rates = sent[switch, link] * 8 / 1e6 / seconds
@@ -156,11 +145,6 @@ class Inside:
             list(row) for row in zip(switch.tolist(), ports.tolist(), rates.tolist(), strict=True)
         ]
         return {"rates": arrived, "loads": loads}
-
-    def _change_group(self, bridge: str, group: str) -> None:
-        """Returns when packets follow the change: flows cached under the old group are gone."""
-        self.ovs.ofctl("mod-group", bridge, group)
-        self.ovs.appctl("revalidator/wait")
 
     def _counters(self, field: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """int64[S, K]: packets or bytes that have left each switch by its k-th link."""

@@ -57,12 +57,23 @@ class Outage:
             _swap(whole, end, wrong)
         cabled = np.flatnonzero(end >= 0)
         neighbour[cabled] = whole.links + end[cabled] // whole.slots
+        link[:-2][self._dead(whole, end)] = DOWN
+        return replace(whole, end=end, element=(link, neighbour))
+
+    def cables(self, whole: Forwarding) -> NDArray[np.int32]:
+        """int32[arcs]: the arc at the other end of each, -1 where there is none that works."""
+        end = self.forwarding(whole).end
+        return np.where(self._dead(whole, end), -1, end)
+
+    def _dead(self, whole: Forwarding, end: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """bool[arcs]: those with a cable that does not work."""
+        cabled = np.flatnonzero(end >= 0)
         dead = np.zeros(len(end), np.bool_)
         dead[_arcs(whole, self.links)] = True
         dead |= ~self.up(whole.switches).repeat(whole.slots)
         dead[cabled] |= dead[end[cabled]]
-        link[:-2][dead & (end >= 0)] = DOWN
-        return replace(whole, end=end, element=(link, neighbour))
+        dead &= end >= 0
+        return dead
 
 
 def _swap(whole: Forwarding, end: NDArray[np.int32], wrong: Miswire) -> None:

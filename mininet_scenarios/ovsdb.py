@@ -99,11 +99,7 @@ class Database:
         Raises:
             OpenVSwitchError: they are refused, or an interface could not be opened.
         """
-        operations, names = [], []
-        for bridge in bridges:
-            operations += bridge.operations()
-            names.append(_named(_id("bridge", bridge.name)))
-        self._apply([*operations, _mutate("Open_vSwitch", [], "bridges", "insert", names)])
+        self.change([], list(bridges))
 
     def add_ports(self, ports: Iterable[tuple[str, Port]]) -> None:
         """Add ports to bridges, by the bridges' names.
@@ -111,12 +107,7 @@ class Database:
         Raises:
             OpenVSwitchError: they are refused, or an interface could not be opened.
         """
-        operations: list[Operation] = []
-        for bridge, port in ports:
-            named = [_named(_id("port", port.name))]
-            operations += _port_operations(port.row())
-            operations.append(_mutate("Bridge", _is("name", bridge), "ports", "insert", named))
-        self._apply(operations)
+        self._apply(_added(ports))
 
     def remove_ports(self, ports: Iterable[tuple[str, str]]) -> None:
         """Remove ports from bridges, by the names of both.
@@ -124,15 +115,43 @@ class Database:
         Raises:
             OpenVSwitchError: it is refused.
         """
-        ports = list(ports)
-        found = self.transact([_select("Port", _is("name", name), ["_uuid"]) for _, name in ports])
-        self._apply(
-            [
-                _mutate("Bridge", _is("name", bridge), "ports", "delete", [row["_uuid"]])
-                for (bridge, _), answer in zip(ports, found, strict=True)
-                for row in answer["rows"]
-            ]
-        )
+        self._apply(self._removed([], list(ports)))
+
+    def change(self, before: Sequence[Bridge], after: Sequence[Bridge]) -> None:
+        """Make bridges of before into those of after, all at once; returns when they are so.
+
+        What both have stays untouched. A port of the same name with another peer is made anew.
+
+        Raises:
+            OpenVSwitchError: it is refused, or an interface could not be opened.
+        """
+        old, new = ({bridge.name: bridge for bridge in bridges} for bridges in (before, after))
+        made = [new[name] for name in new if name not in old]
+        stay = [(name, set(old[name].ports), set(new[name].ports)) for name in new if name in old]
+        removed = [(name, port.name) for name, here, there in stay for port in here - there]
+        operations = self._removed([name for name in old if name not in new], removed)
+        for bridge in made:
+            operations += bridge.operations()
+        named = [_named(_id("bridge", bridge.name)) for bridge in made]
+        operations.append(_mutate("Open_vSwitch", [], "bridges", "insert", named))
+        added = ((name, port) for name, here, there in stay for port in there - here)
+        self._apply([*operations, *_added(added)])
+
+    def _removed(self, bridges: list[str], ports: list[tuple[str, str]]) -> list[Operation]:
+        """What removes bridges by name, and ports by their bridges' names and their own."""
+        asked = [("Bridge", name) for name in bridges] + [("Port", name) for _, name in ports]
+        if not asked:
+            return []
+        found = self.transact([_select(table, _is(name), ["_uuid"]) for table, name in asked])
+        rows = [[row["_uuid"] for row in answer["rows"]] for answer in found]
+        every = [uuid for uuids in rows[: len(bridges)] for uuid in uuids]
+        return [
+            _mutate("Open_vSwitch", [], "bridges", "delete", every),
+            *(
+                _mutate("Bridge", _is(bridge), "ports", "delete", uuids)
+                for (bridge, _), uuids in zip(ports, rows[len(bridges) :], strict=True)
+            ),
+        ]
 
     def _apply(self, operations: list[Operation]) -> None:
         """Do it, and wait until the switch has done it."""
@@ -211,6 +230,16 @@ def _port_operations(interface: Operation) -> tuple[Operation, Operation]:
     )
 
 
+def _added(ports: Iterable[tuple[str, Port]]) -> list[Operation]:
+    """What adds ports to bridges, by the bridges' names."""
+    operations: list[Operation] = []
+    for bridge, port in ports:
+        operations += _port_operations(port.row())
+        named = [_named(_id("port", port.name))]
+        operations.append(_mutate("Bridge", _is(bridge), "ports", "insert", named))
+    return operations
+
+
 def _id(kind: str, name: str) -> str:
     """A name for a new row within its transaction: an identifier."""
     return re.sub(r"\W", "_", f"{kind}_{name}")
@@ -233,8 +262,8 @@ def _mutate(table: str, where: list[Any], column: str, how: str, values: list[An
     return {"op": "mutate", "table": table, "where": where, "mutations": [mutation]}
 
 
-def _is(column: str, value: str) -> list[Any]:
-    return [[column, "==", value]]
+def _is(name: str) -> list[Any]:
+    return [["name", "==", name]]
 
 
 def _set(values: Iterable[Any]) -> list[Any]:

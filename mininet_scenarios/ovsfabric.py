@@ -1,8 +1,8 @@
 """A whole fabric in one Open vSwitch: a bridge a switch, patch ports for cables, no hosts.
 
-Everything is made in one transaction. Each host port is cabled to a port of one more bridge, the
-*collector*: what that sends out of port i + 1 enters the fabric as if host i had sent it, and what
-the fabric delivers to host i arrives there.
+Everything is made in one transaction, and so is what an outage takes away and gives back. Host
+ports are cabled to bridges of ours, the *collectors*: what one sends out of a port enters the
+fabric as if that host had sent it, and what the fabric delivers to the host arrives there.
 
 Run it in a network namespace of its own (`mininet_scenarios.openvswitch`): each bridge brings one
 network interface along, its local port, which stays down.
@@ -10,18 +10,20 @@ network interface along, its local port, which stays down.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.build import Build
+from compilers.forwarding import Forwarding
 from mininet_scenarios.engine import Hosts
 from mininet_scenarios.openvswitch import PrivateOvs
+from mininet_scenarios.outage import Outage
 from mininet_scenarios.ovsdb import Bridge, Database, Port
 
-COLLECTOR = "collector"
-COLLECTOR_ID = 0x5046_FFFF_FFFF_FFFF
-"""The collector's datapath id; no switch has it, and no controller is told of it."""
+COLLECTED = 16
+"""Hosts a collector: host i is at collector i // 16, behind port i % 16 + 1."""
+COLLECTOR_ID = 0x5046_0000_0000_0000
+"""The first collector's datapath id; no controller is told of it."""
 
 
 def bridge_name(vertex: int) -> str:
@@ -34,16 +36,23 @@ def port_interface(vertex: int, port: int) -> str:
     return f"s{vertex}-eth{port}"
 
 
-class OvsFabric:
-    """The switches of a build as bridges of a running `PrivateOvs`.
+def collector_name(number: int) -> str:
+    """The bridge of a collector."""
+    return f"collector{number}"
 
-    hosts are those that take part: host i is behind port i + 1 of the collector.
+
+class OvsFabric:
+    """The switches of a build as bridges of a running `PrivateOvs`; hosts are those that take part.
+
+    outage is what is wrong with it at the moment.
     """
 
     def __init__(self, build: Build, ovs: PrivateOvs, hosts: Hosts | None = None) -> None:
-        self.build, self.ovs = build, ovs
+        self.build, self.ovs, self.controller = build, ovs, ""
         self.hosts = Hosts.of(build) if hosts is None else hosts
         self.database = Database(ovs.socket)
+        self.whole = Forwarding.of(build)
+        self.outage = Outage()
 
     def start(self, controller: str = "") -> None:
         """Make all bridges and cables; returns when they are there.
@@ -54,55 +63,58 @@ class OvsFabric:
         Raises:
             OpenVSwitchError: Open vSwitch refused them.
         """
-        self.database.add_bridges([*self._switches(controller), self._collector()])
+        self.controller = controller
+        self.database.add_bridges([*self._switches(self.outage), *self._collectors()])
 
-    def set_link(self, vertex: int, link: int, up: bool) -> None:
-        """Pull the cable of a switch's k-th link out, or put it back: both ports go or come."""
-        wiring = self.build.wiring
-        far = int(wiring.far[vertex, link])
-        ends = (vertex, int(wiring.port[vertex, link])), (far, int(wiring.far_port[vertex, link]))
-        if up:
-            ports = [_patch(*ends[0], port_interface(*ends[1]))]
-            ports += [_patch(*ends[1], port_interface(*ends[0]))]
-            self.database.add_ports(
-                [(bridge_name(v), port) for (v, _), port in zip(ends, ports, strict=True)]
-            )
-        else:
-            self.database.remove_ports((bridge_name(end[0]), port_interface(*end)) for end in ends)
+    def suffer(self, outage: Outage) -> None:
+        """Make this, and nothing else, be wrong: ports go and come at both ends, bridges too.
 
-    def _switches(self, controller: str) -> Iterator[Bridge]:
-        wiring = self.build.wiring
-        hosts: dict[int, list[Port]] = {}
-        for i, (v, n) in enumerate(zip(self.hosts.switch, self.hosts.number, strict=True)):
-            port = int(wiring.host_port[v, n])
-            hosts.setdefault(int(v), []).append(_patch(int(v), port, _collecting(i)))
-        for v in np.flatnonzero(self.build.topology.present).tolist():
-            links = np.flatnonzero(wiring.far[v] >= 0)
-            ends = (
-                column[v, links].tolist() for column in (wiring.port, wiring.far, wiring.far_port)
-            )
-            cables = [
-                _patch(v, port, port_interface(far, far_port))
-                for port, far, far_port in zip(*ends, strict=True)
-            ]
-            ports = [*cables, *hosts.get(v, [])]
-            yield Bridge(bridge_name(v), int(wiring.datapath_id[v]), ports, controller)
+        Raises:
+            OpenVSwitchError: Open vSwitch refused it.
+        """
+        self.database.change(self._switches(self.outage), self._switches(outage))
+        self.outage = outage
 
-    def _collector(self) -> Bridge:
-        wiring = self.build.wiring
-        ports = [
-            Port(_collecting(i), i + 1, port_interface(v, int(wiring.host_port[v, n])))
-            for i, (v, n) in enumerate(
-                zip(self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True)
+    def _switches(self, outage: Outage) -> list[Bridge]:
+        """The bridges that have power, with the ports whose cables work."""
+        wiring, end = self.build.wiring, outage.cables(self.whole)
+        arc = np.flatnonzero(end >= 0)
+        slots = self.whole.slots
+        ends = [(at // slots, at % slots) for at in (arc, end[arc])]
+        (switch, port), (far, far_port) = ((v, wiring.port[v, k]) for v, k in ends)
+        ports: dict[int, list[Port]] = {int(v): [] for v in self._powered(outage)}
+        for v, p, u, n in zip(*(x.tolist() for x in (switch, port, far, far_port)), strict=True):
+            ports[v].append(Port(port_interface(v, p), p, port_interface(u, n)))
+        for host, (v, p) in enumerate(self._host_ports()):
+            if v in ports:
+                ports[v].append(Port(port_interface(v, p), p, _collecting(host)))
+        ids = wiring.datapath_id.tolist()
+        return [Bridge(bridge_name(v), ids[v], at, self.controller) for v, at in ports.items()]
+
+    def _powered(self, outage: Outage) -> NDArray[np.intp]:
+        return np.flatnonzero(self.build.topology.present & outage.up(self.whole.switches))
+
+    def _host_ports(self) -> list[tuple[int, int]]:
+        """Each host's switch and port."""
+        hosts = self.hosts
+        port = self.build.wiring.host_port[hosts.switch, hosts.number]
+        return list(zip(hosts.switch.tolist(), port.tolist(), strict=True))
+
+    def _collectors(self) -> list[Bridge]:
+        at = self._host_ports()
+        return [
+            Bridge(
+                collector_name(first // COLLECTED),
+                COLLECTOR_ID + first // COLLECTED,
+                [
+                    Port(_collecting(host), host % COLLECTED + 1, port_interface(*at[host]))
+                    for host in range(first, min(first + COLLECTED, len(at)))
+                ],
             )
+            for first in range(0, len(at), COLLECTED)
         ]
-        return Bridge(COLLECTOR, COLLECTOR_ID, ports)
-
-
-def _patch(vertex: int, port: int, peer: str) -> Port:
-    return Port(port_interface(vertex, port), port, peer)
 
 
 def _collecting(host: int) -> str:
     """The collector's port for a host."""
-    return f"{COLLECTOR}-{host}"
+    return f"{collector_name(host // COLLECTED)}-{host % COLLECTED}"

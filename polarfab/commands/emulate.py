@@ -32,7 +32,7 @@ SHOWN = 10
 )
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "mininet", "model"]),
+    type=click.Choice(["auto", "mininet", "ovs-fabric", "model"]),
     help="What to run on, whatever the scenario says; auto is Mininet where it can run.",
 )
 @click.option(
@@ -158,9 +158,10 @@ def _choose(scenario: Scenario, observer: Silent | Narrator) -> tuple[str, str]:
     if scenario.engine != "auto" and not ENGINES[scenario.engine].needs_framework:
         return scenario.engine, ""
     try:
-        return "mininet", require(scenario.framework)
+        engine = "mininet" if scenario.engine == "auto" else scenario.engine
+        return engine, require(scenario.framework)
     except InputError as error:
-        if scenario.engine == "mininet":
+        if scenario.engine != "auto":
             raise
         observer.note("Mininet cannot run here, so no packet is sent: the packet walker")
         observer.note("answers from the tables alone (--engine model). What is missing:")
