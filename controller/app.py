@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from typing import Any
 
 from controller import connection
 from controller.framework import Framework
 from controller.report import Reporter
-from controller.session import Fabric
+from controller.session import Current, Fabric
+from inventory.problems import InputError
 
 TICK = 0.25
 """Seconds between two reports."""
 
 
 def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework's: `App(fabric=…, reporter=…)`."""
+    """The app as a class of the framework's: `App(fabric=…, reporter=…, read=…)`."""
     seen, on = framework.ofp_event, framework.handler.set_ev_cls
     main, dead, hub = (
         framework.handler.MAIN_DISPATCHER,
@@ -23,19 +26,31 @@ def app_class(framework: Framework) -> Any:
     )
 
     class App(framework.app):  # type: ignore[misc, name-defined]
-        """Programs the switches of one build. All threads are the hub's: one runs at a time."""
+        """Programs the switches of a build. All threads are the hub's: one runs at a time.
+
+        read gives the build that is to be the current one from then on.
+        """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
 
-        def __init__(self, *args: Any, fabric: Fabric, reporter: Reporter, **kwargs: Any) -> None:
+        def __init__(
+            self,
+            *args: Any,
+            fabric: Fabric,
+            reporter: Reporter,
+            read: Callable[[], Current],
+            **kwargs: Any,
+        ) -> None:
             super().__init__(*args, **kwargs)
-            self.fabric, self.reporter = fabric, reporter
+            self.fabric, self.reporter, self.read = fabric, reporter, read
+            self.hung_up = False
             connection.use(framework, self)
 
         def start(self) -> None:
             """Begin to report."""
             super().start()
             framework.drop_error_log()
+            signal.signal(signal.SIGHUP, self._hang_up)
             self.threads.append(hub.spawn(self._ticks))
 
         @on(seen.EventOFPStateChange, [main, dead])
@@ -68,8 +83,21 @@ def app_class(framework: Framework) -> Any:
                 else:
                     out.key.enqueue(out.priority, out.data)
 
+        def reload(self) -> None:
+            """Read the build anew and have the switches hold it; a bad one is told and not used."""
+            try:
+                self.fabric.load(self.read())
+            except InputError as error:
+                self.fabric.cannot_load(str(error))
+
+        def _hang_up(self, *_: Any) -> None:
+            self.hung_up = True
+
         def _ticks(self) -> None:
             while self.is_active:
+                if self.hung_up:
+                    self.hung_up = False
+                    self.reload()
                 self.fabric.tick()
                 self.flush()
                 self.reporter.tick()

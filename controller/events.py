@@ -19,6 +19,8 @@ Kind = Literal[
     "barred",
     "malformed",
     "silent",
+    "loaded",
+    "kept",
     "status",
 ]
 

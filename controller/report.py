@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
@@ -29,6 +29,8 @@ LINES: dict[Kind, str] = {
     "barred": "a peer on {node} was turned away: {text}",
     "malformed": "switch {node} is cut off for what it sent: {text}",
     "silent": "switch {node} does not answer and is cut off",
+    "loaded": "build {node} is loaded",
+    "kept": "build {node} stays, the new one cannot be used: {text}",
 }
 SUMMARIES: dict[Kind, str] = {
     "refused": "{count} more switches refused their program, the first of them {node}: {text}",
@@ -42,17 +44,20 @@ SUMMARIES: dict[Kind, str] = {
     "malformed": "{count} more switches are cut off for what they sent, the first of them {node}: "
     "{text}",
     "silent": "{count} more switches do not answer and are cut off",
+    "loaded": "{count} more builds are loaded",
+    "kept": "{count} more builds cannot be used",
 }
 
 
 @dataclass(slots=True)
 class Reporter:
-    """Turns a fabric's events into output. `write` gets one line at a time."""
+    """Turns a fabric's events into output. `write` gets one line at a time, observers each event."""
 
     fabric: Fabric
     write: Callable[[str], None]
     as_json: bool = False
     status_file: Path | None = None
+    observers: list[Callable[[Event], None]] = field(default_factory=list)
     clock: Callable[[], float] = monotonic
     _written: str = ""
     _unwritable: str = ""
@@ -86,6 +91,9 @@ class Reporter:
     def tick(self) -> None:
         """Report what has happened since the last tick; called a few times a second."""
         events = self.fabric.drain()
+        for event in events:
+            for observe in self.observers:
+                observe(event)
         unwritable = ""
         try:
             self._status()

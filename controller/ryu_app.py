@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from compilers.build import load as load_build
-from compilers.build import require_verified
 from controller import framework
 from controller.app import app_class
 from controller.report import Reporter
-from controller.server import fabric_of
+from controller.server import read_build
+from controller.session import Current, Fabric
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
@@ -32,16 +31,19 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
-        super().__init__(*args, fabric=reporter.fabric, reporter=reporter, **kwargs)
+        super().__init__(*args, fabric=reporter.fabric, reporter=reporter, read=_read, **kwargs)
+
+
+def _read() -> Current:
+    """The build that the environment names."""
+    folder = Path(os.environ.get(BUILD, "build"))
+    return read_build(folder, unverified=bool(os.environ.get(UNVERIFIED)))
 
 
 def _reporter() -> Reporter:
     """The fabric that the environment names, and its reporter, started."""
-    folder, status = Path(os.environ.get(BUILD, "build")), os.environ.get(STATUS)
-    build = load_build(folder)
-    if not os.environ.get(UNVERIFIED):
-        require_verified(folder, build)
-    reporter = Reporter(fabric_of(build, RYU), print, status_file=Path(status) if status else None)
+    fabric, status = Fabric(_read(), RYU.error_names), os.environ.get(STATUS)
+    reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
     reporter.start("polarfab under ryu-manager")
     return reporter
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
-from compilers.build import Build
-from controller import listening
+from compilers.build import Build, load, require_verified
+from controller import listening, management
 from controller.app import app_class
 from controller.framework import Framework
 from controller.report import Reporter
@@ -19,21 +20,24 @@ POLL = 0.1
 """Seconds between two looks at whether a signal has come."""
 
 
-def fabric_of(build: Build, framework: Framework, programs: Programs | None = None) -> Fabric:
-    """The sessions of a build's switches; programs are the OpenFlow target's unless given."""
-    return Fabric(current_of(build, programs), framework.error_names)
-
-
-def current_of(build: Build, programs: Programs | None = None) -> Current:
-    """A build as the fabric takes it.
+def read_build(folder: Path, unverified: bool = False) -> Current:
+    """The build in a folder as the fabric takes it.
 
     Raises:
-        InputError: the OpenFlow target cannot do what the build asks for.
+        InputError: it is not there, not whole or not verified, or asks for what the OpenFlow target
+            cannot do.
     """
     from compilers.targets.openflow import Encoder
 
-    chosen = Encoder(build) if programs is None else programs
-    return Current(build.identity, build.wiring.names, chosen)
+    build = load(folder)
+    if not unverified:
+        require_verified(folder, build)
+    return current_of(build, Encoder(build))
+
+
+def current_of(build: Build, programs: Programs) -> Current:
+    """A build as the fabric takes it, with these programs."""
+    return Current(build.identity, build.wiring.names, programs, build)
 
 
 def check_free(address: Address) -> None:
@@ -61,17 +65,22 @@ def check_free(address: Address) -> None:
 
 
 def serve(
-    framework: Framework, fabric: Fabric, settings: Settings, write: Callable[[str], None]
+    framework: Framework,
+    read: Callable[[], Current],
+    settings: Settings,
+    write: Callable[[str], None],
 ) -> None:
-    """Program switches until SIGINT or SIGTERM.
+    """Program switches until SIGINT or SIGTERM; read gives the build, again at each SIGHUP.
 
     Raises:
         InputError: settings that let strangers in, files that cannot be read or written, or an
             address where we cannot listen.
     """
     settings.check()
+    fabric = Fabric(read(), framework.error_names, settings.foreign)
     context = settings.tls.context() if settings.tls else None
-    check_free(settings.listen)
+    for address in (settings.listen, *([settings.http] if settings.http else [])):
+        check_free(address)
     reporter = Reporter(fabric, write, settings.as_json, settings.status_file)
     framework.quieten()
     framework.configure(settings.listen.host, settings.listen.port)
@@ -85,7 +94,9 @@ def serve(
 
     manager = framework.app_manager.AppManager.get_instance()
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
-    manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter)
+    app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
+    if settings.http:
+        management.start(settings.http, settings, reporter, app.flush)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

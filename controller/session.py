@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal, Protocol
 
+from compilers.build import Build
 from compilers.targets.openflow import Program
 from compilers.targets.openflow_pipeline import generation_of
 from controller import reading, reconcile, wire
@@ -49,11 +50,15 @@ class Programs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The build that the switches are to hold: its identity, names (a text a vertex), programs."""
+    """The build that the switches are to hold: its identity, names (a text a vertex), programs.
+
+    build: the whole of it, for those who show it.
+    """
 
     identity: str
     names: Sequence[str]
     programs: Programs
+    build: Build | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +234,14 @@ class Fabric:
         self.duplicates.clear()
         self.errors.clear()
         self.unknown.clear()
+        self._tell("loaded", self.identity)
         for key, session in list(self._sessions.items()):
             session.vertex = None
             self._place(key, session)
+
+    def cannot_load(self, text: str) -> None:
+        """A build was to be loaded and cannot be: the current one stays."""
+        self._tell("kept", self.identity, text)
 
     def reconcile(self, vertex: int) -> None:
         """Read a switch again, and put right what has changed by other hands.

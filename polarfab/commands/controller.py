@@ -35,6 +35,21 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--insecure", is_flag=True, help="Listen in plain text beyond loopback: anyone can be a switch."
 )
 @click.option(
+    "--foreign",
+    type=click.Choice(["keep", "remove"]),
+    default="keep",
+    show_default=True,
+    help="What becomes of flows and groups of others in a switch.",
+)
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Where the status page, the management API and metrics are.",
+)
+@click.option(
+    "--token-file", type=FILE, help="Tokens, one a line, of those who may change things by the API."
+)
+@click.option(
     "--status-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Keep the state of the fabric in this file, as JSON.",
@@ -53,6 +68,9 @@ def command(
     tls_cert: Path | None,
     tls_ca: Path | None,
     insecure: bool,
+    foreign: str,
+    http: str | None,
+    token_file: Path | None,
     status_file: Path | None,
     unverified: bool,
     as_json: bool,
@@ -60,30 +78,30 @@ def command(
     """Give every switch of BUILD its program when it connects, until SIGINT or SIGTERM.
 
     Switches speak OpenFlow 1.3 to us (ovs-vsctl set-controller BRIDGE tcp:127.0.0.1:6653, with
-    fail_mode=secure). A push is atomic: a switch that refuses keeps what it had and is reported.
-    A datapath id that is not in the build gets nothing.
+    fail_mode=secure). A switch is read first and gets only what differs, atomically: one that
+    refuses keeps what it had and is reported. A datapath id that is not in the build gets nothing.
+    SIGHUP reads BUILD again.
     """
-    from compilers.build import load, require_verified
     from controller import framework as frameworks
-    from controller.server import fabric_of, serve
+    from controller.server import read_build, serve
     from controller.settings import Address, Settings, Tls
 
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
         tls=Tls.of(tls_key, tls_cert, tls_ca),
         insecure=insecure,
+        http=Address.parse(http, "--http") if http else None,
+        tokens=token_file,
+        foreign="remove" if foreign == "remove" else "keep",
         status_file=status_file,
         as_json=as_json,
     )
-    build = load(folder)
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
-    else:
-        require_verified(folder, build)
     chosen = frameworks.load(framework)
 
     def write(line: str) -> None:
         with suppress(BrokenPipeError):
             click.echo(line)
 
-    serve(chosen, fabric_of(build, chosen), settings, write)
+    serve(chosen, lambda: read_build(folder, unverified), settings, write)

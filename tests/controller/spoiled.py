@@ -13,7 +13,7 @@ import numpy as np
 from compilers.build import load
 from compilers.targets.openflow import Encoder
 from controller import framework as frameworks
-from controller.server import fabric_of, serve
+from controller.server import current_of, serve
 from controller.settings import Address, Settings
 
 
@@ -52,7 +52,7 @@ build = load(Path(sys.argv[1]))
 chosen = frameworks.load(sys.argv[2])
 serve(
     chosen,
-    fabric_of(build, chosen, Spoiled(build)),
+    lambda: current_of(build, Spoiled(build)),
     Settings(Address("127.0.0.1", int(sys.argv[3]), "--listen"), status_file=Path(sys.argv[4])),
     print,
 )

@@ -29,7 +29,7 @@ class Programs:
     def __init__(self, *ids):
         self.by_datapath_id = {number: vertex for vertex, number in enumerate(ids or (11, 12))}
 
-    def program(self, vertex, generation=0):
+    def program(self, vertex, _=0):
         return Program((), (row(vertex), MARKER))
 
     def describe(self, number):
@@ -463,3 +463,11 @@ def test_replies_that_cannot_be_read_are_malformed(fabric, body):
     fabric.received("k", multipart(1, asked[1], body))
     with pytest.raises(reading.Malformed):
         fabric.received("k", multipart(7, asked[7]))
+
+
+def test_a_build_that_cannot_be_loaded_changes_nothing(fabric):
+    program(fabric, "k", 12)
+    fabric.drain()
+    fabric.cannot_load("not verified")
+    assert fabric.drain() == [Event("kept", fabric.identity, "not verified")]
+    assert (fabric.status()["programmed"], fabric.take()) == (["b"], [])
