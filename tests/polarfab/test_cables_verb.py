@@ -1,36 +1,100 @@
 """`polarfab cables`: the files of the example, JSON, and wrong options."""
 
+import csv
 import json
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from compilers.build import save
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "q7-copackaged"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
     folder = tmp_path_factory.mktemp("q7") / "build"
-    save(compile_fabric(load_fabric(EXAMPLE / "fabric.yaml")), folder)
+    save(compile_fabric(load_fabric(EXAMPLES / "q7-copackaged" / "fabric.yaml")), folder)
     return folder
 
 
-def test_files_of_the_example_are_what_the_commands_write(polarfab, build, tmp_path, request):
+WHOLE = {"csv": "cables.csv", "markdown": "cables.md", "labels": "labels.html", "bom": "bom.csv"}
+FILES = {
+    "q7-copackaged": [(WHOLE, "")],
+    "polarstar-q5": [(WHOLE, "")],
+    "q31": [
+        ({"csv": "cables.csv", "bom": "bom.csv"}, ""),
+        ({"markdown": "rack-R0.md", "labels": "rack-R0-labels.html"}, "R0"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_the_examples_are_what_the_commands_write(polarfab, tmp_path, request, name):
     update = request.config.getoption("--update-golden")
-    for form, file in (
-        ("csv", "cables.csv"),
-        ("markdown", "cables.md"),
-        ("labels", "labels.html"),
-        ("bom", "bom.csv"),
-    ):
-        out = EXAMPLE / file if update else tmp_path / file
-        code, _, err = polarfab("cables", build, "--format", form, "-o", out)
-        assert code == 0, err
-        assert out.read_text() == (EXAMPLE / file).read_text()
+    example = EXAMPLES / name
+    assert polarfab("compile", example / "fabric.yaml", "-o", tmp_path / "b", "--no-verify")[0] == 0
+    for forms, rack in FILES[name]:
+        for form, file in forms.items():
+            out = example / file if update else tmp_path / file
+            words = ["--format", form, "-o", out, *(["--rack", rack] if rack else [])]
+            code, _, err = polarfab("cables", tmp_path / "b", *words)
+            assert code == 0, err
+            assert out.read_text() == (example / file).read_text(), file
+
+
+def graph_of(rows):
+    """Adjacency by the schedule alone, bool[N, N]; no port may have two cables."""
+    ends = [(row[f"{end}_node"], row[f"{end}_port"]) for row in rows for end in "ab"]
+    assert len(set(ends)) == len(ends)
+    number = {node: i for i, node in enumerate(sorted({node for node, _ in ends}))}
+    joined = np.zeros((len(number), len(number)), np.float32)
+    for row in rows:
+        u, v = number[row["a_node"]], number[row["b_node"]]
+        joined[u, v] = joined[v, u] = 1
+    return joined
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "degrees", "diameter", "bundles"),
+    [
+        ("q7-copackaged", 57, {7: 8, 8: 49}, 2, {5: 21, 8: 7}),
+        ("q31", 993, {31: 32, 32: 961}, 2, {29: 465, 32: 31}),
+        ("polarstar-q5", 248, {9: 248}, 3, {8: 90}),
+    ],
+)
+def test_what_a_reader_can_check_by_hand(name, nodes, degrees, diameter, bundles):
+    """Of the files alone: node counts, degrees, diameter, the papers' bundles, the bill."""
+    with (EXAMPLES / name / "cables.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    joined = graph_of(rows)
+    assert len(joined) == nodes
+    assert Counter(joined.sum(axis=0).astype(int).tolist()) == degrees
+    reached = walks = np.eye(nodes, dtype=np.float32) + joined
+    for _ in range(diameter - 1):
+        assert not reached.all()
+        reached = ((walks := walks @ joined + walks) > 0) | (reached > 0)
+    assert reached.all()
+    assert Counter(Counter(row["bundle"] for row in rows if row["bundle"]).values()) == bundles
+    with (EXAMPLES / name / "bom.csv").open() as file:
+        items = [(item["kind"], int(item["quantity"])) for item in csv.DictReader(file)]
+    bought = Counter()
+    for kind, quantity in items:
+        bought[kind] += quantity
+    loose = [row for row in rows if not row["bundle"]]
+    assert bought["node"] == nodes
+    assert bought["connector"] == 2 * len(rows)
+    assert bought["rack"] == len({row[f"{end}_rack"] for row in rows for end in "ab"})
+    if bought["fibre"]:  # each bundle is one fibre
+        assert (bought["cable"], bought["fibre"]) == (len(loose), sum(bundles.values()))
+    else:
+        assert bought["cable"] == len(rows)
+        lengths = Counter(f"{row['type']} {float(row['length_m']):g}" for row in rows)
+        assert sorted(lengths.values()) == sorted(q for kind, q in items if kind == "cable")
 
 
 def test_json_of_the_command(polarfab, build):
