@@ -1,22 +1,49 @@
-"""The frr target: an integrated frr.conf with static routes for FRR 8.4 and later (docs/frr.md)."""
+"""The frr target: an integrated frr.conf, static routes or eBGP (docs/frr.md).
+
+Static routes do all that target linux does: the order of ports as routes of rising distance, and
+tables of their own for what depends on where a packet came in (`compilers.targets.lookups`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, Capabilities
-from compilers.targets.options import NONE, Chosen, choose
-from compilers.targets.rendering import Renderer, Written, nodes
-from compilers.targets.routed import Routed
+import numpy as np
 
-FILES = ("frr.conf", "links.batch", "sysctl.conf")
-OPTIONS = NONE
-CAPABILITIES = Capabilities("frr", frozenset({AGGREGATES}))
+from compilers.build import Build
+from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.frr_bgp import Sessions
+from compilers.targets.lookups import (
+    ENTER,
+    MAIN,
+    PROTOCOL,
+    RULE,
+    in_order,
+    require_weights,
+    rules,
+)
+from compilers.targets.options import Chosen, Options, choice, choose
+from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.routed import Numbers, Routed, Share
+from inventory.problems import InputError, Problem
+
+FILES = ("frr.conf", "links.batch", "rules.batch", "sysctl.conf")
+OPTIONS: Options = MappingProxyType(
+    {
+        "version": choice("The oldest FRR that is to take it.", "8.4", "10.7"),
+        "routing": choice("How routes come about.", "static", "bgp"),
+        "bfd": choice("Whether BFD watches every link.", "off", "on"),
+    }
+)
+CAPABILITIES = Capabilities("frr", frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}))
+BGP_CAPABILITIES = Capabilities("frr with routing=bgp", frozenset({AGGREGATES}))
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
+Route = tuple[str, str, str, str]
+"""Prefix, gateway, interface, and what else belongs to the line. A fabric has millions."""
 
 
 def render(
@@ -27,35 +54,114 @@ def render(
     options: Chosen | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
-    choose("frr", OPTIONS, options)
-    CAPABILITIES.require(build)
+    chosen = choose("frr", OPTIONS, options)
+    require(build, chosen)
     renderer = Renderer("frr", templates)
     routed = Routed.of(build)
+    sessions = Sessions.of(routed) if chosen["routing"] == "bgp" else None
     for vertex, name in nodes(build, progress):
-        renderer.write(out / name, FILES, variables(routed, vertex))
+        renderer.write(out / name, FILES, variables(routed, vertex, chosen, sessions))
     return renderer.written
 
 
-def variables(routed: Routed, vertex: int) -> dict[str, Any]:
+def require(build: Build, chosen: Chosen) -> None:
+    """Pass when this FRR can do all that the build and the options ask for.
+
+    Raises:
+        InputError: it cannot.
+    """
+    bgp, old = chosen["routing"] == "bgp", chosen["version"] == "8.4"
+    (BGP_CAPABILITIES if bgp else CAPABILITIES).require(build)
+    require_weights(build, "frr")
+    problems = []
+    if old and not bgp and _unequal(build):
+        problems.append(
+            Problem(
+                key="routing.minimal_share",
+                required="equal-cost: static routes of FRR 8.4 have no weights",
+                given=str(build.policy.get("minimal_share", "unequal shares")),
+                todo="change it, or render for FRR 10.7 with --set version=10.7",
+            )
+        )
+    if old and not bgp and chosen["bfd"] == "on":
+        problems.append(
+            Problem(
+                key="--set bfd",
+                required="off: static routes of FRR 8.4 do not follow BFD",
+                given="on",
+                todo="add --set version=10.7 or --set routing=bgp",
+            )
+        )
+    if problems:
+        raise InputError(problems)
+
+
+def _unequal(build: Build) -> bool:
+    """Whether the shares of any class differ."""
+    classes = build.tables.classes
+    if not classes.alternate.shape[2]:
+        return False
+    port: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
+    weight: Numbers = np.where(port > 0, classes.weight, 0)
+    heaviest = weight.max(axis=2, keepdims=True)
+    return bool(((weight > 0) & (weight < heaviest)).any())
+
+
+def variables(
+    routed: Routed, vertex: int, chosen: Chosen, sessions: Sessions | None = None
+) -> dict[str, Any]:
     """The variables of a switch's templates (docs/frr.md lists them)."""
     switch = routed.switch(vertex)
-    ways = {
-        link.port: ((link.ipv4, link.interface), (link.ipv6, link.interface))
-        for link in switch.links
-    }
-    ports = routed.build.tables.classes.port[vertex].tolist()
-    prefix, egress = (column.tolist() for column in routed.routes(vertex))
-    families = [
-        [(texts[p], *ways[ports[k]][family]) for p, k in zip(prefix, egress, strict=True)]
-        for family, texts in enumerate(routed.prefixes)
-    ]
+    orders = {} if sessions else dict(in_order(routed, vertex))
+    shares = [] if sessions or not switch.hosts else list(routed.shares(vertex))
+    routes = [_routes(routed, vertex, family, orders, shares, chosen) for family in (0, 1)]
     pools = routed.pools()
     return {
         "switch": switch,
         "identity": routed.build.identity,
         "unreachable": UNREACHABLE,
-        "ipv4_routes": families[0],
-        "ipv6_routes": families[1] if switch.ipv6 else [],
+        "ipv4_routes": routes[0],
+        "ipv6_routes": routes[1] if switch.ipv6 else [],
         "ipv4_pool": pools[0],
         "ipv6_pool": pools[1] if switch.ipv6 else "",
+        "rules": rules(switch, {*orders, *([ENTER] if shares else [])}),
+        "rule_preference": RULE,
+        "protocol": PROTOCOL,
+        "bgp": sessions.at(vertex) if sessions else None,
+        "bfd": chosen["bfd"] == "on",
     }
+
+
+def _routes(
+    routed: Routed,
+    vertex: int,
+    family: int,
+    orders: Mapping[int, Numbers],
+    shares: Sequence[Share],
+    chosen: Chosen,
+) -> Iterator[Route]:
+    """The static routes of a family, table by table, then the shares of classes."""
+    links = routed.switch(vertex).links
+    # FRR 10.4 and later take an IPv6 next hop for an IPv4 route.
+    onlink = family == 0 and chosen["version"] == "8.4"
+    ways = {link.port: (link.ipv4 if onlink else link.ipv6, link.interface) for link in links}
+    last = " onlink" * onlink + " bfd" * (chosen["bfd"] == "on")
+    prefix, egress = routed.routes(vertex)
+    texts = routed.prefixes[family]
+    for table, by_class in orders.items():
+        port = by_class[egress]
+        row, place = np.nonzero(port)
+        where = f" table {table}" * (table != MAIN)
+        words = [f" {m}" * (m > 1) + where + last for m in range(1, port.shape[1] + 1)]
+        columns = (column.tolist() for column in (prefix[row], port[row, place], place))
+        for number, through, m in zip(*columns, strict=True):
+            yield texts[number], *ways[through], words[m]
+    for share in shares:
+        equal = len(set(share.weight)) == 1
+        members = [
+            (*ways[port], f" table {ENTER}" + f" weight {weight}" * (not equal) + last)
+            for port, weight in zip(share.port, share.weight, strict=True)
+        ]
+        for number in prefix[egress == share.egress].tolist():
+            for member in members:
+                yield texts[number], *member

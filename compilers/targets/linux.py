@@ -19,10 +19,10 @@ import numpy as np
 
 from compilers.build import Build
 from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.lookups import ENTER, PROTOCOL, RULE, in_order, require_weights, rules
 from compilers.targets.options import NONE, Chosen, choose
 from compilers.targets.rendering import Renderer, Written, nodes
-from compilers.targets.routed import Numbers, Routed, Switch
-from inventory.problems import InputError, Problem
+from compilers.targets.routed import Numbers, Routed
 
 FILES = (
     "addresses.batch",
@@ -35,18 +35,10 @@ FILES = (
 )
 OPTIONS = NONE
 CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}))
-LARGEST_WEIGHT = 256
-"""Of a member of a nexthop group: iproute2 and the kernel hold the weight less one in a byte."""
-MAIN, ENTER = 254, 5000
-"""Tables: for packets from anywhere, from hosts; ENTER + p: for those that came in on port p."""
 LINK, GROUP = 500_000, 600_000
 """Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
 Route = tuple[str, int, int, int]
 """Prefix, nexthop object, metric, table. No class of its own: a fabric has millions."""
-RULE = 1000
-"""The preference of our rules."""
-PROTOCOL = 80
-"""Marks what is ours in the kernel, so that we never touch anything else (rtnetlink(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +47,6 @@ class Group:
 
     id: int
     members: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A rule that sends what comes in on an interface to a table."""
-
-    interface: str
-    table: int
 
 
 def render(
@@ -89,16 +73,7 @@ def require(build: Build) -> None:
         InputError: it cannot.
     """
     CAPABILITIES.require(build)
-    heaviest = int(build.tables.classes.weight.max(initial=0))
-    if heaviest > LARGEST_WEIGHT:
-        raise InputError(
-            Problem(
-                key="routing.minimal_share",
-                required=f"a share whose weights are at most {LARGEST_WEIGHT} for target linux",
-                given=f"one that makes a weight of {heaviest:,}",
-                todo="choose a share nearer to those of the alternates",
-            )
-        )
+    require_weights(build, "linux")
 
 
 def variables(routed: Routed, vertex: int) -> dict[str, Any]:
@@ -122,7 +97,7 @@ def variables(routed: Routed, vertex: int) -> dict[str, Any]:
             for share in shares
         ],
         "routes": _routes(routed, vertex, tables),
-        "rules": list(_rules(switch, {table for table, _ in tables})),
+        "rules": rules(switch, {table for table, _ in tables}),
         "rule_preference": RULE,
         "pools": routed.pools(),
     }
@@ -130,9 +105,8 @@ def variables(routed: Routed, vertex: int) -> dict[str, Any]:
 
 def _tables(routed: Routed, vertex: int) -> Iterator[tuple[int, Numbers]]:
     """Table numbers, each with int[C, M]: the nexthop object by class and metric, 0: none."""
-    for chain in routed.chains(vertex):
-        table = ENTER + chain.in_port if chain.in_port else MAIN
-        yield table, np.where(chain.port > 0, chain.port.astype(np.int64) + LINK, 0)
+    for table, port in in_order(routed, vertex):
+        yield table, np.where(port > 0, port.astype(np.int64) + LINK, 0)
     shares = [share.egress for share in routed.shares(vertex)]
     if shares and routed.switch(vertex).hosts:
         group = np.zeros((routed.build.tables.classes.port.shape[1], 1), np.int64)
@@ -151,11 +125,3 @@ def _routes(routed: Routed, vertex: int, tables: list[tuple[int, Numbers]]) -> I
         for texts in routed.prefixes:
             named = map(texts.__getitem__, number)
             yield from zip(named, *columns, repeat(table), strict=False)
-
-
-def _rules(switch: Switch, tables: set[int]) -> Iterator[Rule]:
-    if ENTER in tables:
-        yield Rule(switch.hosts, ENTER)
-    for link in switch.links:
-        if ENTER + link.port in tables:
-            yield Rule(link.interface, ENTER + link.port)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from compilers.build import load
@@ -18,8 +19,9 @@ from mininet_scenarios.pinging import ping_all
 
 PATIENCE = 20
 FRR = Path("/usr/lib/frr")
-OURS, FRRS = ("80",), ("static", "196")
-"""The protocols of routes in the kernel: ours, and zebra's for static routes."""
+OURS, BGPS = ("80",), ("bgp", "186")
+FRRS = ("static", "196", *BGPS)
+"""The protocols of routes in the kernel: ours, and zebra's for static routes and BGP."""
 DATAGRAMS = """
 import socket, sys
 address, count = sys.argv[1], int(sys.argv[2])
@@ -92,8 +94,9 @@ class Fabric:
 
     def start(self, target):
         switches = list(zip(self.switches, self.build.wiring.names, strict=True))
-        for space, name in switches:
-            getattr(self, f"_{target}")(space, self.out / name)
+        begin = getattr(self, f"_{target}")
+        with ThreadPoolExecutor(4) as several:
+            list(several.map(lambda switch: begin(switch[0], self.out / switch[1]), switches))
         a = self.build.addressing
         for v, host in enumerate(self.hosts):
             lines = ["link set lo up", "link set eth0 up"]
@@ -102,10 +105,15 @@ class Fabric:
             lines += [f"route add default via {a.gateway(v)}"]
             lines += [f"route add default via {a.network6(v)[1]}"]
             host.run("ip", "-batch", "-", text="\n".join(lines))
-        ready = getattr(self, f"_{target}_ready")
-        for space, name in switches:
+        self._ready = getattr(self, f"_{target}_ready")
+        for space in self.switches:
             until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"))
-            until(lambda space=space, name=name: ready(space, self.out / name))
+        self.settle()
+
+    def settle(self):
+        """Wait until every switch has all its routes."""
+        for space, name in zip(self.switches, self.build.wiring.names, strict=True):
+            until(lambda space=space, name=name: self._ready(space, self.out / name))
 
     def _linux(self, space, files):
         """As the systemd unit has it: load.sh stays, and loads routes when links come up."""
@@ -120,24 +128,55 @@ class Fabric:
         shutil.chown(folder, "frr", "frr")
         space.run("sysctl", "--quiet", "--load", str(files / "sysctl.conf"))
         space.run("ip", "-batch", str(files / "links.batch"))
-        zserv = str(folder / "zserv.api")
-        for daemon in ("zebra", "staticd"):
-            command = [str(FRR / daemon), "-z", zserv, "--vty_socket", str(folder)]
-            command += ["-i", str(folder / f"{daemon}.pid"), "--vty_port", "0"]
-            command += ["--log", f"file:{folder / daemon}.log"]
-            space.spawn(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            until((folder / f"{daemon}.vty").exists)
+        for family in ("-4", "-6"):
+            space.run("ip", family, "-batch", str(files / "rules.batch"))
+        for daemon in ("zebra", "staticd", *self._more(files)):
+            self._daemon(space, folder, daemon)
         space.run("vtysh", "--vty_socket", str(folder), "-f", str(files / "frr.conf"))
+
+    @staticmethod
+    def _more(files):
+        text = (files / "frr.conf").read_text()
+        return [
+            daemon for daemon, word in (("bfdd", " bfd"), ("bgpd", "router bgp")) if word in text
+        ]
+
+    @staticmethod
+    def _daemon(space, folder, daemon):
+        command = [str(FRR / daemon), "-z", str(folder / "zserv.api"), "--vty_socket", str(folder)]
+        command += ["-i", str(folder / f"{daemon}.pid"), "--vty_port", "0"]
+        command += ["--log", f"file:{folder / daemon}.log"]
+        command += ["--bfdctl", str(folder / "bfdd.sock")] * (daemon == "bfdd")
+        space.spawn(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until((folder / f"{daemon}.vty").exists)
 
     def _frr_ready(self, space, files):
         lines = (files / "frr.conf").read_text().splitlines()
-        routes = sum(line.startswith(("ip route", "ipv6 route")) for line in lines)
-        return self._loaded(space, FRRS) == routes
+        routes = [line.split() for line in lines if line.startswith(("ip route", "ipv6 route"))]
+        tables = [line[line.index("table") + 1] if "table" in line else "main" for line in routes]
+        static = {(line[2], table) for line, table in zip(routes, tables, strict=True)}
+        if "bgpd" not in self._more(files):
+            return self._loaded(space, FRRS) == len(static)
+        return {dst: dev for dst, dev, _ in self.routes(space, BGPS)} == self._compiled(space)
+
+    def _compiled(self, space):
+        """{prefix: interface} of the tables: best paths change until the last session is up."""
+        v, a = self.switches.index(space), self.build.addressing
+        port = self.build.tables.classes.port[v]
+        egress = self.build.tables.routes.egress[v].tolist()
+        through = {d: self._name(v, port[k]) for d, k in enumerate(egress) if d != v}
+        ipv4 = {str(a.network(d)): name for d, name in through.items()}
+        return ipv4 | {str(a.network6(d)): name for d, name in through.items()}
 
     def _loaded(self, space, protocols):
         """How many routes of these protocols the kernel has."""
+        return len(self.routes(space, protocols))
+
+    def routes(self, space, protocols):
+        """The routes of these protocols in the kernel: prefix, device, table."""
         routes = [route for shown in self.kernel(space) for route in json.loads(shown)]
-        return sum(route["protocol"] in protocols for route in routes)
+        ours = [route for route in routes if route["protocol"] in protocols]
+        return sorted([str(route.get(word)) for word in ("dst", "dev", "table")] for route in ours)
 
     def kernel(self, space):
         shown = ["-details", "-json", "route", "show", "table", "all"]
@@ -161,7 +200,7 @@ class Fabric:
         """So that no next hop is new to the kernel, which would leave it out."""
         for line in self.switches[vertex].run("ip", "nexthop").splitlines():
             if found := re.search(r"via (\S+) dev (\S+)", line):
-                self.switches[vertex].run("ping", "-c1", "-W5", f"{found[1]}%{found[2]}")
+                self.switches[vertex].run("ping", "-c1", "-W5", "-I", found[2], found[1])
 
     def share(self, source, destination, version, count):
         """{interface: packets} of so many flows from a host, by the links of its switch."""
@@ -177,8 +216,17 @@ class Fabric:
         return {link["ifname"]: link["stats64"]["tx"]["packets"] for link in shown}
 
     def set_link(self, vertex, link, state):
-        name = self._name(vertex, self.build.wiring.port[vertex, link])
-        self.switches[vertex].run("ip", "link", "set", name, state)
+        space, name = (
+            self.switches[vertex],
+            self._name(vertex, self.build.wiring.port[vertex, link]),
+        )
+        daemons = self.folder / self.build.wiring.names[vertex]
+        if not daemons.exists():
+            space.run("ip", "link", "set", name, state)
+            return
+        word = "shutdown" if state == "down" else "no shutdown"  # zebra has the addresses
+        words = ("-c", "configure", "-c", f"interface {name}", "-c", word)
+        space.run("vtysh", "--vty_socket", str(daemons), *words)
 
 
 def main(build, out, target, folder, wanted):
@@ -191,15 +239,18 @@ def main(build, out, target, folder, wanted):
         seen["share"] = [fabric.share(*one) for one in wanted["share"]]
     if "down" in wanted:
         fabric.set_link(*wanted["down"], "down")
+        if "after" in wanted:  # BGP looks for other paths
+            until(lambda: fabric.pings(4) == wanted["after"])
+        elif target == "frr":  # zebra puts other routes in the place of those that went
+            fabric.settle()
         seen["down"] = [fabric.pings(version) for version in (4, 6)]
-        seen["less"] = [fabric.kernel(space) for space in fabric.switches]
         fabric.set_link(*wanted["down"], "up")
-        files = [out / name for name in build.wiring.names]
-        for space, where in zip(fabric.switches, files, strict=True):
-            until(lambda space=space, where=where: fabric._linux_ready(space, where))
+        fabric.settle()
         seen["again"] = [fabric.kernel(space) for space in fabric.switches]
-        fabric.switches[0].run("sh", str(files[0] / "load.sh"))
-        seen["loaded twice"] = fabric.kernel(fabric.switches[0])
+        if target == "linux":
+            load = out / build.wiring.names[0] / "load.sh"
+            fabric.switches[0].run("sh", str(load))
+            seen["loaded twice"] = fabric.kernel(fabric.switches[0])
         seen["pings again"] = [fabric.pings(version) for version in (4, 6)]
     return seen
 

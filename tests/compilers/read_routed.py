@@ -30,20 +30,25 @@ def read_linux(folder):
             place = tables[int(given["table"])][_full(rest[1])]
             assert int(given["metric"]) not in place, words
             place[int(given["metric"])] = devices[given["nhid"]]
-    rules = {}
-    for words in _lines(folder / "rules.batch"):
-        given = dict(zip(words[2::2], words[3::2], strict=True))
-        rules[given["iif"]] = int(given["lookup"])
-    return _by_metric(tables), rules
+    return _by_metric(tables), _rules(folder)
 
 
 def read_frr(folder):
-    """The static routes of an frr.conf, all in the main table."""
-    tables = {MAIN: defaultdict(dict)}
+    """The static routes of an frr.conf by table and distance, and {interface: table} of rules."""
+    tables = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
     for words in _lines(folder / "frr.conf"):
-        if words[:2] in (["ip", "route"], ["ipv6", "route"]) and words[3] != "reject":
-            tables[MAIN][_full(words[2])][0] = {words[4]: 1}
-    return _by_metric(tables), {}
+        if words[:2] not in (["ip", "route"], ["ipv6", "route"]) or words[3] == "reject":
+            continue
+        _, _, prefix, _, interface, *rest = words
+        distance = int(rest.pop(0)) if rest and rest[0].isdecimal() else 1
+        rest = [word for word in rest if word not in ("onlink", "bfd")]
+        given = dict(zip(rest[::2], map(int, rest[1::2]), strict=True))
+        table, weight = given.pop("table", MAIN), given.pop("weight", 1)
+        assert not given, words
+        place = tables[table][_full(prefix)][distance]
+        assert interface not in place, words
+        place[interface] = weight
+    return _by_metric(tables), _rules(folder)
 
 
 def read_kernel(ipv4, ipv6, protocols):
@@ -70,6 +75,14 @@ def _by_metric(tables):
         table: {prefix: [found for _, found in sorted(by.items())] for prefix, by in rows.items()}
         for table, rows in tables.items()
     }
+
+
+def _rules(folder):
+    rules = {}
+    for words in _lines(folder / "rules.batch"):
+        given = dict(zip(words[2::2], words[3::2], strict=True))
+        rules[given["iif"]] = int(given["lookup"])
+    return rules
 
 
 def _full(prefix):

@@ -5,18 +5,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 from compilers.build import load, save
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
 from compilers.targets import target
+from compilers.topologies import FAMILIES
 from mininet_scenarios.openvswitch import NAMESPACES
 from tests.compilers.read_routed import MAIN, read_frr, read_kernel, read_linux, transit
 
 pytestmark = pytest.mark.live
 TTL = 64
-OURS, FRRS = ("80",), ("static", "196")
+OURS, FRRS = ("80",), ("static", "196", "bgp", "186")
 FLOWS = 3000
 
 
@@ -24,13 +26,13 @@ FLOWS = 3000
 def live(tmp_path_factory):
     """Compile, render, bring up; returns the build, its files and what live_routed.py saw."""
 
-    def bring_up(name, q, wanted, routing=""):
+    def bring_up(name, q, wanted, routing="", options=None):
         folder = tmp_path_factory.mktemp("live")
         spec = f"name: lab\ntopology: {{family: polarfly, q: {q}}}\nrouting: {{{routing}}}\n"
         (folder / "fabric.yaml").write_text(f'{spec}addressing: {{ipv6: "fd00::/48"}}\n')
         save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "b")
         build = load(folder / "b")
-        target(name).render(build, folder / "out")
+        target(name).render(build, folder / "out", options=options)
         script = Path(__file__).with_name("live_routed.py")
         places = [str(folder / "b"), str(folder / "out"), name, json.dumps(wanted)]
         done = subprocess.run(
@@ -46,13 +48,33 @@ def live(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def routers(live):
-    return live("frr", 3, {"ping": True})
+def protected(live):
+    return live("linux", 3, {"ping": True, "down": [0, 1]}, "protect: link")
 
 
 @pytest.fixture(scope="module")
-def protected(live):
-    return live("linux", 3, {"ping": True, "down": [0, 1]}, "protect: link")
+def routers(live):
+    return live("frr", 3, {"ping": True, "down": [0, 1]}, "protect: link")
+
+
+@pytest.fixture(scope="module")
+def speakers(live):
+    """eBGP with BFD, and the static routes of the same build to compare with."""
+    topology = FAMILIES["polarfly"].build({"q": 3})
+    after = shortest(topology, (0, int(topology.graph.padded()[0, 1])))
+    wanted = {"ping": True, "down": [0, 1], "after": after}
+    build, out, seen = live("frr", 3, wanted, options={"routing": "bgp", "bfd": "on"})
+    target("frr").render(build, out.parent / "static")
+    return build, out.parent / "static", seen
+
+
+def shortest(topology, dead):
+    """The TTL of every answer over shortest paths without a link."""
+    graph = nx.Graph(topology.graph.edges().tolist())
+    graph.remove_edge(*dead)
+    away = dict(nx.all_pairs_shortest_path_length(graph))
+    everyone = range(topology.graph.order)
+    return [[TTL - 1 - away[s][d] if s != d else 0 for d in everyone] for s in everyone]
 
 
 def hops(build, source, destination, dead=()):
@@ -88,10 +110,20 @@ def expected(build, dead=()):
     return [[ttl(s, d) for d in everyone] for s in everyone]
 
 
+def best(tables):
+    """The first choice of every prefix: what zebra puts into the kernel."""
+    return {
+        table: {prefix: choices[:1] for prefix, choices in rows.items()}
+        for table, rows in tables.items()
+    }
+
+
 def held(build, out, kernel, protocols, read):
     """Every kernel holds what its file says, and nothing else."""
     for node, (ipv4, ipv6) in zip(build.wiring.names, kernel, strict=True):
-        assert read_kernel(ipv4, ipv6, protocols) == read(out / node)[0]
+        wanted = read(out / node)[0]
+        wanted = best(wanted) if read is read_frr else wanted
+        assert read_kernel(ipv4, ipv6, protocols) == wanted
 
 
 def test_frr_puts_the_tables_into_the_kernel(routers):
@@ -105,6 +137,27 @@ def test_frr_every_pair_answers_over_minimal_paths(routers):
     build, _, seen = routers
     assert seen["pings"] == [expected(build)] * 2
     assert {ttl for row in seen["pings"][0] for ttl in row} == {0, TTL - 2, TTL - 3}
+
+
+def test_frr_repairs_in_the_order_of_the_tables(routers):
+    build, out, seen = routers
+    dead = {0, int(build.wiring.far[0, 1])}
+    assert seen["down"] == [expected(build, dead)] * 2 != seen["pings"]
+    held(build, out, seen["again"], FRRS, read_frr)
+
+
+def test_bgp_takes_the_compiled_paths(speakers):
+    build, static, seen = speakers
+    held(build, static, seen["kernel"], FRRS, read_frr)
+    assert seen["pings"] == [expected(build)] * 2
+
+
+def test_bgp_finds_other_paths_after_a_failure(speakers):
+    build, static, seen = speakers
+    wanted = shortest(build.topology, (0, int(build.wiring.far[0, 1])))
+    assert seen["down"] == [wanted] * 2 != seen["pings"]
+    held(build, static, seen["again"], FRRS, read_frr)
+    assert seen["pings again"] == seen["pings"]
 
 
 def test_linux_kernel_holds_the_file(protected):
@@ -137,10 +190,10 @@ def test_linux_loads_a_second_time(protected):
     assert read_kernel(*seen["loaded twice"], OURS) == read_linux(out / "0")[0]
 
 
-def shared(live, routing, q=3):
+def shared(live, name, routing):
     """Flows from host 0 to one behind a common neighbour: [{port: packets}], {port: weight}."""
     apart = [[0, 2, version, FLOWS] for version in (4, 6)]
-    build, _, seen = live("linux", q, {"share": apart}, routing)
+    build, _, seen = live(name, 3, {"share": apart}, routing)
     c, egress = build.tables.classes, int(build.tables.routes.egress[0, 2])
     ports = [int(c.port[0, egress]), *c.alternate[0, egress].tolist()]
     weight = {p: n for p, n in zip(ports, c.weight[0, egress].tolist(), strict=True) if p}
@@ -149,9 +202,11 @@ def shared(live, routing, q=3):
     return sent, weight
 
 
-@pytest.mark.parametrize("share", ["", ", minimal_share: 1/2"])
-def test_linux_shares_flows_by_weight(live, share):
-    sent, weight = shared(live, f"balance: compact-valiant{share}")
+@pytest.mark.parametrize(
+    ("name", "share"), [("linux", ""), ("linux", ", minimal_share: 1/2"), ("frr", "")]
+)
+def test_flows_from_hosts_are_shared_by_weight(live, name, share):
+    sent, weight = shared(live, name, f"balance: compact-valiant{share}")
     total = sum(weight.values())
     assert len(weight) == 3
     for by_port in sent:

@@ -17,7 +17,6 @@ from compilers.tables import no_route
 from compilers.targets import TARGETS, frr, linux, target
 from compilers.targets.routed import Routed
 from inventory.problems import InputError
-from tests.compilers.fabrics import polarfly_build
 from tests.compilers.read_routed import MAIN, choices, entering, read_frr, read_linux, transit
 from tests.compilers.routed import routed
 
@@ -96,10 +95,12 @@ def test_linux_says_what_the_tables_say(case, tmp_path):
     same_as_tables(build, tmp_path, read_linux)
 
 
-def test_frr_says_what_the_tables_and_linux_say(tmp_path):
-    build = with_ipv6(CASES["minimal"])
-    for module in (frr, linux):
-        module.render(build, tmp_path / module.__name__)
+@pytest.mark.parametrize("case", CASES)
+def test_frr_says_what_the_tables_and_linux_say(case, tmp_path):
+    build = with_ipv6(CASES[case])
+    options = {"version": "10.7" if case == "unequal" else "8.4"}
+    frr.render(build, tmp_path / frr.__name__, options=options)
+    linux.render(build, tmp_path / linux.__name__)
     same_as_tables(build, tmp_path / frr.__name__, read_frr)
     for node in build.wiring.names:
         ours, theirs = (tmp_path / module.__name__ / node for module in (linux, frr))
@@ -115,21 +116,36 @@ def test_no_prefix_of_a_switch_covers_another(case):
         assert not any(a.overlaps(b) for a, b in pairwise(found))
 
 
-@pytest.mark.parametrize("name", ["linux", "frr"])
-def test_golden(name, tmp_path, golden):
-    policy = {"spread": True, "protect": "link"} if name == "linux" else {}
+BOTH = {"spread": True, "protect": "link"}
+
+
+@pytest.mark.parametrize(
+    ("name", "golds", "policy", "options"),
+    [
+        ("linux", "linux_q2", BOTH, {}),
+        ("frr", "frr_q2", BOTH, {}),
+        ("frr", "frr_10.7_q2", BOTH, {"version": "10.7", "bfd": "on"}),
+        ("frr", "frr_bgp_q2", {}, {"routing": "bgp", "bfd": "on"}),
+    ],
+)
+def test_golden(name, golds, policy, options, tmp_path, golden):
     build = replace(with_ipv6(routed(q=2, hosts=2, **policy)), identity="0123456789abcdef")
-    target(name).render(build, tmp_path)
+    target(name).render(heavier(build) if "10.7" in golds else build, tmp_path, options=options)
     for path in sorted((tmp_path / "3").iterdir()):
-        golden(path.read_text(), f"{name}_q2_{path.name}")
+        if not options or path.name == "frr.conf":
+            golden(path.read_text(), f"{golds}_{path.name}")
 
 
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
 @pytest.mark.parametrize("hosts", [0, 1, 2])
-def test_vtysh_accepts_every_file(hosts, tmp_path):
+@pytest.mark.parametrize("case", ["minimal", "protected", "bgp", "ties"])
+def test_vtysh_accepts_every_file(case, hosts, tmp_path):
     for ipv6 in (None, IPV6):
-        build = polarfly_build(2, hosts)
-        frr.render(replace(build, addressing=replace(build.addressing, ipv6=ipv6)), tmp_path)
+        family = {"ties": "pn"}.get(case, "polarfly")
+        build = routed(family, q=2, hosts=hosts, **(BOTH if case == "protected" else {}))
+        build = replace(build, addressing=replace(build.addressing, ipv6=ipv6))
+        bgp = {"routing": "bgp", "bfd": "on"}
+        frr.render(build, tmp_path, options=bgp if case in ("bgp", "ties") else {})
         for path in tmp_path.glob("*/frr.conf"):
             done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -164,21 +180,32 @@ def test_no_interface_that_linux_has_not(name, module, tmp_path):
         module.render(replace(build, wiring=wiring), tmp_path / "out")
 
 
-def test_frr_refuses_by_name_what_static_routes_cannot_do(tmp_path):
+def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
     with pytest.raises(InputError) as error:
-        frr.render(CASES["node and spread"], tmp_path / "out")
+        frr.render(CASES["node and spread"], tmp_path / "out", options={"routing": "bgp"})
     text = str(error.value)
-    assert "routing.balance: required minimal: target frr cannot do packets that enter" in text
-    assert "routing.protect: required none: target frr cannot do repair" in text
+    assert "routing.balance: required minimal: target frr with routing=bgp cannot do pack" in text
+    assert "routing.protect: required none: target frr with routing=bgp cannot do repair" in text
     assert not (tmp_path / "out").exists()
 
 
-def test_linux_refuses_a_weight_that_the_kernel_has_not(tmp_path):
+def test_frr_refuses_weights_that_static_routes_have_not(tmp_path):
+    with pytest.raises(InputError, match="minimal_share: required equal-cost: static routes of"):
+        frr.render(CASES["unequal"], tmp_path / "out")
+
+
+def test_frr_refuses_bfd_that_static_routes_do_not_follow(tmp_path):
+    with pytest.raises(InputError, match=r"--set bfd: required off: static routes of FRR 8\.4"):
+        frr.render(CASES["minimal"], tmp_path / "out", options={"bfd": "on"})
+
+
+@pytest.mark.parametrize("name", ["linux", "frr"])
+def test_no_weight_that_the_kernel_has_not(name, tmp_path):
     build = CASES["spread"]
     weight = np.minimum(build.tables.classes.weight, 1) * np.uint16(257)
     tables = replace(build.tables, classes=replace(build.tables.classes, weight=weight))
-    with pytest.raises(InputError, match=r"at most 256 for target linux, given .* of 257"):
-        linux.render(replace(build, tables=tables), tmp_path)
+    with pytest.raises(InputError, match=rf"at most 256 for target {name}, given .* of 257"):
+        target(name).render(replace(build, tables=tables), tmp_path)
 
 
 def test_every_target_is_there():
