@@ -99,14 +99,16 @@ class Cells:
     """M switches and D destinations that both builds have.
 
     before, after: int32[M + 1, D], where each switch sends packets; itself where it delivers, M
-    where it drops them. level: uint8[M + 1, D]. home: int64[D]. sources: bool[M, D], pairs that
-    have a path both before and after. bound: the longest of both together.
+    where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`. home:
+    int64[D]. sources: bool[M, D], pairs that have a path both before and after. bound: the longest
+    of both together.
     """
 
     update: Update
     before: NDArray[np.int32]
     after: NDArray[np.int32]
     level: NDArray[np.uint8]
+    changed: NDArray[np.bool_]
     home: NDArray[np.int64]
     sources: NDArray[np.bool_]
     bound: int
@@ -121,12 +123,13 @@ class Cells:
         after = _at_nodes(d.walker.next_switch(new), n.after, n.node_after, count)
         level = np.full(before.shape, NEVER, np.uint8)
         level[:count][n.after >= 0] = found.cells[:, kept][n.after[n.after >= 0]]
+        changed = found.changed[:, kept][n.after] & (n.after >= 0)[:, None]
         sources, bound = n.both[:, None] & np.ones(len(new), np.bool_), 0
         for walker, ends, vertex in ((d.walker_before, old, n.before), (d.walker, new, n.after)):
             hops = walker.hops(ends)[np.maximum(vertex, 0)]
             sources &= hops > 0
             bound += int(hops[n.both].max(initial=0))
-        return cls(update, before, after, level, n.node_after[new], sources, bound)
+        return cls(update, before, after, level, changed, n.node_after[new], sources, bound)
 
     def walk(self, carried_out: NDArray[np.uint8]) -> tuple[int, dict[str, NDArray[np.bool_]]]:
         """The longest path, and what is wrong at which cells, bool[M, D].
@@ -142,7 +145,7 @@ class Cells:
         flat = step.astype(np.int64) * width + column
         here = np.arange(count)[:, None]
         away = (step[:count] != here) & (step[:count] < count)
-        open_cell = renewed[:count] & away & ~renewed.take(flat[:count])
+        open_cell = self.changed & renewed[:count] & away & ~renewed.take(flat[:count])
         returned = away & (step.take(flat[:count]) == here)
         at, hops = flat[:count], away.astype(np.int64)
         for _ in range(self.bound):

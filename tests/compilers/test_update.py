@@ -7,6 +7,7 @@ these say, with every choice of a select group; nothing of the plan is trusted.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -14,11 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from compilers.routing.repaired import Intact, repaired
 from compilers.update import mixture
+from compilers.update.loss import loss
 from compilers.update.mixture import prove
 from compilers.update.plan import plan
 from compilers.update.programs import Programs
 from compilers.update.slots import counts
+from compilers.walk import Walker
 from tests.compilers.openflow_switch import DROP, Switch
 from tests.compilers.updates import MINIMAL, Moving, build, grown, links_of
 
@@ -207,6 +211,33 @@ def test_protection_alone_changes_in_place():
     assert found["groups"]
 
 
+@pytest.mark.parametrize("q", [3, 4])
+@pytest.mark.parametrize("policy", [MINIMAL, ("compact-valiant", "link")])
+def test_a_repair_changes_few_rows_in_place(q, policy):
+    """Tables repaired after a failure: the same switches and numbers, O(q) rows."""
+    whole = build(fabric(q), policy)
+    intact, far = Intact.of(whole), whole.wiring.far
+    for u, k in ((0, 0), (7, 2)):
+        dead = np.zeros(far.shape, np.bool_)
+        dead[u, k] = True
+        dead[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
+        found = repaired(intact, dead)
+        hurt = replace(whole, tables=found.tables)
+        for pair in ((whole, hurt), (hurt, whole)):
+            update = plan(*pair)
+            assert update.in_place
+            assert not prove(update).faults
+            moving, hops = Moving(update), prove(update).bound + 1
+            sent = sum(counts(slots)["routes"].changed for slots in moving.slots)
+            assert sent == len(found.rows)
+            for round in range(update.rounds):
+                for node in moving.nodes:
+                    moving.advance(node, round)
+                    if node % 4 == 1:
+                        check(moving, hops)
+            assert moving.switches == moving.new
+
+
 def test_star_with_missing_links_is_ordered():
     """Rows of their own under aggregates, gone and come."""
     topology = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
@@ -239,3 +270,47 @@ def test_programs_of_every_moment_are_what_the_messages_make():
                 moving.advance(node, round)
             standing = [b for slots in moving.slots[node] for b in slots.standing(round)]
             assert Switch().apply(standing) == moving.switches[node]
+
+
+def test_what_is_lost_is_told():
+    whole = build(fabric(3))
+    (one, other), *_ = links_of(whole)
+    hurt = build(fabric(3), MINIMAL, ((one, other),))
+    found = loss(plan(whole, hurt))
+    assert (found.hosts, found.pairs, found.switches) == ((), 0, ())
+    assert [tuple(end.split()[0] for end in cable) for cable in found.cables] == [(one, other)]
+    assert found.exposed == _crossing(whole, one, other)
+    assert not found.none
+    assert loss(plan(hurt, whole)).none
+    assert loss(plan(whole, build(fabric(3), ("compact-valiant", "link")))).none
+
+
+def test_a_protected_link_may_go():
+    policy = ("compact-valiant", "link")
+    links = links_of(build(fabric(3)))
+    whole = build(fabric(3), policy)
+    one = loss(plan(whole, build(fabric(3), policy, tuple(links[:1]))))
+    two = loss(plan(whole, build(fabric(3), policy, tuple(links[:2]))))
+    assert one.exposed
+    assert one.none
+    assert two.exposed > one.exposed
+    assert not two.none
+
+
+def test_renumbered_and_removed_hosts_are_lost():
+    small, other = build(fabric(3)), build(fabric(3), MINIMAL, (), "hosts_per_node: 3\n")
+    found = loss(plan(small, other))
+    assert len(found.hosts) == 13
+    assert found.pairs == 13 * 12
+    large = grown(small, "quadric", 1)
+    found = loss(plan(large, small))
+    assert len(found.switches) == len(found.hosts) == 4
+    assert found.pairs == 17 * 16 - 13 * 12
+
+
+def _crossing(made, one, other):
+    """Ordered pairs whose minimal path goes over a link, by walking each."""
+    walker = Walker.of(made.tables, made.wiring.cables())
+    link = {made.wiring.names.index(one), made.wiring.names.index(other)}
+    paths = [walker.path(s, d)[0] for s in range(13) for d in range(13)]
+    return sum(any({u, v} == link for u, v in pairwise(path)) for path in paths)

@@ -29,7 +29,7 @@ LINK_NAMES = tuple[str, str]
 def build(
     topology: str = "{family: polarfly, q: 3}",
     policy: tuple[str, str] = MINIMAL,
-    dead: tuple[LINK_NAMES, ...] = (),
+    dead: Sequence[LINK_NAMES] = (),
     more: str = "",
 ) -> Build:
     """A build with an identity of its own."""
