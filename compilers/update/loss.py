@@ -1,0 +1,142 @@
+"""Which pairs of hosts an update cannot keep: the plan promises nothing for these.
+
+Hosts that are gone, moved or renumbered lose their traffic whatever the order. Pairs whose packets
+may take a cable that the new build has not lose packets from the moment in which it is pulled until
+their rows have changed; where it stays in until the end they lose none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from compilers.forwarding import Forwarding, Towards
+from compilers.update.matching import Hosts, kept_hosts
+from compilers.update.plan import Update
+from compilers.walk import TTL
+
+Numbers = NDArray[Any]
+Cable = tuple[str, str]
+"""The two ends of a cable, each `node port`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What an update may lose.
+
+    hosts: the names of hosts of the old build that are not kept; pairs: the ordered pairs of hosts
+    with one of them. cables: those that the new build has not. exposed: ordered pairs of kept hosts
+    whose packets may take one of these. repaired: whether the old build's protection serves them
+    while the cable is out: there is one, and links are protected. switches: names of those that the
+    new build has not.
+    """
+
+    hosts: tuple[str, ...]
+    pairs: int
+    cables: tuple[Cable, ...]
+    exposed: int
+    repaired: bool
+    switches: tuple[str, ...]
+
+    @property
+    def none(self) -> bool:
+        """Whether no packet of any pair is lost, whatever cables do."""
+        return not self.pairs and (not self.exposed or self.repaired)
+
+
+def loss(update: Update) -> Loss:
+    """What the update may lose."""
+    old, nodes = update.old, update.nodes
+    before, after = Hosts.of(old), Hosts.of(update.new)
+    row = kept_hosts(before, after)
+    kept, count = row >= 0, len(row)
+    staying = int(kept.sum())
+    width = old.wiring.host_port.shape[1]
+    number = before.vertex * width + before.host
+    gone = _gone_links(update)
+    cables = tuple(_named(old, *end) for end in np.argwhere(gone).tolist() if _first(old, *end))
+    weight = np.bincount(before.vertex[kept], minlength=old.tables.switches)
+    return Loss(
+        hosts=tuple(old.wiring.host_names[n] for n in number[~kept].tolist()),
+        pairs=count * (count - 1) - staying * (staying - 1),
+        cables=cables,
+        exposed=_exposed(old, gone, weight) if cables else 0,
+        repaired=len(cables) == 1 and old.protect != "none",
+        switches=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
+    )
+
+
+def _gone_links(update: Update) -> NDArray[np.bool_]:
+    """bool[S, K]: links of the old build whose cable, port to port, the new build has not."""
+    ends = [
+        _cables(build, node)
+        for build, node in (
+            (update.old, update.nodes.node_before),
+            (update.new, update.nodes.node_after),
+        )
+    ]
+    there = update.old.wiring.far >= 0
+    gone = np.zeros(there.shape, np.bool_)
+    gone[there] = ~np.isin(ends[0], ends[1])
+    return gone
+
+
+def _cables(build: Build, node: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n]: a number for each link that tells both of its ports, in the order of `far`."""
+    w = build.wiring
+    switch, link = np.nonzero(w.far >= 0)
+    parts = (
+        node[switch],
+        w.port[switch, link],
+        node[w.far[switch, link]],
+        w.far_port[switch, link],
+    )
+    number = np.zeros(len(switch), np.int64)
+    for part in parts:
+        number = number << 16 | part.astype(np.int64)
+    return number
+
+
+def _first(build: Build, switch: int, link: int) -> bool:
+    return switch < int(build.wiring.far[switch, link])
+
+
+def _named(build: Build, switch: int, link: int) -> Cable:
+    w = build.wiring
+    far = int(w.far[switch, link])
+    ends = ((switch, int(w.port[switch, link])), (far, int(w.far_port[switch, link])))
+    one, other = (f"{w.names[v]} {w.port_name(v, port)}" for v, port in ends)
+    return one, other
+
+
+def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) -> int:
+    """Ordered pairs of hosts some way of whose packets takes a link that is gone.
+
+    hosts: int64[S], how many each switch has; pairs at one switch take no link.
+    """
+    f = Forwarding.of(build)
+    order, slots = gone.shape[0], f.slots
+    bad = np.zeros(order * slots + 2, np.bool_)  # the last two: nowhere, home
+    bad[: order * slots].reshape(order, slots)[:, :-1] = gone
+    far = np.append(f.end // slots, [0, 0])
+    total = 0
+    for destination in np.flatnonzero(hosts).tolist():
+        cell = Towards.of(f, np.array([destination])).rows
+        step = f.order[0][cell]
+        hurt = bad[step]
+        for _ in range(TTL):
+            again = hurt | ((step >= 0) & hurt[far[step]])
+            if (again == hurt).all():
+                break
+            hurt = again
+        ways = f.weighted[:, cell]
+        enters = (bad[ways] | ((ways >= 0) & hurt[far[ways]])).any(axis=0)
+        none = (ways < 0).all(axis=0)
+        exposed = np.where(none, hurt, enters)
+        exposed[destination] = False
+        total += int((hosts * exposed).sum()) * int(hosts[destination])
+    return total
