@@ -1,6 +1,5 @@
 """The controller as users run it, with real Open vSwitch: the 13 switches of ER_3, no hosts."""
 
-import ctypes
 import json
 import os
 import signal
@@ -9,24 +8,26 @@ import ssl
 import struct
 import subprocess
 import sys
-import time
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 import pytest
 import trustme
 
 from compilers.build import load
-from compilers.targets.openflow import Encoder
-from mininet_scenarios.openvswitch import PrivateOvs
+from tests.controller.conftest import (
+    BRIDGES,
+    POLARFAB,
+    STRANGER,
+    SWITCHES,
+    connect,
+    has_program,
+    leave,
+    polarfab,
+    rows,
+    until,
+)
 
 pytestmark = pytest.mark.live
-POLARFAB = str(Path(sys.executable).with_name("polarfab"))
-SWITCHES, STRANGER, NOBODY = 13, 0xDEAD, 1
-BRIDGES = {**{f"s{v}": v + 1 for v in range(SWITCHES)}, "x": STRANGER}
-PORTS = count(7001)
-CLONE_NEWNET = 0x40000000
 
 
 HELLO = struct.pack("!BBHI", 4, 0, 8, 1)
@@ -45,177 +46,6 @@ SPOILED = {
     "ryu": ("group", "group mod failed: bad type (group "),
     "os-ken": ("flow", "bad action: bad type ("),
 }
-
-
-def until(true, what, limit=20.0):
-    end = time.monotonic() + limit
-    while not (value := true()):
-        assert time.monotonic() < end, f"{what}: not within {limit} s"
-        time.sleep(0.02)
-    return value
-
-
-@contextmanager
-def own_network():
-    """This thread, and what it starts, in a network namespace of its own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    with Path("/proc/thread-self/ns/net").open() as before:
-        assert libc.unshare(CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
-        try:
-            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-            yield
-        finally:
-            assert libc.setns(before.fileno(), CLONE_NEWNET) == 0
-
-
-@pytest.fixture(scope="module")
-def switches(tmp_path_factory):
-    """13 bridges of the fabric and one that is not of it."""
-    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
-        commands = []
-        for name, datapath in BRIDGES.items():
-            commands += ["--", "add-br", name, "--", "set", "bridge", name]
-            commands += ["datapath_type=netdev", "fail_mode=secure", "protocols=OpenFlow13"]
-            commands += [f"other-config:datapath-id={datapath:016x}"]
-        ovs.vsctl(*commands[1:])
-        yield ovs
-
-
-def connect(ovs, port, *names, how="tcp"):
-    """Have these bridges look for a controller there, at once."""
-    target = f"{how}:127.0.0.1:{port}"
-    ovs.vsctl(*[word for name in names for word in ("--", "set-controller", name, target)][1:])
-
-
-def leave(ovs, *names):
-    """Cut these bridges off; they keep their rows as long as they look for some controller."""
-    connect(ovs, NOBODY, *names)
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory):
-    """Two builds that differ in their identity."""
-    folders = []
-    for name in ("one", "two"):
-        folder = tmp_path_factory.mktemp(name)
-        spec = folder / "fabric.yaml"
-        spec.write_text(f"name: {name}\ntopology: {{family: polarfly, q: 3}}\n")
-        folders.append(folder / "build")
-        subprocess.run([POLARFAB, "compile", spec, "-o", folders[-1]], check=True)
-    return folders
-
-
-class Running:
-    """A controller in a process of its own, and all bridges connected to it.
-
-    command(port, status file) is what to run.
-    """
-
-    def __init__(self, switches, folder, command, **environment):
-        self.port = next(PORTS)
-        self.status_file, self.log = folder / "status.json", folder / "log"
-        environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*map(str, command(self.port, self.status_file))],
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            )
-        try:
-            until(self.listens, f"a controller on {self.port}")
-            connect(switches, self.port, *BRIDGES)
-        except BaseException:
-            self.process.kill()
-            raise
-
-    def listens(self):
-        assert self.process.poll() is None, self.log.read_text()
-        return f"{self.port:04X} 00000000:0000 0A" in Path("/proc/thread-self/net/tcp").read_text()
-
-    def status(self):
-        assert self.process.poll() is None, self.log.read_text()
-        return json.loads(self.status_file.read_text()) if self.status_file.exists() else None
-
-    def wait_for(self, number, *keys):
-        """The status, once so many switches are programmed and something stands under the keys."""
-
-        def reached():
-            status = self.status()
-            good = status and len(status["programmed"]) == number
-            return good and all(status[key] for key in keys) and status
-
-        return until(reached, f"{number} programmed; {self.log}")
-
-    def says(self, text):
-        until(lambda: text in self.log.read_text(), f"{text!r} in {self.log}")
-
-    def stop(self, number=signal.SIGTERM):
-        """End it as an operator would."""
-        self.process.send_signal(number)
-        code = self.process.wait(20)
-        assert (code, "Traceback" in self.log.read_text()) == (0, False)
-
-
-@pytest.fixture
-def run(tmp_path, switches):
-    """Run controllers; whatever happens they end with the test."""
-    started = []
-
-    def start(command, **environment):
-        started.append(Running(switches, tmp_path, command, **environment))
-        return started[-1]
-
-    yield start
-    for controller in started:
-        controller.process.kill()
-        controller.process.wait()
-
-
-def polarfab(build, framework, *options):
-    def command(port, status_file):
-        where = ("--listen", f"127.0.0.1:{port}", "--status-file", status_file)
-        return [POLARFAB, "controller", build, "--framework", framework, *where, *options]
-
-    return command
-
-
-@pytest.fixture(scope="module", params=["ryu", "os-ken"])
-def framework(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def controller(switches, builds, framework, tmp_path_factory):
-    """One controller a framework for the tests that only use it; it must end cleanly."""
-    command = polarfab(builds[0], framework)
-    running = Running(switches, tmp_path_factory.mktemp(framework), command)
-    try:
-        yield running
-        running.stop()
-    finally:
-        running.process.kill()
-        running.process.wait()
-
-
-def rows(ovs, vertex):
-    """The switch's rows as Open vSwitch has them, without counters and ages."""
-    text = ovs.ofctl("--no-stats", "dump-flows", vertex)
-    return [line.strip() for line in text.splitlines() if "cookie" in line]
-
-
-def marker(build):
-    return f"cookie=0x5047{load(build).identity[:12]}"
-
-
-def has_program(ovs, vertex, build):
-    found = rows(ovs, f"s{vertex}")
-    groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
-    expected = Encoder(load(build)).rows(vertex)
-    classes = int((load(build).tables.classes.port[vertex] > 0).sum())
-    return (
-        len(found) == expected and groups == classes and any(marker(build) in row for row in found)
-    )
 
 
 def test_the_fabric_is_programmed(switches, builds, controller):
@@ -317,7 +147,7 @@ def certificates(tmp_path):
     files = {"authority": tmp_path / "authority.pem"}
     authority.cert_pem.write_to_path(files["authority"])
     for who, of in (("ours", authority), ("switch", authority), ("stranger", other)):
-        issued = of.issue_cert(f"{who}.example")
+        issued = of.issue_cert(f"{who}.example", "127.0.0.1")
         files[f"{who}-key"], files[who] = tmp_path / f"{who}-key.pem", tmp_path / f"{who}.pem"
         issued.private_key_pem.write_to_path(files[f"{who}-key"])
         issued.cert_chain_pems[0].write_to_path(files[who])

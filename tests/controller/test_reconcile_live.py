@@ -1,0 +1,144 @@
+"""What reconnecting, restarting and reloading do to real Open vSwitch: nothing that need not be."""
+
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+from compilers.build import load
+from tests.controller.conftest import (
+    POLARFAB,
+    SWITCHES,
+    connect,
+    has_program,
+    leave,
+    polarfab,
+    rows,
+    until,
+)
+
+pytestmark = pytest.mark.live
+POLICIES = """name: all
+topology: {family: polarfly, q: 3}
+hosts_per_node: 2
+routing: {balance: compact-valiant, protect: link}
+addressing: {ipv6: "fd00::/48"}
+"""
+
+
+def ages(ovs, vertex):
+    """Seconds that each row of a switch has been there, by the row."""
+    found = {}
+    for line in ovs.ofctl("dump-flows", f"s{vertex}").splitlines():
+        if seconds := re.search(r"duration=([\d.]+)s", line):
+            found[re.sub(r"(duration|n_packets|n_bytes)=[\d.]+s?, ", "", line)] = float(seconds[1])
+    return found
+
+
+def counted(controller):
+    return controller.status()["differences"]
+
+
+def test_a_controller_that_is_killed_and_comes_back_sends_nothing(switches, builds, framework, run):
+    first = run(polarfab(builds[0], framework))
+    first.wait_for(SWITCHES, "complete")
+    began, before = time.monotonic(), [ages(switches, v) for v in range(SWITCHES)]
+    first.process.kill()
+    first.process.wait()
+    second = run(polarfab(builds[0], framework))
+    second.wait_for(SWITCHES, "complete")
+    assert counted(second) == {"added": 0, "changed": 0, "removed": 0, "none": SWITCHES}
+    after, passed = [ages(switches, v) for v in range(SWITCHES)], time.monotonic() - began
+    for old, new in zip(before, after, strict=True):
+        assert old.keys() == new.keys()
+        assert all(new[row] > old[row] for row in old)
+        assert all(new[row] - old[row] < passed + 2 for row in old)
+    second.stop()
+
+
+def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds, run):
+    run(polarfab(builds[0], "ryu")).wait_for(SWITCHES, "complete")
+    leave(switches, "s3", "s5")
+    foreign = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.1,actions=group:4000"
+    switches.ofctl("add-group", "s3", "group_id=4000,type=indirect,bucket=actions=output:1")
+    switches.ofctl("add-flow", "s3", foreign)
+    switches.ofctl("--strict", "del-flows", "s3", "table=1,priority=30,ip,nw_dst=10.0.0.20/30")
+    ours = "table=1,priority=9,cookie=0x5046000000000004,ip,actions=drop"
+    switches.ofctl("add-flow", "s3", ours)
+    switches.ofctl("mod-group", "s3", "group_id=1,type=indirect,bucket=actions=output:999")
+    kept = ages(switches, 3)
+
+    controller = run(polarfab(builds[0], "ryu"))
+    status = controller.wait_for(SWITCHES, "complete", "foreign")
+    assert status["foreign"] == {"3": 2}
+    assert status["differences"] == {"added": 1, "changed": 1, "removed": 1, "none": SWITCHES - 1}
+    now = ages(switches, 3)
+    (lost,) = kept.keys() - now.keys()
+    (new,) = now.keys() - kept.keys()
+    assert "priority=9" in lost
+    assert "nw_dst=10.0.0.20/30" in new
+    assert all(now[row] > kept[row] for row in kept.keys() & now.keys())
+    assert "output:999" not in switches.ofctl("dump-groups", "s3")
+    controller.stop()
+
+    removing = run(polarfab(builds[0], "ryu", "--foreign", "remove"))
+    removing.wait_for(SWITCHES, "complete")
+    assert has_program(switches, 3, builds[0])
+    assert not any("table=9" in row for row in rows(switches, "s3"))
+    assert "group_id=4000" not in switches.ofctl("dump-groups", "s3")
+    removing.stop()
+
+
+@pytest.mark.usefixtures("switches")
+def test_what_every_policy_makes_is_reported_as_it_was_sent(tmp_path, run):
+    spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
+    spec.write_text(POLICIES)
+    subprocess.run([POLARFAB, "compile", spec, "-o", build], check=True)
+    first = run(polarfab(build, "ryu"))
+    first.wait_for(SWITCHES, "complete")
+    first.stop()
+    second = run(polarfab(build, "ryu"))
+    second.wait_for(SWITCHES, "complete")
+    assert counted(second)["none"] == SWITCHES
+    second.stop()
+
+
+def test_a_signal_loads_the_build_again(switches, builds, tmp_path, run):
+    build = tmp_path / "build"
+    shutil.copytree(builds[0], build)
+    controller = run(polarfab(build, "ryu"))
+    controller.wait_for(SWITCHES, "complete")
+    none = counted(controller)["none"]
+    controller.process.send_signal(signal.SIGHUP)
+    until(lambda: counted(controller)["none"] == none + SWITCHES, "the same build is found again")
+
+    shutil.rmtree(build)
+    controller.process.send_signal(signal.SIGHUP)
+    controller.says(f"build {load(builds[0]).identity} stays, the new one cannot be used")
+    assert len(controller.status()["programmed"]) == SWITCHES
+
+    shutil.copytree(builds[1], build)
+    controller.process.send_signal(signal.SIGHUP)
+    controller.says(f"build {load(builds[1]).identity} is loaded")
+    status = controller.wait_for(SWITCHES, "complete")
+    assert status["build"] == load(builds[1]).identity
+    assert all(has_program(switches, v, builds[1]) for v in range(SWITCHES))
+    controller.stop()
+
+
+def test_a_switch_that_has_lost_everything_gets_everything(switches, builds, run):
+    controller = run(polarfab(builds[0], "ryu"))
+    controller.wait_for(SWITCHES, "complete")
+    added = counted(controller)["added"]
+    leave(switches, "s7")
+    controller.wait_for(SWITCHES - 1)
+    switches.ofctl("del-flows", "s7")
+    switches.ofctl("del-groups", "s7")
+    connect(switches, controller.port, "s7")
+    controller.wait_for(SWITCHES, "complete")
+    assert counted(controller)["added"] - added > len(rows(switches, "s7"))
+    assert has_program(switches, 7, builds[0])
+    controller.stop()
