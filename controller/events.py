@@ -21,6 +21,16 @@ Kind = Literal[
     "silent",
     "loaded",
     "kept",
+    "link-down",
+    "link-up",
+    "suppressed",
+    "reused",
+    "drained",
+    "back",
+    "repaired",
+    "miswired",
+    "wired",
+    "shifted",
     "status",
 ]
 

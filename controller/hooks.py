@@ -1,4 +1,4 @@
-"""Who wants to know what of the switches: handlers by kind of message, and for comings and goings.
+"""Who wants to know of switches: handlers by kind of message, for comings and goings, for time.
 
 What is no answer to a question of ours (port status, packet-in, …) is given to the handlers of its
 kind. A handler takes the vertex and the whole message; what it wants to say to a switch goes
@@ -23,6 +23,7 @@ class Hooks:
 
     _handlers: dict[int, list[Handler]] = field(default_factory=dict)
     _presence: list[Presence] = field(default_factory=list)
+    _ticks: list[Callable[[], None]] = field(default_factory=list)
 
     def on(self, kind: Type, handler: Handler) -> None:
         """Have the messages of a kind."""
@@ -31,6 +32,10 @@ class Hooks:
     def on_presence(self, handler: Presence) -> None:
         """Be told of switches that are in sync, and of those that leave."""
         self._presence.append(handler)
+
+    def on_tick(self, handler: Callable[[], None]) -> None:
+        """Be called a few times a second."""
+        self._ticks.append(handler)
 
     def message(self, kind: int, vertex: int, message: bytes) -> None:
         """A switch has sent this."""
@@ -41,3 +46,8 @@ class Hooks:
         """A switch is in sync, or has left."""
         for handler in self._presence:
             handler(vertex, up)
+
+    def tick(self) -> None:
+        """Time passes."""
+        for handler in self._ticks:
+            handler()

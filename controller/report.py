@@ -31,6 +31,16 @@ LINES: dict[Kind, str] = {
     "silent": "switch {node} does not answer and is cut off",
     "loaded": "build {node} is loaded",
     "kept": "build {node} stays, the new one cannot be used: {text}",
+    "link-down": "link {node} is down: {text}",
+    "link-up": "link {node} is up",
+    "suppressed": "link {node} flaps and is not used {text}",
+    "reused": "link {node} is calm and is used again, if it is up",
+    "drained": "switch {node} is gone for {text}: traffic goes around it",
+    "back": "switch {node} is back: traffic passes it again",
+    "repaired": "tables for {node}: {text}",
+    "miswired": "miswired, {node}: {text}",
+    "wired": "all cables that are seen are as planned",
+    "shifted": "weights moved at {node}: {text}",
 }
 SUMMARIES: dict[Kind, str] = {
     "refused": "{count} more switches refused their program, the first of them {node}: {text}",
@@ -46,6 +56,16 @@ SUMMARIES: dict[Kind, str] = {
     "silent": "{count} more switches do not answer and are cut off",
     "loaded": "{count} more builds are loaded",
     "kept": "{count} more builds cannot be used",
+    "link-down": "{count} more links are down, the first of them {node}: {text}",
+    "link-up": "{count} more links are up",
+    "suppressed": "{count} more links flap and are not used",
+    "reused": "{count} more links are calm and are used again",
+    "drained": "{count} more switches are gone: traffic goes around them",
+    "back": "{count} more switches are back",
+    "repaired": "tables changed {count} more times, the last for {node}: {text}",
+    "miswired": "{count} more moves, the first of them {node}: {text}",
+    "wired": "all cables that are seen are as planned",
+    "shifted": "weights moved {count} more times",
 }
 
 

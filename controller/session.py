@@ -96,6 +96,7 @@ class Fabric:
 
     A connection is known by any hashable key. Not thread-safe. error_names puts error numbers in
     words. duplicates has a message for each vertex of which two connections are known to be alive.
+    parts: what others have to say in the status, by its name.
     What is to be sent stands in the outbox, which the edge empties by `take` after each call.
     """
 
@@ -110,6 +111,7 @@ class Fabric:
     differences: dict[str, int] = field(
         default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
     )
+    parts: dict[str, Callable[[], Any]] = field(default_factory=dict)
     _sessions: dict[Hashable, _Session] = field(default_factory=dict)
     _present: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
@@ -213,6 +215,7 @@ class Fabric:
 
     def tick(self) -> None:
         """Time passes: ask connections that others have taken the place of, end silent ones."""
+        self.hooks.tick()
         asked = [key for key in self._probes if key in self._sessions]
         self._probes = []
         for key in asked:
@@ -249,9 +252,7 @@ class Fabric:
         Raises:
             KeyError: it is not connected.
         """
-        key = self._present[vertex]
-        if self._sessions[key].state in ("programmed", "refused"):
-            self._wait(key)
+        self._wait(self._present[vertex])
 
     def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
         """Change a switch by these messages (bundled adds), all or none, after earlier changes.
@@ -268,6 +269,10 @@ class Fabric:
             KeyError: it is not connected.
         """
         self._sessions[self._present[vertex]].talk.ask(kind, body, answer)
+
+    def tell(self, event: Event) -> None:
+        """Have something reported."""
+        self._events.append(event)
 
     def send(self, vertex: int, data: bytes) -> None:
         """Send a message that wants no answer (packet-out), before bulk.
@@ -319,6 +324,7 @@ class Fabric:
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
             "foreign": {self.names[v]: s.foreign for v, s in sorted(sessions.items()) if s.foreign},
             "differences": dict(self.differences),
+            **{name: part() for name, part in self.parts.items()},
         }
 
     # Coming and going

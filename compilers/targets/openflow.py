@@ -210,4 +210,5 @@ _WORDS = {
     Kind.OPEN: "start of the bundle",
     Kind.BARRIER: "barrier",
     Kind.COMMIT: "commit of the bundle",
+    Kind.DISCOVERY: "discovery frames to the controller",
 }

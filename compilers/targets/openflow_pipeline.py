@@ -72,6 +72,7 @@ class Kind(IntEnum):
     OPEN = 10
     BARRIER = 11
     COMMIT = 12
+    DISCOVERY = 13
 
 
 COOKIE = 0x5046 << 48

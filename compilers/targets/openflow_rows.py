@@ -28,6 +28,7 @@ from compilers.targets.openflow_pipeline import (
 )
 
 ARP, IPV4, IPV6, ICMPV6 = 0x0806, 0x0800, 0x86DD, 58
+LLDP, NEAREST_BRIDGE = 0x88CC, 0x0180C200000E
 REQUEST, REPLY = 1, 2
 SOLICITATION, ADVERTISEMENT = 135, 136
 TARGET_LINK_LAYER = 2
@@ -63,6 +64,17 @@ def marker(cookie: int) -> wire.Block:
     """The marker, which matches what nothing else matched, with this cookie."""
     row = wire.flow_add(Table.DISPATCH, Priority.MARKER, cookie, wire.match())
     return wire.block(wire.bundled(row, BUNDLE, xid(Kind.MARKER)).tobytes())
+
+
+def discovery() -> wire.Block:
+    """LLDP frames (IEEE 802.1AB, §7) go to the controller; in programs only while it asks for them.
+
+    Whatever port they come in on: a cable may be in a port that should have none.
+    """
+    match = wire.match(wire.oxm("eth_dst", NEAREST_BRIDGE), wire.oxm("eth_type", LLDP))
+    actions = wire.apply_actions(wire.to_controller())
+    row = wire.flow_add(Table.DISPATCH, Priority.OWN, cookie(Kind.DISCOVERY), match, actions)
+    return wire.block(wire.bundled(row, BUNDLE, xid(Kind.DISCOVERY)).tobytes())
 
 
 def bundled_add(kind: int, body: bytes, xid: int) -> bytes:

@@ -211,6 +211,11 @@ def output(port: int | Column) -> Parts:
     return (struct.pack(">HH", 0, 16), part, bytes(8))
 
 
+def to_controller() -> Parts:
+    """Action: the whole packet to the controller (OFPP_CONTROLLER, OFPCML_NO_BUFFER; §7.2.5)."""
+    return (struct.pack(">HHLH6x", 0, 16, 0xFFFFFFFD, 0xFFFF),)
+
+
 def group(number: Column) -> Parts:
     """Action: through a group (4 bytes)."""
     return (struct.pack(">HH", 22, 8), number)
