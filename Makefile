@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := ryu,os-ken,mininet,bench,plots,analyse,dev
+EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,dev
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
 # routers, and a subnet manager with a fabric to manage.

@@ -79,15 +79,15 @@ class Tls:
             ]
         )
 
-    def context(self) -> ssl.SSLContext:
-        """For a server that refuses clients without a certificate of the authority; TLS 1.2 on.
+    def context(self, *, clients: bool = True) -> ssl.SSLContext:
+        """For a server, TLS 1.2 on; with `clients` they need a certificate of the authority.
 
         Raises:
             InputError: a file cannot be read or is not what it should be.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        context.verify_mode = ssl.CERT_REQUIRED
+        context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
         problems = []
         try:
             # Without a password callback OpenSSL would ask for one on the terminal.
@@ -107,11 +107,17 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it. insecure: plain text beyond loopback was asked for. foreign: rows of others."""
+    """All of it.
+
+    insecure: plain text beyond loopback was asked for. foreign: rows of others. http: where the
+    management API listens, tokens: the file of those who may change things.
+    """
 
     listen: Address
     tls: Tls | None = None
     insecure: bool = False
+    http: Address | None = None
+    tokens: Path | None = None
     foreign: Policy = "keep"
     status_file: Path | None = None
     as_json: bool = False
@@ -122,15 +128,23 @@ class Settings:
         Raises:
             InputError: plain text beyond loopback that nobody asked for.
         """
-        if not (self.tls or self.insecure or self.listen.loopback):
-            raise InputError(
-                Problem(
-                    key=self.listen.key,
-                    required="an address of loopback, or TLS",
-                    given=f"{self.listen} in plain text, where anyone can pose as a switch",
-                    todo="give --tls-key, --tls-cert and --tls-ca, or --insecure if it must be",
-                )
+        if self.tls or self.insecure:
+            return
+        problems = [
+            Problem(
+                key=address.key,
+                required="an address of loopback, or TLS",
+                given=f"{address} in plain text, where anyone can {risk}",
+                todo="give --tls-key, --tls-cert and --tls-ca, or --insecure if it must be",
             )
+            for address, risk in (
+                (self.listen, "pose as a switch"),
+                (self.http, "read along, tokens too"),
+            )
+            if address and not address.loopback
+        ]
+        if problems:
+            raise InputError(problems)
 
 
 def _unusable(key: str, file: str, error: Exception) -> Problem:

@@ -37,6 +37,7 @@ VERBS = {
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
     "expand": "The larger fabric, and only what must be added.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
+    "status": "How the fabric of a running controller is.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",
     "bench": "Our speed beside that of peers, in one run.",
     "completion": "Print the completion script of a shell.",

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+import trustme
 
 from compilers.build import load
 from compilers.targets.openflow import Encoder
@@ -193,3 +194,17 @@ def has_program(ovs, vertex, build):
     return (
         len(found) == expected and groups == classes and any(marker(build) in row for row in found)
     )
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """PEM files: ours, a switch's, the authority of both, and another authority's switch."""
+    authority, other = trustme.CA(), trustme.CA()
+    files = {"authority": tmp_path / "authority.pem"}
+    authority.cert_pem.write_to_path(files["authority"])
+    for who, of in (("ours", authority), ("switch", authority), ("stranger", other)):
+        issued = of.issue_cert(f"{who}.example", "127.0.0.1")
+        files[f"{who}-key"], files[who] = tmp_path / f"{who}-key.pem", tmp_path / f"{who}.pem"
+        issued.private_key_pem.write_to_path(files[f"{who}-key"])
+        issued.cert_chain_pems[0].write_to_path(files[who])
+    return files

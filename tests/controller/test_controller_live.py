@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import trustme
 
 from compilers.build import load
 from tests.controller.conftest import (
@@ -138,20 +137,6 @@ def test_unverified_and_json(tmp_path, run):
     events = [json.loads(line) for line in lines]
     programmed = {event["node"] for event in events if event["event"] == "programmed"}
     assert programmed == {str(v) for v in range(SWITCHES)}
-
-
-@pytest.fixture
-def certificates(tmp_path):
-    """PEM files: ours, a switch's, the authority of both, and another authority's switch."""
-    authority, other = trustme.CA(), trustme.CA()
-    files = {"authority": tmp_path / "authority.pem"}
-    authority.cert_pem.write_to_path(files["authority"])
-    for who, of in (("ours", authority), ("switch", authority), ("stranger", other)):
-        issued = of.issue_cert(f"{who}.example", "127.0.0.1")
-        files[f"{who}-key"], files[who] = tmp_path / f"{who}-key.pem", tmp_path / f"{who}.pem"
-        issued.private_key_pem.write_to_path(files[f"{who}-key"])
-        issued.cert_chain_pems[0].write_to_path(files[who])
-    return files
 
 
 def handshake(port, files, who):

@@ -1,0 +1,59 @@
+"""The management side of a controller: what it shows and takes over HTTP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from controller.report import Reporter
+from controller.settings import Address, Settings
+from inventory.problems import InputError, Problem
+
+NEEDED = ("werkzeug", "prometheus_client")
+
+
+def require() -> None:
+    """Find out beforehand whether the packages are there.
+
+    Raises:
+        InputError: they are not.
+    """
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise InputError(
+            Problem(
+                key="--http",
+                required="the packages of the management API",
+                given=f"no {' and no '.join(missing)} here",
+                todo="pip install 'polarfab[http]'",
+            )
+        )
+
+
+def start(
+    address: Address, settings: Settings, reporter: Reporter, flush: Callable[[], None]
+) -> None:
+    """Serve the API and the status page from now on; the address must be free.
+
+    Args:
+        address: where.
+        settings: tokens and TLS files.
+        reporter: of the fabric; tells what happens.
+        flush: sends what the fabric wants sent.
+
+    Raises:
+        InputError: packages are missing, or the tokens cannot be read.
+    """
+    require()
+    from controller.management.api import Api
+    from controller.management.metrics import Metrics
+    from controller.management.overview import Overview
+    from controller.management.tokens import Tokens
+    from controller.management.web import serve
+
+    tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
+    overview = Overview(reporter.fabric, time.time)
+    metrics = Metrics(overview)
+    reporter.observers += [overview.happened, metrics.happened]
+    context = settings.tls.context(clients=False) if settings.tls else None
+    serve(address, Api(overview, metrics, tokens, flush), context)

@@ -1,0 +1,103 @@
+"""A client of the management API."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
+
+from controller.management.tokens import Tokens
+from inventory.problems import InputError, Problem
+
+PATIENCE = 30.0
+"""Seconds until an answer must be there."""
+HTTP = "http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A controller at a URL. key: the option that named it, for messages."""
+
+    url: str
+    key: str
+    token: str = ""
+    authority: Path | None = None
+
+    @classmethod
+    def to(
+        cls, url: str, key: str, tokens: Path | None = None, authority: Path | None = None
+    ) -> Client:
+        """With the first token of a file.
+
+        Raises:
+            InputError: it is no URL of http or https, or the file cannot be used.
+        """
+        try:
+            good = urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
+        except ValueError:
+            good = False
+        if not good:
+            raise InputError(Problem(key=key, required=f"a URL such as {HTTP}", given=repr(url)))
+        token = Tokens.read(tokens).known[0].decode() if tokens else ""
+        return cls(url.rstrip("/"), key, token, authority)
+
+    def get(self, path: str, **query: str) -> Any:
+        """What stands at /api/PATH, as plain data.
+
+        Raises:
+            InputError: there is no answer, or it is a refusal.
+        """
+        return self._ask(f"{path}?{urlencode(query)}")
+
+    def post(self, path: str, body: Mapping[str, Any] | bytes) -> Any:
+        """Have something done; the answer as plain data.
+
+        Raises:
+            InputError: there is no answer, or it is a refusal.
+        """
+        return self._ask(path, body if isinstance(body, bytes) else json.dumps(body).encode())
+
+    def _ask(self, path: str, data: bytes | None = None) -> Any:
+        request = Request(f"{self.url}/api/{path}", data)  # noqa: S310 - `to` has seen the scheme
+        request.add_header("Content-Type", "application/octet-stream")
+        if self.token:
+            request.add_header("Authorization", f"Bearer {self.token}")
+        try:
+            context = ssl.create_default_context(cafile=self.authority) if self._secure else None
+            with urlopen(request, timeout=PATIENCE, context=context) as answer:  # noqa: S310
+                return json.load(answer)
+        except HTTPError as error:
+            text = error.read()
+            if error.code == 503 and b'"complete"' in text:
+                return json.loads(text)
+            raise self._refused(error.code, text) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise InputError(
+                Problem(
+                    key=self.key,
+                    required="a controller that answers",
+                    given=f"{self.url}: {getattr(error, 'reason', None) or error}",
+                    todo="start it with: polarfab controller BUILD --http HOST:PORT",
+                )
+            ) from error
+
+    @property
+    def _secure(self) -> bool:
+        return self.url.startswith("https:")
+
+    def _refused(self, code: int, text: bytes) -> InputError:
+        try:
+            said = str(json.loads(text)["error"])
+        except (ValueError, KeyError, TypeError):
+            said = f"an answer that is none of polarfab's (HTTP {code})"
+        todo = "give --token-file" if code == 401 else ""
+        return InputError(
+            Problem(key=self.key, required="what the controller takes", given=said, todo=todo)
+        )

@@ -1,0 +1,88 @@
+"""Prometheus metrics of a fabric, read when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controller.events import Event
+from controller.management.overview import Overview
+
+SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+
+
+class Metrics(Collector):
+    """Registered in a registry of its own, without those of the process."""
+
+    def __init__(self, overview: Overview) -> None:
+        self.overview = overview
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(self)
+        self._push = Histogram(
+            "polarfab_sync_seconds",
+            "From a switch's connection to its program being found or put right.",
+            buckets=SECONDS,
+            registry=self.registry,
+        )
+        self._connected: dict[str, float] = {}
+
+    def happened(self, event: Event) -> None:
+        """Measure how long switches take."""
+        if event.kind == "connected":
+            self._connected[event.node] = event.at
+        elif event.kind == "programmed" and event.node in self._connected:
+            self._push.observe(max(0.0, event.at - self._connected.pop(event.node)))
+        elif event.kind == "left":
+            self._connected.pop(event.node, None)
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        """All metrics as of now."""
+        health, fabric = self.overview.health(), self.overview.fabric
+        yield _gauge("build_info", "1, with the identity of the current build.", 1, health["build"])
+        for name, what, value in (
+            ("switches", "Switches of the build.", health["switches"]),
+            ("switches_connected", "Switches with a session.", health["connected"]),
+            ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
+            ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
+            ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
+            ("links_dead", "Links that traffic goes around.", health["dead_links"]),
+        ):
+            yield _gauge(name, what, value)
+        differences = CounterMetricFamily(
+            "polarfab_reconciled", "Rows and groups put right, by what was done.", labels=["what"]
+        )
+        for what, count in fabric.differences.items():
+            differences.add_metric([what], count)
+        yield differences
+        events = CounterMetricFamily("polarfab_events", "Events by kind.", labels=["event"])
+        for kind, count in sorted(self.overview.counts.items()):
+            events.add_metric([kind], count)
+        yield events
+        yield from self._utilisation()
+
+    def _routes(self) -> int:
+        rows = self.overview.build.tables.routes.rows()
+        return int(rows[list(self.overview.fabric.in_sync)].sum())
+
+    def _utilisation(self) -> Iterator[GaugeMetricFamily]:
+        ports, wiring = self.overview.ports, self.overview.build.wiring
+        load = ports.utilisation if ports else None
+        if load is None:
+            return
+        family = GaugeMetricFamily(
+            "polarfab_port_utilisation", "Load of a port, 0 to 1.", labels=["node", "port"]
+        )
+        for v, k in np.argwhere(wiring.far >= 0).tolist():
+            port = wiring.port_name(v, int(wiring.port[v, k]))
+            family.add_metric([wiring.names[v], port], float(load[v, k]))
+        yield family
+
+
+def _gauge(name: str, what: str, value: float, build: str | None = None) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"polarfab_{name}", what, labels=["build"] if build else [])
+    family.add_metric([build] if build else [], value)
+    return family

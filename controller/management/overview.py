@@ -1,0 +1,166 @@
+"""What the controller knows of its fabric, as plain data for the API and the status page."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from controller.events import Event
+from controller.session import Fabric
+
+KEPT = 1000
+"""Events that are remembered."""
+
+
+class Ports(Protocol):
+    """What is known of ports, where somebody watches them; arrays are by switch and link."""
+
+    @property
+    def dead(self) -> NDArray[np.bool_]:
+        """bool[S, K]: links that traffic goes around."""
+
+    @property
+    def drained(self) -> NDArray[np.bool_]:
+        """bool[S]: switches that traffic goes around."""
+
+    @property
+    def utilisation(self) -> NDArray[np.float64] | None:
+        """float64[S, K]: of each port, 0 to 1; None where nobody measures."""
+
+
+@dataclass(slots=True)
+class Overview:
+    """A fabric and what has happened. `wall` is the clock of people, in seconds."""
+
+    fabric: Fabric
+    wall: Callable[[], float]
+    ports: Ports | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    _number: int = 0
+
+    @property
+    def build(self) -> Build:
+        """The current build.
+
+        Raises:
+            ValueError: the fabric has none.
+        """
+        if self.fabric.current.build is None:
+            raise ValueError("a fabric without a build")
+        return self.fabric.current.build
+
+    def happened(self, event: Event) -> None:
+        """Remember an event."""
+        self._number += 1
+        self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
+        self._events.append(
+            {
+                "number": self._number,
+                "at": round(self.wall() - (self.fabric.clock() - event.at), 3),
+                "event": event.kind,
+                "node": event.node,
+                "text": event.text,
+            }
+        )
+
+    def events(self, after: int) -> list[dict[str, Any]]:
+        """The events that are remembered and came after this number."""
+        return [event for event in self._events if event["number"] > after]
+
+    def health(self) -> dict[str, Any]:
+        """In a few numbers."""
+        fabric = self.fabric
+        return {
+            "build": fabric.identity,
+            "name": self.build.name,
+            "complete": fabric.complete,
+            "switches": fabric.expected,
+            "connected": len(fabric.connections),
+            "in_sync": len(fabric.in_sync),
+            "errors": len(fabric.errors) + len(fabric.duplicates),
+            "dead_links": self._dead_links(),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Switch by switch, with the links that do not carry traffic."""
+        status = self.fabric.status()
+        return self.health() | {
+            "switches": self._switches(status),
+            "links": self._links(),
+            "unknown": status["unknown"],
+            "differences": status["differences"],
+            "last_event": self._number,
+        }
+
+    def drift(self) -> dict[str, Any]:
+        """What was found in switches that should not be there, and what was put right."""
+        status = self.fabric.status()
+        return {word: status[word] for word in ("differences", "foreign", "errors")}
+
+    def floor(self) -> dict[str, Any]:
+        """What does not change: racks, switches, and links by switch pairs and ports."""
+        wiring, hardware = self.build.wiring, self.build.hardware
+        vertex, link = np.nonzero(wiring.far >= 0)
+        far = wiring.far[vertex, link]
+        ends = (vertex, wiring.port[vertex, link], far, wiring.far_port[vertex, link])
+        once = vertex < far
+        return {
+            "build": self.fabric.identity,
+            "title": self.build.topology.title(),
+            "racks": list(hardware.rack_names) if hardware else ["all"],
+            "rack": (hardware.rack if hardware else np.zeros(len(wiring.far), int)).tolist(),
+            "kind": [self.build.topology.kinds[k] for k in self.build.topology.kind.tolist()],
+            "names": list(wiring.names),
+            "links": np.stack([column[once] for column in ends], axis=1).tolist(),
+        }
+
+    def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
+        fabric, drained = self.fabric, self.ports.drained if self.ports else None
+        connections, in_sync = fabric.connections, fabric.in_sync
+        return [
+            {
+                "name": name,
+                "datapath_id": f"{datapath:016x}",
+                "peer": connections.get(vertex, ""),
+                "state": _state(vertex in connections, vertex in in_sync, name in status["errors"]),
+                "drained": bool(drained is not None and drained[vertex]),
+                "error": status["errors"].get(name, ""),
+                "foreign": status["foreign"].get(name, 0),
+            }
+            for datapath, vertex in sorted(
+                fabric.current.programs.by_datapath_id.items(), key=lambda item: item[1]
+            )
+            for name in [fabric.names[vertex]]
+        ]
+
+    def _links(self) -> list[dict[str, Any]]:
+        """Links that are dead or that carry something, from both ends."""
+        if self.ports is None:
+            return []
+        wiring, dead, load = self.build.wiring, self.ports.dead, self.ports.utilisation
+        told = dead if load is None else dead | (np.round(load, 3) > 0)
+        return [
+            {
+                "node": wiring.names[v],
+                "port": int(wiring.port[v, k]),
+                "dead": bool(dead[v, k]),
+                "utilisation": None if load is None else round(float(load[v, k]), 3),
+            }
+            for v, k in np.argwhere(told).tolist()
+        ]
+
+    def _dead_links(self) -> int:
+        return int(np.count_nonzero(self.ports.dead)) // 2 if self.ports else 0
+
+
+def _state(connected: bool, in_sync: bool, error: bool) -> str:
+    if not connected:
+        return "absent"
+    return "refused" if error and not in_sync else "in sync" if in_sync else "being programmed"

@@ -1,0 +1,53 @@
+"""Serving the API beside the switches, on the framework's own hub: one thread does it all."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from controller.settings import Address
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+AT_ONCE = 64
+"""Connections that are served at the same time."""
+PATIENCE = 30.0
+"""Seconds that a client may be silent."""
+
+
+def serve(address: Address, application: WSGIApplication, context: ssl.SSLContext | None) -> None:
+    """Listen, and serve in a thread of the hub. The address must be free."""
+    import eventlet
+    import eventlet.wsgi
+    from eventlet.green.ssl import GreenSSLSocket
+
+    class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]
+        """A failed handshake, or a client that is gone, ends a connection and is no event."""
+
+        def handle(self) -> None:
+            with suppress(OSError):
+                super().handle()
+
+    family = eventlet.green.socket.AF_INET6 if ":" in address.host else None
+    options = {"family": family} if family else {}
+    listener = eventlet.listen((address.host, address.port), backlog=AT_ONCE, **options)
+    if context is not None:
+        listener = GreenSSLSocket(
+            listener, server_side=True, do_handshake_on_connect=False, _context=context
+        )
+    quiet = logging.Logger("polarfab.http", logging.CRITICAL)
+    eventlet.spawn(
+        eventlet.wsgi.server,
+        listener,
+        application,
+        log=quiet,
+        log_output=False,
+        debug=False,
+        protocol=Protocol,
+        max_size=AT_ONCE,
+        socket_timeout=PATIENCE,
+        url_length_limit=4096,
+    )

@@ -1,0 +1,62 @@
+"""`polarfab status`: how a running controller's fabric is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from polarfab.output import json_option, print_json, print_table, say
+
+URL = "http://127.0.0.1:8080"
+
+
+@click.command("status")
+@click.argument("url", metavar="URL", default=URL)
+@click.option(
+    "--ca",
+    "authority",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The authority of the controller's certificate (PEM), for https.",
+)
+@click.option("--all", "everything", is_flag=True, help="List every switch, not only those amiss.")
+@json_option
+def command(url: str, authority: Path | None, everything: bool, as_json: bool) -> None:
+    """Show the fabric of the controller whose management API is at URL (http://127.0.0.1:8080).
+
+    Exit code 0 when every switch holds its program and no link is dead, else 1.
+    """
+    from controller.management.client import Client
+
+    state = Client.to(url, "URL", authority=authority).get("state")
+    good = state["complete"] and not state["dead_links"]
+    if as_json:
+        print_json(state)
+    else:
+        _show(state, everything)
+    if not good:
+        raise click.exceptions.Exit(1)
+
+
+def _show(state: dict[str, Any], everything: bool) -> None:
+    say(
+        f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
+        f"switches in sync, {state['dead_links']} dead links"
+    )
+    rows = [
+        [one["name"], one["state"], one["peer"], one["error"] or _rest(one)]
+        for one in state["switches"]
+        if everything or one["state"] != "in sync" or _rest(one)
+    ]
+    if rows:
+        print_table("switches", ["node", "state", "address", ""], rows)
+    dead = [[link["node"], link["port"]] for link in state["links"] if link["dead"]]
+    if dead:
+        print_table("dead links, from both ends", ["node", "port"], dead)
+
+
+def _rest(one: dict[str, Any]) -> str:
+    words = ["drained"] * one["drained"]
+    words += [f"{one['foreign']} rows of others"] * bool(one["foreign"])
+    return ", ".join(words)
