@@ -21,6 +21,8 @@ Kind = Literal[
     "silent",
     "loaded",
     "kept",
+    "round",
+    "moved",
     "link-down",
     "link-up",
     "suppressed",

@@ -61,6 +61,10 @@ class Programs:
         """What a switch is sent in a round."""
         return messages(self.slots(node, generation), round)
 
+    def describe(self, number: int) -> str:
+        """What the message with this xid is about, in words."""
+        return self._new.describe(number)
+
     def counts(self, node: int) -> dict[Part, Counts]:
         """What changes at a switch in all."""
         return counts(self.slots(node))
@@ -187,9 +191,7 @@ def _matched(
     another.
     """
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
-        for block in after:
-            row = np.arange(len(block))
-            yield Slots.paired(block, block, (row, row), np.full(len(block), put))
+        yield from map(Slots.unchanged, after)
         return
     place = {key: (b, r) for b, block in enumerate(before) for r, key in enumerate(_keys(block))}
     left = [np.full(len(block), True) for block in before]

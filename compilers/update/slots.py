@@ -56,6 +56,12 @@ class Slots:
         return cls._alone(block, round, new=False)
 
     @classmethod
+    def unchanged(cls, block: Block) -> Slots:
+        """What stands before and after."""
+        there = np.full(len(block), True)
+        return cls(kind_of(block), block, block, there, there, np.zeros(len(block), np.int64))
+
+    @classmethod
     def paired(
         cls, before: Block, after: Block, pair: tuple[Numbers, Numbers], round: Numbers
     ) -> Slots:
@@ -86,13 +92,15 @@ class Slots:
     def differ(self) -> NDArray[np.bool_]:
         """bool[n]: slots in which something changes. Numbers of messages do not count."""
         one, other = self.before, self.after
+        differ: NDArray[np.bool_] = self.had != self.has
+        if one is other:
+            return differ
         if one.shape[1] != other.shape[1]:
-            return self.had | self.has
+            return differ | (self.had & self.has)
         # The xid stands in the wrapper and in the message.
         same = (one[:, 8:28] == other[:, 8:28]).all(axis=1)
         same &= (one[:, 32:] == other[:, 32:]).all(axis=1)
-        differ: NDArray[np.bool_] = (self.had != self.has) | (self.had & self.has & ~same)
-        return differ
+        return differ | (self.had & self.has & ~same)
 
     def standing(self, round: int) -> Iterator[Block]:
         """What stands when this round is over; -1: before the update."""
