@@ -22,6 +22,7 @@ TARGETS = {
     "ovs": "compilers.targets.ovs",
     "sonic": "compilers.targets.sonic",
     "srlinux": "compilers.targets.srlinux",
+    "srv6": "compilers.targets.srv6",
 }
 """The module that renders each target."""
 

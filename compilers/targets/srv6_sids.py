@@ -1,0 +1,74 @@
+"""SRv6 uSIDs of a fabric: who has which number in the F3216 format (RFC 9800, section 4).
+
+A carrier is an IPv6 address: a block of 32 bits, then up to six uSIDs of 16 bits, the first one
+active. Switch i, counted from 1 in canonical order, is 0x1000 + i, as in the WMP-PolarFly white
+paper (v4.0, section 3.3); 0x1NNN up to 4,095 switches, and on from there. Hosts of a switch are
+0xa000 + h at every switch alike, the links of a switch 0xf000 + k (uA), and 0xe000 takes the outer
+header off (uDT6); those three mean something at one switch or host only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
+
+from inventory.problems import InputError, Problem
+
+BLOCK, USID, CARRIER = 32, 16, 6
+SWITCH, HOST, DECAPSULATE, ADJACENCY = 0x1000, 0xA000, 0xE000, 0xF000
+SWITCHES, HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
+
+
+@dataclass(frozen=True, slots=True)
+class Usids:
+    """The numbers of one fabric as text; block: an IPv6 network of 32 bits."""
+
+    block: IPv6Network
+
+    def carrier(self, *usids: int) -> IPv6Address:
+        """The address that takes a packet along these uSIDs, at most six."""
+        address = int(self.block.network_address)
+        for place, usid in enumerate(usids, start=1):
+            address |= usid << (128 - BLOCK - USID * place)
+        return IPv6Address(address)
+
+    def prefix(self, *usids: int) -> str:
+        """What a packet with these uSIDs ahead of it is routed by."""
+        return f"{self.carrier(*usids)}/{BLOCK + USID * len(usids)}"
+
+    @staticmethod
+    def switch(vertex: int) -> int:
+        """The uSID of a switch."""
+        return SWITCH + vertex + 1
+
+
+def parse_block(text: str) -> IPv6Network | None:
+    """The block that a text names; None where it names none."""
+    try:
+        block = IPv6Network(text)
+    except ValueError:
+        return None
+    return block if block.prefixlen == BLOCK else None
+
+
+def require_numbers(switches: int, hosts: int) -> None:
+    """Pass when there are uSIDs for so many switches, and hosts a switch.
+
+    Raises:
+        InputError: there are not.
+    """
+    problems = [
+        Problem(
+            key=key,
+            required=f"at most {limit:,} {what}: uSIDs have 16 bits",
+            given=f"{count:,}",
+            todo="choose a smaller fabric or another target",
+        )
+        for key, what, count, limit in (
+            ("topology.q", "switches for target srv6", switches, SWITCHES),
+            ("hosts_per_node", "hosts a switch for target srv6", hosts, HOSTS),
+        )
+        if count > limit
+    ]
+    if problems:
+        raise InputError(problems)
