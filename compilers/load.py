@@ -235,7 +235,7 @@ def _of_no_plane(planes: int, inventory: Inventory, document: Document) -> list[
     ]
     for word in ("cables", "dead_links"):
         for i, link in enumerate(getattr(inventory, word)):
-            if plane.get(link.a, 1) != plane.get(link.b, 1):
+            if link.a in plane and link.b in plane and plane[link.a] != plane[link.b]:
                 ends = f"{link.a} in plane {plane[link.a]}, {link.b} in plane {plane[link.b]}"
                 problems.append(document.problem((word, i), "both ends in one plane", ends))
     return few(problems)

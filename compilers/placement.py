@@ -232,6 +232,17 @@ class _Floor:
             free = np.clip(self.loose - (np.cumsum(free) - free), 0, free)
         return seats + free
 
+    def node(self, rack: int, loose: Iterator[int]) -> tuple[int, int]:
+        """A node for a vertex, and its rack: one that stands there, else a loose one.
+
+        Where both have run out, as nodes with a vertex went there: one that stands elsewhere.
+        """
+        if not self.seats[rack]:
+            if (chosen := next(loose, None)) is not None:
+                return chosen, rack
+            rack = next(r for r, there in enumerate(self.seats) if there)
+        return self.seats[rack].pop(0), rack
+
     def unit(self, rack: int, height: int) -> int | None:
         """The lowest free unit for a node, which it then fills; None where there is none."""
         units, filled = self.racks[rack].units, self.filled[rack]
@@ -268,8 +279,7 @@ def _seated(
     if missing:
         raise InputError(_no_room(inventory, len(waiting), missing, locate))
     for v, r in zip(waiting.tolist(), np.concatenate(homes).tolist(), strict=True):
-        seats = floor.seats[r]
-        i = at[v] if v in at else (seats.pop(0) if seats else next(loose))
+        i, r = (at[v], r) if v in at else floor.node(r, loose)
         nodes[i] = _put(nodes[i], v, inventory.racks[r].name)
     return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, locate, others)})
 

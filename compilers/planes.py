@@ -41,7 +41,7 @@ def compile_planes(loaded: LoadedFabric, stage: Stage | None = None) -> tuple[Bu
     for placed in each_plane(loaded):
         with _said_of(placed.loaded):
             builds.append(compile_placed(placed, stage, builds[0] if builds else None))
-    _require_apart(builds)
+    _require_apart(builds, loaded)
     return tuple(builds)
 
 
@@ -138,13 +138,14 @@ def _said_of(part: LoadedFabric) -> Iterator[None]:
         ) from None
 
 
-def _require_apart(builds: Sequence[Build]) -> None:
+def _require_apart(builds: Sequence[Build], loaded: LoadedFabric) -> None:
     """No datapath id and no MAC address is of two planes.
 
     Raises:
         InputError: the first of each.
     """
     problems = []
+    file, line = loaded.locate(("nodes",))
     for word, required in (("datapath_id", "a datapath id"), ("host_mac", "a MAC address")):
         owners: dict[int, list[str]] = defaultdict(list)
         for build in builds:
@@ -154,6 +155,7 @@ def _require_apart(builds: Sequence[Build]) -> None:
         for number, names in owners.items():
             if len(names) > 1:
                 given = f"{number:#x} in {' and '.join(names)}"
-                problems.append(Problem(f"{required} of one plane only", given, "change one"))
+                required_here = f"{required} of one plane only"
+                problems.append(Problem(required_here, given, "change one", file, line, "nodes"))
     if problems:
         raise InputError(few(problems))

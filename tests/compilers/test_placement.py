@@ -4,6 +4,8 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compilers.cables import cables_of
 from compilers.hardware import hardware
@@ -141,3 +143,28 @@ def test_without_scipy_the_order_is_refused(monkeypatch):
     inventory = inventory.model_copy(update={"placement": Placement(order="shortest")})
     with pytest.raises(InputError, match=r"f:7: placement\.order: required scipy for placement"):
         settle(polarstar(), inventory, lambda _: ("f", 7))
+
+
+@given(
+    told=st.lists(
+        st.tuples(st.booleans(), st.sampled_from([None, "A", "B"])), min_size=13, max_size=16
+    ),
+    seed=st.randoms(use_true_random=False),
+)
+@settings(max_examples=80, deadline=None)
+def test_whatever_is_given_of_places_is_kept(told, seed):
+    """Any mixture of nodes with a vertex, a rack, both or neither; there are units for all."""
+    topology = polarfly(3)
+    vertices = seed.sample(range(13), 13)
+    nodes = tuple(
+        Node(
+            name=f"n{i}", type="copackaged-4x8", vertex=vertices.pop() if v and vertices else None
+        ).model_copy(update={"rack": rack})
+        for i, (v, rack) in enumerate(told)
+    )
+    racks = (Rack(name="A", units=20), Rack(name="B", units=20))
+    settled = settle(topology, Inventory(node_types=TYPES, nodes=nodes, racks=racks))
+    racks_of(topology, settled)
+    for before, after in zip(nodes, settled.nodes, strict=True):
+        assert before.vertex in (None, after.vertex)
+        assert before.rack in (None, after.rack)

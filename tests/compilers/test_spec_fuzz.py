@@ -12,11 +12,16 @@ import pytest
 import yaml
 
 from compilers.load import load_fabric
-from compilers.pipeline import compile_fabric
+from compilers.planes import compile_planes
 from inventory.problems import InputError
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-SECONDS = {"q7": 3, "q7-copackaged": 2, "polarstar-q5": 2}
+ROOT = Path(__file__).parents[2]
+SECONDS = {
+    "examples/q7": 3,
+    "examples/q7-copackaged": 2,
+    "examples/polarstar-q5": 2,
+    "tests/data/everything": 3,
+}
 NASTY: list[Any] = [
     *(None, True, 0, -1, 7.0, 6, 2**31, 2**64, 10**30, float("nan"), float("inf")),
     *("", "-", "..", "a/b", "{0.__class__}", "{}", "\0", "\u202e", "\N{PILE OF POO}", "x" * 999),
@@ -84,7 +89,7 @@ def mutated_bytes(text: bytes, rng: random.Random) -> bytes:
 @pytest.mark.parametrize("example", SECONDS)
 def test_mutated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: str) -> None:
     monkeypatch.setattr(sys, "stdin", None)  # "-" as the inventory's name reads it
-    folder = EXAMPLES / example
+    folder = ROOT / example
     originals = {name: (folder / name).read_bytes() for name in ("fabric.yaml", "inventory.yaml")}
     trees = {name: yaml.safe_load(text) for name, text in originals.items()}
     for name in originals:
@@ -102,7 +107,7 @@ def test_mutated_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example:
         (tmp_path / name).write_bytes(text)
         problems = None
         try:
-            compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+            compile_planes(load_fabric(tmp_path / "fabric.yaml"))
         except InputError as error:
             problems = error.problems
         except Exception as error:

@@ -180,6 +180,46 @@ def test_a_device_type_of_the_library() -> None:
     ]
 
 
+def arista_7050cx3_32s() -> str:
+    """The community library's device-types/Arista/DCS-7050CX3-32S.yaml, by its facts."""
+    power = "  - {name: PS%d, type: iec-60320-c14, maximum_draw: 362, allocated_draw: 192}\n"
+    ports = [f"  - name: Ethernet{i}/1\n    type: 100gbase-x-qsfp28\n" for i in range(1, 33)]
+    ports += [f"  - name: Ethernet{i}\n    type: 10gbase-x-sfpp\n" for i in (33, 34)]
+    return (
+        "---\nmanufacturer: Arista\nmodel: DCS-7050CX3-32S\nslug: arista-dcs-7050cx3-32s\n"
+        "part_number: DCS-7050CX3-32S\nu_height: 1\nis_full_depth: false\n"
+        "console-ports:\n  - name: Console\n    type: rj-45\n"
+        f"power-ports:\n{power % 1}{power % 2}"
+        f"interfaces:\n  # QSFP28 ports can be split\n{''.join(ports)}"
+        "  - name: Management1\n    type: 1000base-t\n    mgmt_only: true\n"
+    )
+
+
+def test_a_real_product_carries_a_fabric(tmp_path: Path) -> None:
+    """PolarFly q = 23 (degree 24) with eight hosts at each: all 32 ports of 100 Gb/s, no other."""
+    (tmp_path / "type.yaml").write_text(arista_7050cx3_32s())
+    imported(tmp_path, tmp_path / "inventory.yaml")
+    text = (tmp_path / "inventory.yaml").read_text()
+    ((name, given),) = read_netbox([tmp_path / "type.yaml"]).data["node_types"].items()
+    assert name == "dcs-7050cx3-32s"
+    assert given["ports"] == [
+        {"name": "Ethernet{}/1", "count": 32, "speed": 100, "connector": "QSFP28"},
+        {"name": "Ethernet{}", "count": 2, "first": 33, "speed": 10, "connector": "SFP+"},
+    ]
+    (tmp_path / "inventory.yaml").write_text(
+        f"{text}generate: {{type: {name}, name: 'leaf{{}}'}}\n"
+    )
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 23}\nhosts_per_node: 8\n"
+        "inventory: inventory.yaml\n"
+    )
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    used = np.concatenate((build.wiring.port, build.wiring.host_port), axis=1)
+    assert used.max() == 32
+    assert build.wiring.port_name(0, 1) == "Ethernet1/1"
+    assert build.wiring.port_name(0, 33) == "Ethernet33"
+
+
 def test_blocks_name_what_they_were_made_from() -> None:
     names = [
         *(f"et-0/0/{i}" for i in range(36)),
