@@ -4,8 +4,9 @@ import difflib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,9 @@ LIVE_COMMANDS = {
     "ping": "iputils-ping",
     "unshare": "util-linux",
     "vtysh": "frr",
+    "opensm": "opensm",
+    "ibsim": "ibsim-utils",
+    "saquery": "infiniband-diags",
 }
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 
@@ -81,6 +85,26 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if IN_CI and reporter and reporter.stats.get("skipped") and session.exitstatus == 0:
         reporter.write_line("\nCI=true and tests were skipped: that is a failure.", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+BROWSER_FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+--disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync
+--window-size=1400,900 --proxy-server=127.0.0.1:9"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A Chromium (selenium's Chrome) that reaches no network but this machine's loopback."""
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    options = ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for flag in BROWSER_FLAGS.split():
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options, ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
 
 
 @pytest.fixture

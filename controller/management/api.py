@@ -40,6 +40,7 @@ from inventory.problems import InputError
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
+POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 MOST_BODY = 64 * 1024
 """Bytes of a request's body."""
 
@@ -190,5 +191,5 @@ def _json(value: Any, status: int = 200) -> Response:
 def _file(name: str, kind: str) -> Response:
     text = resources.files("templates").joinpath("status", name).read_bytes()
     response = Response(text, content_type=kind)
-    response.headers["Content-Security-Policy"] = "default-src 'self'; frame-ancestors 'none'"
+    response.headers["Content-Security-Policy"] = POLICY
     return response

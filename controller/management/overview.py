@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.build import Build
+from compilers.placement import clusters
 from controller.events import Event
 from controller.session import Fabric
 
@@ -107,6 +108,7 @@ class Overview:
     def floor(self) -> dict[str, Any]:
         """What does not change: racks, switches, and links by switch pairs and ports."""
         wiring, hardware = self.build.wiring, self.build.hardware
+        racks = clusters(self.build.topology)
         vertex, link = np.nonzero(wiring.far >= 0)
         far = wiring.far[vertex, link]
         ends = (vertex, wiring.port[vertex, link], far, wiring.far_port[vertex, link])
@@ -114,8 +116,8 @@ class Overview:
         return {
             "build": self.fabric.identity,
             "title": self.build.topology.title(),
-            "racks": list(hardware.rack_names) if hardware else ["all"],
-            "rack": (hardware.rack if hardware else np.zeros(len(wiring.far), int)).tolist(),
+            "racks": hardware.rack_names if hardware else racks.names,
+            "rack": (hardware.rack if hardware else racks.rack).tolist(),
             "kind": [self.build.topology.kinds[k] for k in self.build.topology.kind.tolist()],
             "names": list(wiring.names),
             "links": np.stack([column[once] for column in ends], axis=1).tolist(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,11 +13,6 @@ from pathlib import Path
 from tests.waiting import until
 
 SHIM = next(Path("/usr/lib").glob("*/umad2sim/libumad2sim.so"), None)
-PROGRAMS = ("ibsim", "opensm", "saquery", "ibtracert")
-MISSING = [
-    name for name in PROGRAMS if not shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin")
-]
-
 Table = dict[int, int]
 """The port for each destination, by port GUID."""
 

@@ -19,12 +19,9 @@ from compilers.targets import lfts, opensm
 from compilers.targets.guids import Guids
 from compilers.walk import Walker
 from inventory.problems import InputError
-from tests.compilers.live_opensm import MISSING, SHIM, Subnet, subnet
+from tests.compilers.live_opensm import Subnet, subnet
 from tests.compilers.routed import routed
 
-needs_opensm = pytest.mark.skipif(
-    bool(MISSING) or SHIM is None, reason=f"needs OpenSM and ibsim; missing: {', '.join(MISSING)}"
-)
 IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 
 
@@ -189,7 +186,6 @@ def cables_of(net: Path) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 @pytest.mark.live
-@needs_opensm
 def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
     """q=3: every entry, every pair's trace and service level, and no deadlock on its lanes."""
     build = rendered(routed(q=3), tmp_path / "out")
@@ -212,7 +208,6 @@ def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
 
 @pytest.mark.live
 @pytest.mark.long
-@needs_opensm
 @pytest.mark.parametrize("parameters", [{"q": 7}, IQ, {"q": 31}], ids=str)
 def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int | str]) -> None:
     """Every entry; traces and levels of pairs by chance; no deadlock (but for q=31: the time)."""

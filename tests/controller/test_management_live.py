@@ -105,3 +105,32 @@ def test_status_without_a_controller_is_one_message():
     assert (done.returncode, done.stdout) == (2, "")
     assert "required a controller that answers" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.browser
+@pytest.mark.xdist_group("browser")
+def test_the_page_follows_the_fabric(switches, browser, builds, run):
+    """Cells of all switches in their racks; one that leaves turns grey; events; no complaints."""
+    controller = run(polarfab(builds[0], "ryu", "--http", f"127.0.0.1:{HTTP}"))
+    connect(switches, controller.port, *BRIDGES)
+    controller.wait_for(SWITCHES, "complete")
+    browser.get(f"http://127.0.0.1:{HTTP}/")
+
+    def cells(state):
+        return [c.get_attribute("title") for c in browser.find_elements("css selector", state)]
+
+    until(lambda: len(cells(".rack button.in-sync")) == SWITCHES)
+    assert browser.find_element("id", "in_sync").text == "13 of 13"
+    assert len(browser.find_elements("css selector", ".rack")) == 4
+
+    leave(switches, "s7")
+    until(lambda: cells(".rack button.absent") == ["7, absent"])
+    browser.find_element("css selector", ".rack button.absent").click()
+    assert browser.find_element("css selector", "#chosen h2").text == "Switch 7"
+    until(lambda: "left 7" in browser.find_element("id", "log").text)
+    assert "dead link" not in " ".join(cells(".rack button"))
+
+    controller.stop()
+    until(lambda: "no answer from the controller" in browser.find_element("id", "age").text)
+    before = [line for line in browser.get_log("browser") if "ERR_CONNECTION" not in str(line)]
+    assert [line for line in before if line["level"] == "SEVERE"] == []

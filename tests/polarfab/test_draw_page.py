@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import Chrome
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -21,22 +19,6 @@ from compilers.explain import explain
 from polarfab import cli
 
 pytestmark = pytest.mark.xdist_group("browser")
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run
---disable-dev-shm-usage --disable-background-networking --disable-component-update --disable-sync
---window-size=1400,900 --proxy-server=127.0.0.1:9"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chrome]:
-    """A browser that reaches no network."""
-    options = ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in FLAGS.split():
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = Chrome(options, ChromeService(shutil.which("chromedriver")))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture
