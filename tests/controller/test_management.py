@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -221,3 +222,14 @@ def test_the_page_runs_only_its_own_script(api):
     assert all(api.get(name).status_code == 200 for name in named)
     assert "<script>" not in answer.text
     assert json.loads(api.get("/api/floor").text)["names"][0] == "0"
+
+
+def test_the_dashboard_names_only_metrics_that_exist(api):
+    file = Path(__file__).parents[2] / "docs" / "operate" / "grafana-dashboard.json"
+    dashboard = json.loads(file.read_text())
+    told = [t["expr"] for panel in dashboard["panels"] for t in panel["targets"]]
+    named = {name for text in told for name in re.findall(r"polarfab_\w+", text)}
+    known = set(re.findall(r"^# TYPE (\w+)", api.get("/metrics").text, re.MULTILINE))
+    known |= {"polarfab_sync_seconds_bucket", "polarfab_port_utilisation"}
+    assert len(named) == 10
+    assert named <= known
