@@ -9,10 +9,12 @@ caller gives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log2
+from math import inf, isfinite, log2
 
 import numpy as np
 from numpy.typing import NDArray
+
+from inventory.problems import InputError, Problem
 
 STEP = 1000.0
 """The penalty of one flap; the thresholds are in the same unit (RFC 2439, §4.2)."""
@@ -30,6 +32,29 @@ class Damping:
     suppress: float = 2200.0
     reuse: float = 1000.0
     longest: float = 60.0
+
+    @classmethod
+    def parse(cls, text: str, key: str) -> Damping:
+        """Half-life, suppress, reuse and longest, with commas between them.
+
+        Raises:
+            InputError: they are not four numbers that fit together.
+        """
+        try:
+            half_life, suppress, reuse, longest = map(float, text.split(","))
+        except ValueError:
+            half_life = suppress = reuse = longest = 0.0
+        if half_life > 0 and longest > 0 and isfinite(longest) and 0 < reuse < suppress < inf:
+            return cls(half_life, suppress, reuse, longest)
+        raise InputError(
+            Problem(
+                key=key,
+                required="half-life, suppress, reuse, longest: four numbers above 0, reuse below "
+                "suppress",
+                given=repr(text),
+                todo="for example 15,2200,1000,60",
+            )
+        )
 
     @property
     def ceiling(self) -> float:

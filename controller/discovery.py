@@ -19,11 +19,10 @@ from compilers.aswired.check import Check, check
 from compilers.aswired.resolve import Ports, Wired, likeliest
 from compilers.wiring import Wiring
 from controller import lldp
+from controller.duties import RATE
 from controller.failures import Cables
 from controller.packets import packet_in, packets_out
 
-RATE = 1000.0
-"""Frames a second that the controller sends at most."""
 LEAST = 2.0
 """Seconds between two turns of a switch, at least."""
 MISSED = 3

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.wiring import Wiring
 from controller.damping import Damping, Penalties
-
-PATIENCE = 5.0
-"""Seconds that a switch may be gone before traffic goes around it."""
+from controller.duties import PATIENCE
 
 What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 

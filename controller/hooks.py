@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from controller.wire import Type
 
 Handler = Callable[[int, bytes], None]
+Adopt = Callable[[Any], Any]
+"""Takes the build that is being loaded (`controller.session.Current`), and gives it or another."""
 Presence = Callable[[int, bool], None]
 """Takes a vertex, and whether its switch has just been found in sync, or has just left."""
 
@@ -24,6 +27,7 @@ class Hooks:
     _handlers: dict[int, list[Handler]] = field(default_factory=dict)
     _presence: list[Presence] = field(default_factory=list)
     _ticks: list[Callable[[], None]] = field(default_factory=list)
+    _loads: list[Adopt] = field(default_factory=list)
 
     def on(self, kind: Type, handler: Handler) -> None:
         """Have the messages of a kind."""
@@ -36,6 +40,10 @@ class Hooks:
     def on_tick(self, handler: Callable[[], None]) -> None:
         """Be called a few times a second."""
         self._ticks.append(handler)
+
+    def on_load(self, adopt: Adopt) -> None:
+        """Have a say in what is loaded, before switches are read."""
+        self._loads.append(adopt)
 
     def message(self, kind: int, vertex: int, message: bytes) -> None:
         """A switch has sent this."""
@@ -51,3 +59,9 @@ class Hooks:
         """Time passes."""
         for handler in self._ticks:
             handler()
+
+    def loaded(self, current: Any) -> Any:
+        """A build is being loaded; returns what is to be."""
+        for adopt in self._loads:
+            current = adopt(current)
+        return current

@@ -11,6 +11,7 @@ from compilers.build import Build, load, require_verified
 from controller import listening, management
 from controller.app import app_class
 from controller.framework import Framework
+from controller.keeper import Keeper
 from controller.report import Reporter
 from controller.session import Current, Fabric, Programs
 from controller.settings import Address, Settings
@@ -78,6 +79,7 @@ def serve(
     """
     settings.check()
     fabric = Fabric(read(), framework.error_names, settings.foreign)
+    keeper = Keeper(fabric, settings.duties)
     context = settings.tls.context() if settings.tls else None
     for address in (settings.listen, *([settings.http] if settings.http else [])):
         check_free(address)
@@ -96,7 +98,7 @@ def serve(
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
     app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
     if settings.http:
-        management.start(settings.http, settings, reporter, app.flush)
+        management.start(settings.http, settings, reporter, keeper, app.flush)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

@@ -231,7 +231,7 @@ class Fabric:
 
     def load(self, current: Current) -> None:
         """Have the switches hold this build from now on: each is read again and put right."""
-        self.current = current
+        self.current = self.hooks.loaded(current)
         self._programmed.clear()
         self._present.clear()
         self.duplicates.clear()
@@ -260,7 +260,9 @@ class Fabric:
         Raises:
             KeyError: it is not connected.
         """
-        self._sessions[self._present[vertex]].talk.bundle(parts, done)
+        session = self._sessions[self._present[vertex]]
+        session.again |= session.state == "reading"  # what is being read will have changed
+        session.talk.bundle(parts, done)
 
     def ask(self, vertex: int, kind: reading.Multipart, body: bytes, answer: Answer) -> None:
         """Request something of a switch; the answer gets the reply's parts joined, or None.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
+from controller.duties import Duties
 from controller.reconcile import Policy
 from inventory.problems import InputError, Problem
 
@@ -110,7 +111,8 @@ class Settings:
     """All of it.
 
     insecure: plain text beyond loopback was asked for. foreign: rows of others. http: where the
-    management API listens, tokens: the file of those who may change things.
+    management API listens, tokens: the file of those who may change things. duties: what to do
+    about failures and loads.
     """
 
     listen: Address
@@ -121,6 +123,7 @@ class Settings:
     foreign: Policy = "keep"
     status_file: Path | None = None
     as_json: bool = False
+    duties: Duties = field(default_factory=Duties)
 
     def check(self) -> None:
         """Refuse what would let strangers in by oversight.

@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from controller.report import Reporter
 from controller.settings import Address, Settings
 from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from controller.management.overview import Ports
 
 NEEDED = ("werkzeug", "prometheus_client")
 
@@ -31,7 +35,11 @@ def require() -> None:
 
 
 def start(
-    address: Address, settings: Settings, reporter: Reporter, flush: Callable[[], None]
+    address: Address,
+    settings: Settings,
+    reporter: Reporter,
+    ports: Ports,
+    flush: Callable[[], None],
 ) -> None:
     """Serve the API and the status page from now on; the address must be free.
 
@@ -39,6 +47,7 @@ def start(
         address: where.
         settings: tokens and TLS files.
         reporter: of the fabric; tells what happens.
+        ports: what is known of them.
         flush: sends what the fabric wants sent.
 
     Raises:
@@ -52,7 +61,7 @@ def start(
     from controller.management.web import serve
 
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-    overview = Overview(reporter.fabric, time.time)
+    overview = Overview(reporter.fabric, time.time, ports)
     metrics = Metrics(overview)
     reporter.observers += [overview.happened, metrics.happened]
     context = settings.tls.context(clients=False) if settings.tls else None

@@ -11,7 +11,6 @@ from polarfab.output import json_option, print_facts, print_json, print_table, s
 
 if TYPE_CHECKING:
     from compilers.aswired.check import Check
-    from compilers.aswired.repair import Move
     from compilers.aswired.resolve import Pairs, Ports
 
 FORMATS = ("lldpctl", "sonic", "eos", "srlinux", "ibnetdiscover", "openflow", "csv")
@@ -88,6 +87,8 @@ def _adopt(found: Check, ports: Ports, output: Path) -> None:
 
 def as_dict(found: Check, ports: Ports) -> dict[str, Any]:
     """The comparison in names."""
+    from compilers.aswired.words import sentence
+
     names = ports.wiring.names
     return {
         "planned": found.planned,
@@ -119,22 +120,6 @@ def _end(port: int, ports: Ports) -> dict[str, str]:
 
 def _cables(pairs: Pairs, ports: Ports) -> list[dict[str, dict[str, str]]]:
     return [{"a": _end(a, ports), "b": _end(b, ports)} for a, b in sorted(pairs)]
-
-
-def sentence(move: Move, ports: Ports) -> str:
-    """A move in words: `swap the plugs in A7 and A9 at node n12`."""
-    (a, b), (u, v) = (map(kind, (move.a, move.b)) for kind in (ports.name, ports.node))
-    if move.kind == "swap" and u == v:
-        return f"swap the plugs in {a} and {b} at node {u}"
-    if move.kind == "move" and u == v:
-        return f"move the plug in {a} to {b} at node {u}"
-    words = {
-        "swap": "swap the plugs in {0} and {1}",
-        "move": "move the plug in {0} to {1}",
-        "add": "add a cable from {0} to {1}",
-        "remove": "remove the cable from {0} to {1}",
-    }
-    return words[move.kind].format(f"{u} {a}", f"{v} {b}")
 
 
 def _print(report: dict[str, Any], found: Check, name: str) -> None:

@@ -55,6 +55,49 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="Keep the state of the fabric in this file, as JSON.",
 )
 @click.option(
+    "--repair/--no-repair",
+    default=True,
+    show_default=True,
+    help="Change tables where links and switches fail, and back.",
+)
+@click.option(
+    "--discover", is_flag=True, help="Find cables with LLDP frames: dead links, miswires."
+)
+@click.option(
+    "--discover-rate",
+    default=1000,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="LLDP frames a second at most.",
+)
+@click.option(
+    "--adapt/--no-adapt",
+    default=None,
+    help="Move weights from loaded ports to alternates; else where balance is ugal-pf.",
+)
+@click.option(
+    "--link-rate",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MBIT",
+    help="What a link carries; else what switches say of their ports.",
+)
+@click.option(
+    "--damping",
+    default="15,2200,1000,60",
+    show_default=True,
+    metavar="HALF-LIFE,SUPPRESS,REUSE,LONGEST",
+    help="Flapping links: seconds, penalty, penalty, seconds; each time down is 1,000.",
+)
+@click.option(
+    "--patience",
+    default=5.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="How long a switch may be gone before traffic goes around it.",
+)
+@click.option(
     "--unverified",
     is_flag=True,
     help="Push a build that verify has not passed on: its tables may lose packets or loop.",
@@ -72,6 +115,13 @@ def command(
     http: str | None,
     token_file: Path | None,
     status_file: Path | None,
+    repair: bool,
+    discover: bool,
+    discover_rate: int,
+    adapt: bool | None,
+    link_rate: float | None,
+    damping: str,
+    patience: float,
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -83,6 +133,8 @@ def command(
     SIGHUP reads BUILD again.
     """
     from controller import framework as frameworks
+    from controller.damping import Damping
+    from controller.duties import Duties
     from controller.server import read_build, serve
     from controller.settings import Address, Settings, Tls
 
@@ -95,6 +147,15 @@ def command(
         foreign="remove" if foreign == "remove" else "keep",
         status_file=status_file,
         as_json=as_json,
+        duties=Duties(
+            repair=repair,
+            discover=discover,
+            rate=discover_rate,
+            adapt=adapt,
+            link_rate=link_rate * 1e6 if link_rate else None,
+            patience=patience,
+            damping=Damping.parse(damping, "--damping"),
+        ),
     )
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
