@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from polarfab.output import json_option, print_json, print_table
+from polarfab.output import json_option, print_json, print_table, say
 
 
 @click.group("bench")
@@ -37,4 +37,59 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
         f"PolarFly q={q}",
         ["what", "ms", "times ours"],
         [(t.what, round(t.seconds * 1e3, 2), round(t.ratio, 2)) for t in timings],
+    )
+
+
+@command.command("controller")
+@click.option("--q", type=int, default=31, show_default=True, help="Order of the field.")
+@click.option(
+    "--framework",
+    "frameworks",
+    type=click.Choice(["ryu", "os-ken"]),
+    multiple=True,
+    help="On what to run the controller; both when neither is named.",
+)
+@click.option(
+    "--repeat", type=click.IntRange(1), default=3, show_default=True, help="Take the best of these."
+)
+@json_option
+def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) -> None:
+    """Program all switches of PolarFly in one Open vSwitch, beside a bare socket server.
+
+    Needs root, or user namespaces, and Open vSwitch. The machine's own Open vSwitch is not touched.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from compilers.build import save
+    from compilers.load import load_fabric
+    from compilers.pipeline import compile_fabric
+    from compilers.topologies.select import check_topology
+    from inventory.problems import InputError
+    from mininet_scenarios.pushtimes import pushes
+
+    if problems := check_topology("polarfly", {"q": q}):
+        raise InputError(problems)
+    with tempfile.TemporaryDirectory(prefix="polarfab-") as folder:
+        spec, build = Path(folder) / "fabric.yaml", Path(folder) / "build"
+        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n")
+        save(compile_fabric(load_fabric(spec)), build)
+        found = list(pushes(build, Path(folder), frameworks or ("ryu", "os-ken"), repeat, say))
+    if as_json:
+        print_json([asdict(push) for push in found])
+        return
+    print_table(
+        f"PolarFly q={q}: programming all switches",
+        ["what", "rows and groups", "s", "times bare", "MB", "slowest echo, ms"],
+        [
+            (
+                push.what,
+                push.sent,
+                round(push.seconds, 2),
+                round(push.ratio, 2),
+                "" if push.megabytes is None else round(push.megabytes),
+                "" if push.echo is None else round(push.echo * 1e3),
+            )
+            for push in found
+        ],
     )

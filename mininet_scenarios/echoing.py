@@ -1,0 +1,84 @@
+"""How fast a controller answers echo requests while it works: a peer that asks all the time."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from threading import Event, Thread
+from types import TracebackType
+
+EVERY = 0.05
+"""Seconds between two requests."""
+NOBODY = 0x5046_FFFF_FFFF_FFFE
+"""The datapath id that it gives: no switch has it."""
+HELLO, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY = 0, 2, 3, 5, 6
+
+
+class EchoProbe:
+    """Asks while the context lasts; `slowest` is then the longest wait for an answer, seconds."""
+
+    def __init__(self, address: tuple[str, int], patience: float) -> None:
+        self.address, self.patience, self.slowest, self.answers = address, patience, 0.0, 0
+        self._done = Event()
+        self._thread = Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> EchoProbe:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self._connect() as peer:
+            peer.settimeout(self.patience)
+            peer.sendall(_message(HELLO))
+            while not self._done.is_set():
+                began = time.monotonic()
+                peer.sendall(_message(ECHO_REQUEST))
+                self._answer(peer)
+                self.slowest = max(self.slowest, time.monotonic() - began)
+                self.answers += 1
+                self._done.wait(EVERY)
+
+    def _connect(self) -> socket.socket:
+        while True:
+            try:
+                return socket.create_connection(self.address)
+            except OSError:
+                time.sleep(EVERY)
+
+    def _answer(self, peer: socket.socket) -> None:
+        """Read up to the echo reply, and say who we are where that is asked."""
+        while True:
+            head = _exactly(peer, 8)
+            _, kind, length, xid = struct.unpack("!BBHI", head)
+            _exactly(peer, length - 8)
+            if kind == ECHO_REPLY:
+                return
+            if kind == FEATURES_REQUEST:
+                body = struct.pack("!QIBBxxII", NOBODY, 0, 4, 0, 0, 0)
+                peer.sendall(_message(FEATURES_REPLY, xid, body))
+            elif kind == ECHO_REQUEST:
+                peer.sendall(_message(ECHO_REPLY, xid))
+
+
+def _exactly(peer: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = peer.recv(size - len(data))
+        if not more:
+            raise ConnectionError("the controller has hung up")
+        data += more
+    return data
+
+
+def _message(kind: int, xid: int = 0, body: bytes = b"") -> bytes:
+    return struct.pack("!BBHI", 4, kind, 8 + len(body), xid) + body

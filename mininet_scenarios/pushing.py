@@ -1,0 +1,123 @@
+"""The inner process of `polarfab bench controller`: a fabric's switches in one Open vSwitch.
+
+They are programmed by the controller, and by a bare socket server with the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+from compilers.build import load
+from compilers.targets import openflow_rows as rows
+from compilers.targets.openflow import Encoder, Program
+from mininet_scenarios.bareserver import BareServer, PushError
+from mininet_scenarios.controlling import CONTROLLER, ControllerProcess
+from mininet_scenarios.echoing import EchoProbe
+from mininet_scenarios.engine import EngineError, Hosts
+from mininet_scenarios.openvswitch import PrivateOvs
+from mininet_scenarios.ovsfabric import OvsFabric
+from mininet_scenarios.serving import RUN, Reply, prepare, serve
+
+PATIENCE = 900.0
+"""Seconds that a push may take."""
+WRAPPED = 24
+"""Bytes of a bundle-add before the message that it adds."""
+TOOK = re.compile(r"programmed in ([\d.]+) s: the fabric is complete")
+HIGHEST = re.compile(r"VmHWM:\s+(\d+) kB")
+ANY = 0xFFFFFFFF
+HOST, _, PORT = CONTROLLER.partition(":")
+
+
+class PushingInside:
+    """The requests: every public method is one, with the arguments that the outer process sends."""
+
+    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
+        self.job, self.reply = job, reply
+        self.build = load(Path(job["build"]))
+        self.ovs = PrivateOvs(RUN / "ovs", logs=Path(job["logs"]))
+        encoder = Encoder(self.build)
+        self.programs = {
+            datapath_id: encoder.program(vertex)
+            for datapath_id, vertex in encoder.by_datapath_id.items()
+        }
+
+    def start(self) -> int:
+        """Bring the switches up; how many rows and groups they are to hold in all."""
+        prepare()
+        self.ovs.start()
+        OvsFabric(self.build, self.ovs, Hosts.of(self.build, 0)).start(CONTROLLER)
+        blocks = ((*made.groups, *made.flows) for made in self.programs.values())
+        return sum(len(block) for made in blocks for block in made)
+
+    def wipe(self) -> None:
+        """Take all rows and groups from all switches."""
+        self._push({number: [_everything_deleted()] for number in self.programs})
+
+    def bare(self, bundles: bool) -> float:
+        """Seconds that a bare socket server takes, in bundles as the controller does or without."""
+        stages = _bundled if bundles else _plain
+        return self._push({number: stages(made) for number, made in self.programs.items()})
+
+    def controller(self, framework: str) -> dict[str, float]:
+        """Let the controller program the switches, whatever they hold, and end it.
+
+        Returns seconds, the most memory it had (megabytes), the slowest answer to an echo (seconds)
+        and how many rows and groups it sent.
+        """
+        process = ControllerProcess({**self.job, "framework": framework})
+        process.start()
+        try:
+            with EchoProbe((HOST, int(PORT)), PATIENCE) as probe:
+                process.wait(len(self.programs), PATIENCE, self._progress)
+            status = process.status()
+            assert process.process is not None  # noqa: S101
+            memory = Path(f"/proc/{process.process.pid}/status").read_text()
+        finally:
+            process.kill()
+        log = (Path(self.job["logs"]) / "controller.log").read_text()
+        took, highest = TOOK.search(log), HIGHEST.search(memory)
+        if not took or not highest:
+            raise EngineError(f"the controller does not say how long it took: {log[-300:]}")
+        return {
+            "seconds": float(took[1]),
+            "megabytes": int(highest[1]) / 1024,
+            "echo": probe.slowest,
+            "sent": sum(status["differences"][what] for what in ("added", "changed", "removed")),
+        }
+
+    def _push(self, stages: dict[int, list[bytes]]) -> float:
+        server = BareServer((HOST, int(PORT)), stages)
+        try:
+            return server.push(PATIENCE)
+        except PushError as error:
+            raise EngineError(f"bare socket server: {error}") from error
+        finally:
+            server.close()
+
+    def _progress(self, done: int, total: int) -> None:
+        self.reply({"progress": [done, total]})
+
+
+def _bundled(program: Program) -> list[bytes]:
+    fill = b"".join((rows.opening(), *program.parts, rows.barrier(0)))
+    return [fill, rows.commit() + rows.barrier(1)]
+
+
+def _plain(program: Program) -> list[bytes]:
+    blocks = (*program.groups, *program.flows)
+    return [b"".join((*(block[:, WRAPPED:].tobytes() for block in blocks), rows.barrier(0)))]
+
+
+def _everything_deleted() -> bytes:
+    flow = struct.pack(">QQBBHHHLLLHxxHHxxxx", 0, 0, 255, 3, 0, 0, 0, ANY, ANY, ANY, 0, 1, 4)
+    group = struct.pack(">HBxL", 2, 0, 0xFFFFFFFC)
+    bodies = ((14, flow), (15, group))
+    heads = [struct.pack(">BBHL", 4, kind, 8 + len(body), 0) + body for kind, body in bodies]
+    return b"".join((*heads, rows.barrier(0)))
+
+
+if __name__ == "__main__":
+    serve(PushingInside)
