@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from inventory.model import Model, Name, Whole, refusal
 from inventory.values import Line
 
-EngineName = Literal["auto", "mininet", "ovs-fabric", "model"]
+EngineName = Literal["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]
 FrameworkName = Literal["ryu", "os-ken"]
 Pattern = Literal[
     "uniform", "tornado", "permutation", "perm1hop", "perm2hop", "shuffle", "reverse", "adversarial"
@@ -59,8 +59,8 @@ class Expect(Model):
     whether every path is a shortest one (with minimal routing, before anything happens). lost: of a
     pair that the tables deliver, the most probe packets that may go missing after the event.
     converged_within: seconds after the event from which none may (1). throughput: which part of
-    what all flows offer must arrive (0.85 of what max-min fairness gives). paths: nodes that a
-    packet from the first to the last of them passes.
+    what all flows offer must arrive (of what max-min fairness gives 0.85, with TCP 0.75). paths:
+    nodes that a packet from the first to the last of them passes.
     """
 
     delivered: Count | None = None

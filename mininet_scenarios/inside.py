@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from time import sleep
 from typing import Any
 
 import numpy as np
 
 from compilers.build import load
+from mininet_scenarios.carrying import carry_tcp, carry_udp, ends
 from mininet_scenarios.controlling import ControllerProcess
 from mininet_scenarios.diverting import Diverter
 from mininet_scenarios.engine import Hosts, hops_of
 from mininet_scenarios.faults import Faults
-from mininet_scenarios.iperf import Stream, run
-from mininet_scenarios.netns import entered, no_offloads
 from mininet_scenarios.network import FabricNetwork
 from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.pinging import ping_all
-from mininet_scenarios.probing import ProbeProcess, decode
+from mininet_scenarios.probing import ProbeProcess
 from mininet_scenarios.serving import RUN, Reply, prepare, serve
 
-LARGEST = 1242
-"""Bytes of a frame of the fastest UDP flow; it fits everywhere."""
 BYTES, PACKETS = 8, 9
 """Which counters of /proc/net/dev are those of what was sent."""
 
@@ -116,12 +112,9 @@ class Inside:
         self.controller.settle(names, patience)
         self.faults.settle()
 
-    def probe_start(
-        self, pairs: list[tuple[int, int]], interval: float, frames: Sequence[int] = ()
-    ) -> None:
+    def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""
-        ends = [(host.pid, self.network.address(i, 4)) for i, host in enumerate(self.network.hosts)]
-        self.probe = ProbeProcess(ends, pairs, interval, frames)
+        self.probe = ProbeProcess(ends(self.network), pairs, interval)
 
     def probe_stop(self) -> str:
         """End it, and tell what it saw (`probing.decode`)."""
@@ -132,11 +125,12 @@ class Inside:
         self, flows: list[tuple[int, int, float]], protocol: str, parallel: int, seconds: float
     ) -> dict[str, Any]:
         """Let flows (from, to, Mb/s) run: Mb/s that arrived, and out of each port."""
+        self.network.widen()
         before = self._counters(BYTES)
         if protocol == "udp":
-            arrived = self._carry_udp(flows, seconds)
+            arrived = carry_udp(self.network, flows, seconds)
         else:
-            arrived = self._carry_tcp(flows, parallel, seconds)
+            arrived = carry_tcp(self.network, flows, parallel, seconds, self.logs)
         sent = self._counters(BYTES) - before
         switch, link = np.nonzero(sent)
         rates = sent[switch, link] * 8 / 1e6 / seconds

@@ -101,7 +101,7 @@ class MininetEngine(RealTime):
         return decode(self.inner.call("probe_stop"))
 
     def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
-        """Let iperf3 send inside."""
+        """TCP by iperf3, UDP by a probe with large packets."""
         ends = zip(
             *(x.tolist() for x in (flows.source, flows.destination, flows.rate)), strict=True
         )

@@ -25,9 +25,12 @@ from mininet_scenarios.engine import EngineError, Hosts, Progress
 from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.ovsfabric import bridge_name, port_interface
 from mininet_scenarios.serving import QUIET
+from mininet_scenarios.sockets import widen
 
-QUEUE = 50
+QUEUE = 30
 """Packets that wait at a link of limited rate; more are dropped."""
+WAITING_PACKET = 4096
+"""Bytes that the kernel counts for one of them, at most."""
 
 
 class Bridge(Switch):  # type: ignore[misc]
@@ -138,6 +141,11 @@ class FabricNetwork:
             lines.append(f"class add {device} parent 1: classid 1:1 htb rate {rate}mbit burst 4k")
             lines.append(f"qdisc add {device} parent 1:1 pfifo limit {QUEUE}")
         self._run(["tc", "-batch", "-"], lines)
+
+    def widen(self) -> None:
+        """Let Open vSwitch, once it has sent something, fill the queues of all links."""
+        waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
+        widen(int((self.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
 
     def _setup(self, host: int) -> str:
         """The shell command that configures a host: one `ip -batch`."""

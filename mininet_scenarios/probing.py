@@ -27,6 +27,8 @@ from mininet_scenarios.netns import entered
 PORT = 5046
 PACKET = struct.Struct("!4sII")
 MAGIC = b"plfb"
+HEADERS = 14 + 20 + 8
+"""Bytes of Ethernet, IPv4 and UDP before what PACKET says."""
 SO_NO_CHECK, SO_RCVBUFFORCE, IP_RECVTTL = 11, 33, 12
 """Of Linux; Python names none of them."""
 BUFFER = 1 << 22
@@ -41,7 +43,11 @@ class ProbeProcess:
     """A probe that runs."""
 
     def __init__(
-        self, ends: Sequence[tuple[int, str]], pairs: Sequence[tuple[int, int]], interval: float
+        self,
+        ends: Sequence[tuple[int, str]],
+        pairs: Sequence[tuple[int, int]],
+        interval: float,
+        frames: Sequence[int] = (),
     ) -> None:
         """Start it; returns when its sockets are there.
 
@@ -49,6 +55,7 @@ class ProbeProcess:
             ends: for each host the id of a process in its namespace, and its IPv4 address.
             pairs: numbers of hosts.
             interval: seconds between two packets of a pair.
+            frames: bytes of each pair's packets with all their headers; the fewest where left out.
 
         Raises:
             EngineError: it could not be started.
@@ -59,7 +66,8 @@ class ProbeProcess:
         )
         assert self.process.stdin is not None and self.process.stdout is not None  # noqa: S101, PT018
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        self.stdin.write(json.dumps({"ends": ends, "pairs": pairs, "interval": interval}) + "\n")
+        job = {"ends": ends, "pairs": pairs, "interval": interval, "frames": frames}
+        self.stdin.write(json.dumps(job) + "\n")
         if self.stdout.readline().strip() != "ready":
             raise EngineError("the probe did not start")
 
@@ -79,7 +87,12 @@ def decode(text: str) -> Probed:
 class _Prober:
     """Sends and hears, in one thread."""
 
-    def __init__(self, ends: list[tuple[int, str]], pairs: list[tuple[int, int]]) -> None:
+    def __init__(
+        self, ends: list[tuple[int, str]], pairs: list[tuple[int, int]], frames: list[int]
+    ) -> None:
+        self.filling = [
+            bytes(max(0, n - HEADERS - PACKET.size)) for n in frames or [0] * len(pairs)
+        ]
         used = sorted({host for pair in pairs for host in pair})
         self.sockets = {host: _socket(ends[host][0]) for host in used}
         self.of_file = {end.fileno(): end for end in self.sockets.values()}
@@ -110,7 +123,7 @@ class _Prober:
         end, address = self.to[pair]
         self.sent.append(time.monotonic())
         try:
-            end.sendto(PACKET.pack(MAGIC, pair, number), address)
+            end.sendto(PACKET.pack(MAGIC, pair, number) + self.filling[pair], address)
         except OSError:
             return  # without a carrier or an answer to ARP the packet is lost like any other
 
@@ -121,7 +134,7 @@ class _Prober:
                 return False
             for _ in range(AT_ONCE):
                 try:
-                    data, more, _, _ = self.of_file[file].recvmsg(64, 64)
+                    data, more, _, _ = self.of_file[file].recvmsg(PACKET.size, 64)
                 except OSError:
                     break
                 if len(data) == PACKET.size and data.startswith(MAGIC):
@@ -156,7 +169,7 @@ def _socket(pid: int) -> socket.socket:
 def main() -> None:
     """One probe."""
     job = json.loads(sys.stdin.readline())
-    prober = _Prober(job["ends"], job["pairs"])
+    prober = _Prober(job["ends"], job["pairs"], job["frames"])
     print("ready", flush=True)
     prober.run(job["interval"])
     out = io.BytesIO()
