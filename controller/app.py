@@ -8,6 +8,7 @@ from typing import Any
 
 from controller import connection
 from controller.framework import Framework
+from controller.mover import Mover
 from controller.report import Reporter
 from controller.session import Current, Fabric
 from inventory.problems import InputError
@@ -43,7 +44,7 @@ def app_class(framework: Framework) -> Any:
         ) -> None:
             super().__init__(*args, **kwargs)
             self.fabric, self.reporter, self.read = fabric, reporter, read
-            self.hung_up = False
+            self.mover, self.hung_up = Mover(fabric), False
             connection.use(framework, self)
 
         def start(self) -> None:
@@ -84,9 +85,9 @@ def app_class(framework: Framework) -> Any:
                     out.key.enqueue(out.priority, out.data)
 
         def reload(self) -> None:
-            """Read the build anew and have the switches hold it; a bad one is told and not used."""
+            """Read the build anew and move the switches to it; a bad one is told and not used."""
             try:
-                self.fabric.load(self.read())
+                self.mover.load(self.read())
             except InputError as error:
                 self.fabric.cannot_load(str(error))
 

@@ -100,7 +100,8 @@ class Slots:
         # The xid stands in the wrapper and in the message.
         same = (one[:, 8:28] == other[:, 8:28]).all(axis=1)
         same &= (one[:, 32:] == other[:, 32:]).all(axis=1)
-        return differ | (self.had & self.has & ~same)
+        differ |= self.had & self.has & ~same
+        return differ
 
     def standing(self, round: int) -> Iterator[Block]:
         """What stands when this round is over; -1: before the update."""

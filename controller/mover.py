@@ -1,0 +1,98 @@
+"""Which build a running fabric is to hold: moves from one to the next, one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compilers.update.loss import Loss, loss
+from compilers.update.plan import plan
+from compilers.update.programs import Programs
+from controller.rollout import Rollout
+from controller.session import Current, Fabric
+from inventory.problems import InputError, Problem
+
+
+class Mover:
+    """Moves a fabric to other builds; its `rollout` is the last one, None before the first.
+
+    arrived is called with a build that all switches have come to hold.
+    """
+
+    def __init__(self, fabric: Fabric, arrived: Callable[[Current], None] | None = None) -> None:
+        self.fabric, self.arrived = fabric, arrived
+        self.rollout: Rollout | None = None
+        fabric.hooks.on_tick(self._tick)
+        fabric.parts["rollout"] = self.status
+
+    @property
+    def busy(self) -> bool:
+        """Whether a move is under way."""
+        return self.rollout is not None and not self.rollout.over
+
+    def status(self) -> dict[str, Any] | None:
+        """How far the last move is; None before the first."""
+        return self.rollout.status() if self.rollout else None
+
+    def move(self, target: Current, accept_loss: bool = False) -> None:
+        """Move to a build, round by round; to the one that stands: read all switches again.
+
+        Args:
+            target: the build.
+            accept_loss: whether pairs may lose packets where that cannot be helped.
+
+        Raises:
+            InputError: a move is under way, pairs would lose packets, or no order of rows is safe.
+        """
+        if self.busy:
+            raise InputError(
+                Problem(required="a fabric that stands still", given="one that moves to a build")
+            )
+        old, new = self.fabric.current.build, target.build
+        if old is None or new is None or target.identity == self.fabric.identity:
+            self.fabric.load(target)
+            return
+        update = plan(old, new)
+        if not accept_loss and not (found := loss(update)).none:
+            raise InputError(refusal(found))
+        self.rollout = Rollout(self.fabric, Programs(update), target)
+
+    def load(self, target: Current) -> None:
+        """Move to a build whatever is lost; where switches are missing, all others at once.
+
+        Raises:
+            InputError: a move is under way, or no order of rows is safe.
+        """
+        if self.busy or self.fabric.complete:
+            self.move(target, accept_loss=True)
+        else:
+            self.fabric.load(target)
+
+    def _tick(self) -> None:
+        if self.rollout is None or self.rollout.over:
+            return
+        self.rollout.tick()
+        if self.rollout.state == "done" and self.arrived:
+            self.arrived(self.rollout.target)
+
+
+def refusal(found: Loss) -> Problem:
+    """What would be lost, and how to go on."""
+    parts = []
+    if found.pairs:
+        parts.append(
+            f"{found.pairs:,} that lose packets: {len(found.hosts):,} hosts are gone, moved or "
+            f"renumbered ({', '.join(found.hosts[:3])}{', …' if len(found.hosts) > 3 else ''})"
+        )
+    if found.exposed:
+        one, other = found.cables[0]
+        parts.append(
+            f"{found.exposed:,} whose packets may take {len(found.cables):,} cables that the new "
+            f"build has not ({one} to {other}{', …' if len(found.cables) > 1 else ''})"
+        )
+    return Problem(
+        key="--accept-loss",
+        required="a move in which no pair of hosts loses a packet",
+        given="; ".join(parts),
+        todo="leave the cables in until the move is over; go on with --accept-loss",
+    )
