@@ -141,7 +141,7 @@ class Numbered:
             ipv4=self.routed.gateways[vertex],
             ipv4_length=a.ipv4_length,
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
-            links=tuple(self._links(vertex).values()),
+            links=tuple(self.links(vertex).values()),
             hosts=tuple(
                 HostPort(w.port_name(vertex, port), f"host {w.host_names[number]}")
                 for number, port in enumerate(
@@ -151,8 +151,8 @@ class Numbered:
             ),
         )
 
-    def _links(self, vertex: int) -> dict[int, Link]:
-        """The links of a router by their ports."""
+    def links(self, vertex: int) -> dict[int, Link]:
+        """The links of a router by their ports, in the order of its neighbours."""
         w, six = self.routed.build.wiring, self.routed.build.addressing.ipv6 is not None
         there = w.far[vertex] >= 0
         columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
@@ -177,7 +177,7 @@ class Numbered:
 
     def variables(self, vertex: int) -> Mapping[str, Any]:
         """The variables of a router's templates (docs/numbered-links.md lists them)."""
-        routed, links = self.routed, self._links(vertex)
+        routed, links = self.routed, self.links(vertex)
         ports = routed.build.tables.classes.port[vertex].tolist()
         prefix, egress = (column.tolist() for column in routed.routes(vertex))
         ways = [links[ports[k]] for k in egress]

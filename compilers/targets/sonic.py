@@ -14,12 +14,14 @@ from typing import Any
 
 from compilers.build import Build
 from compilers.targets import numbered as links
-from compilers.targets.capabilities import AGGREGATES, Capabilities
+from compilers.targets.capabilities import AGGREGATES, INGRESS, WEIGHTS, Capabilities
 from compilers.targets.interfaces import SONIC
 from compilers.targets.numbered import UNREACHABLE, VLAN, HostPort, Link, Numbered, Router
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written, nodes
 from compilers.targets.sonic_ports import Entry, Table, port_facts
+from compilers.targets.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, Srv6
+from compilers.targets.srv6_sids import parse_block
 
 FILES = ("config_db.json", "frr.conf")
 PORTS, HWSKU = "ports", "hwsku"
@@ -35,9 +37,21 @@ OPTIONS: Options = MappingProxyType(
             "letters, digits and . _ -, at most 128",
             lambda text: re.fullmatch(r"[A-Za-z0-9._-]{0,128}", text) is not None,
         ),
+        SRV6: choice(
+            "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
+            *(OFF, AT_HOST, AT_SWITCH),
+        ),
+        BLOCK: Option(
+            "The block of the uSIDs.",
+            "fc00::/32",
+            "an IPv6 network of 32 bits such as fc00::/32",
+            lambda text: parse_block(text) is not None,
+        ),
     }
 )
 CAPABILITIES = Capabilities("sonic", frozenset({AGGREGATES}))
+BY_HOSTS = Capabilities("sonic", frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+"""With SRv6: hosts choose among paths, and switches only pass packets on."""
 UNADVERTISED = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
@@ -51,15 +65,20 @@ def render(
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("sonic", OPTIONS, options)
-    CAPABILITIES.require(build)
+    uses_srv6 = chosen[SRV6] != OFF
+    (BY_HOSTS if uses_srv6 else CAPABILITIES).require(build)
     renderer = Renderer("sonic", templates)
     numbered = Numbered.of(build, SONIC, chosen)
+    srv6 = Srv6.of(numbered, chosen) if uses_srv6 else None
     build = numbered.routed.build
     ports = port_facts(build) if chosen[PORTS] == "type" else []
     for vertex, name in nodes(build, progress):
-        values = numbered.variables(vertex)
+        values = dict(numbered.variables(vertex))
+        if srv6:
+            values["ipv6_routes"] += srv6.routes(vertex)
         facts = ports[int(build.wiring.node_type[vertex])] if ports else {}
         config = config_db(values, facts, chosen[HWSKU])
+        config |= srv6.tables(vertex) if srv6 else {}
         variables = {**values, "config_db": config, "tag": UNADVERTISED}
         renderer.write(out / name, FILES, variables)
     return renderer.written
