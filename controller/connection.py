@@ -7,6 +7,7 @@ replies go before it. Hello, features and what other apps may want still go the 
 
 from __future__ import annotations
 
+import logging
 import socket
 from contextlib import closing
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from controller.framework import Framework
 from controller.reading import Malformed
 from controller.sending import Overflow, Priority, SendQueue
 
+LOG = logging.getLogger("polarfab.controller")
 RECEIVE = 256 * 1024
 """Bytes received at once."""
 SEND_BUFFER = 256 * 1024
@@ -118,6 +120,9 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 self.abort(str(error))
             except OSError:
                 pass
+            except Exception as error:
+                LOG.exception("a bug of ours ends the connection of %s", self.address)
+                self.abort(f"a bug of ours: {error!r}")
             finally:
                 self.socket.close()
 
