@@ -65,6 +65,10 @@ class InputError(Exception):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
+        """It travels between processes as its problems."""
+        return type(self), (tuple(self.problems),)
+
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """The member of `words` most like `word`, or "" where none is like it."""

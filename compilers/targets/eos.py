@@ -11,7 +11,7 @@ from compilers.targets.capabilities import AGGREGATES, Capabilities
 from compilers.targets.interfaces import EOS
 from compilers.targets.numbered import OPTIONS, UNREACHABLE, VLAN, Numbered, Router
 from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
@@ -31,9 +31,12 @@ def render(
     CAPABILITIES.require(build)
     renderer = Renderer("eos", templates)
     numbered = Numbered.of(build, EOS, chosen)
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         values = numbered.variables(vertex)
         renderer.write(out / name, FILES, {**values, "avd": structured(values)})
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 

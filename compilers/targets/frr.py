@@ -26,7 +26,7 @@ from compilers.targets.lookups import (
     rules,
 )
 from compilers.targets.options import Chosen, Options, choice, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed, Share
 from inventory.problems import InputError, Problem
 
@@ -59,8 +59,11 @@ def render(
     renderer = Renderer("frr", templates)
     routed = Routed.of(build)
     sessions = Sessions.of(routed) if chosen["routing"] == "bgp" else None
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         renderer.write(out / name, FILES, variables(routed, vertex, chosen, sessions))
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 

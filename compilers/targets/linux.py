@@ -21,7 +21,7 @@ from compilers.build import Build
 from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
 from compilers.targets.lookups import ENTER, PROTOCOL, RULE, in_order, require_weights, rules
 from compilers.targets.options import NONE, Chosen, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed
 
 FILES = (
@@ -61,8 +61,11 @@ def render(
     require(build)
     renderer = Renderer("linux", templates)
     routed = Routed.of(build)
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         renderer.write(out / name, FILES, variables(routed, vertex))
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 

@@ -10,7 +10,7 @@ from compilers.targets.capabilities import AGGREGATES, Capabilities
 from compilers.targets.interfaces import NXOS
 from compilers.targets.numbered import OPTIONS, Numbered
 from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
@@ -30,6 +30,9 @@ def render(
     CAPABILITIES.require(build)
     renderer = Renderer("nxos", templates)
     numbered = Numbered.of(build, NXOS, chosen)
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         renderer.write(out / name, FILES, numbered.variables(vertex))
+
+    renderer.each(build, write, progress)
     return renderer.written

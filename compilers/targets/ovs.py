@@ -24,7 +24,7 @@ from compilers.targets.openflow_pipeline import (
     require,
 )
 from compilers.targets.options import NONE, Chosen, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 from compilers.targets.wire import IN_PORT, GroupType
 
 FILES = ("groups.txt", "flows.txt")
@@ -84,8 +84,11 @@ def render(
     require(build, target="ovs")
     renderer = Renderer("ovs", templates)
     fabric = Fabric.of(build)
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         renderer.write(out / name, FILES, fabric.variables(vertex))
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from jinja2 import TemplateError, TemplateSyntaxError
 
 from compilers.build import Build
+from compilers.targets.cores import on_all_cores
 from inventory.problems import InputError, Problem
 from templates import environment
 
@@ -22,6 +23,12 @@ class Written:
 
     files: int = 0
     bytes: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.files + other.files, self.bytes + other.bytes)
+
+    def __sub__(self, other: Written) -> Written:
+        return Written(self.files - other.files, self.bytes - other.bytes)
 
 
 def nodes(
@@ -48,6 +55,36 @@ class Renderer:
         self.written = Written()
         self._own = own
         self._environment = environment(own)
+
+    def each(
+        self,
+        build: Build,
+        write: Callable[[int, str], None],
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Have the files of every node with a program written, on all cores.
+
+        Args:
+            build: whose nodes.
+            write: writes those of a node, by vertex and name; what else it changes may be lost.
+            progress: called with (nodes done, all nodes).
+
+        Raises:
+            InputError: a template is wrong, or a folder cannot be written.
+        """
+
+        def one(vertex: int) -> Written:
+            before = self.written
+            write(vertex, build.wiring.names[vertex])
+            return self.written - before
+
+        present = np.flatnonzero(build.topology.present).tolist()
+        total = self.written
+        for done, here in enumerate(on_all_cores(one, present), start=1):
+            total += here
+            if progress:
+                progress(done, len(present))
+        self.written = total
 
     def write(self, folder: Path, files: Iterable[str], variables: Mapping[str, Any]) -> None:
         """Render FILE.j2 for each of `files` and put it in `folder`, whole or not at all.
@@ -92,7 +129,7 @@ class Renderer:
             beside.replace(folder / file)
         finally:
             beside.unlink(missing_ok=True)
-        self.written = Written(self.written.files + 1, self.written.bytes + size)
+        self.written += Written(1, size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:
         name = f"{self.target}/{file}.j2"

@@ -15,7 +15,7 @@ from compilers.targets.capabilities import AGGREGATES, Capabilities
 from compilers.targets.interfaces import SRLINUX
 from compilers.targets.numbered import OPTIONS, UNREACHABLE, VLAN, Numbered, Router
 from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
@@ -44,9 +44,12 @@ def render(
     replace(CAPABILITIES, rows=ROUTES // families).require(build)
     renderer = Renderer("srlinux", templates)
     numbered = Numbered.of(build, SRLINUX, chosen)
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         values = numbered.variables(vertex)
         renderer.write(out / name, FILES, {**values, "config": config(values)})
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 

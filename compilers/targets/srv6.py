@@ -21,7 +21,7 @@ from compilers.targets.capabilities import AGGREGATES, INGRESS, WEIGHTS, Capabil
 from compilers.targets.interfaces import LINUX
 from compilers.targets.lookups import PROTOCOL, require_weights
 from compilers.targets.options import Chosen, Option, Options, choice, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import NODE, Link, Routed
 from compilers.targets.srv6_paths import Paths
 from compilers.targets.srv6_sids import (
@@ -36,7 +36,7 @@ from compilers.targets.srv6_sids import (
 from inventory.problems import InputError, Problem, few, shown
 
 FILES = ("srv6.batch", "srv6.conf", "srv6-sysctl.conf")
-HOST_FILES = ("host.batch", "host-sysctl.conf")
+HOST_FILES = ("host.batch", "host-sysctl.conf", "load.sh")
 HOSTS_FOLDER = "hosts"
 OPTIONS: Options = MappingProxyType(
     {
@@ -98,10 +98,13 @@ def render(
     require(build, chosen)
     renderer = Renderer("srv6", templates)
     fabric = Fabric(Routed.of(build), Paths.of(build), chosen)
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         renderer.write(out / name, FILES, fabric.of_switch(vertex))
         for host, variables in fabric.of_hosts(vertex):
             renderer.write(out / HOSTS_FOLDER / host, HOST_FILES, variables)
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 
