@@ -1,0 +1,41 @@
+"""The junos target: a device config for Junos (docs/junos.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers.build import Build
+from compilers.targets.capabilities import AGGREGATES, INGRESS, WEIGHTS, Capabilities
+from compilers.targets.interfaces import JUNOS
+from compilers.targets.junos_entering import entering, require_equal
+from compilers.targets.numbered import OPTIONS, Numbered
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering import Renderer, Written
+
+__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
+
+FILES = ("junos.set",)
+CAPABILITIES = Capabilities("junos", frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+) -> Written:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    chosen = choose("junos", OPTIONS, options)
+    CAPABILITIES.require(build)
+    require_equal(build)
+    renderer = Renderer("junos", templates)
+    numbered = Numbered.of(build, JUNOS, chosen)
+
+    def write(vertex: int, name: str) -> None:
+        variables = {**numbered.variables(vertex), **entering(numbered, vertex)}
+        renderer.write(out / name, FILES, variables)
+
+    renderer.each(build, write, progress)
+    return renderer.written
