@@ -15,7 +15,8 @@ class Config:
     """A router's config: texts by interface, addresses, and static routes.
 
     routes: [(gateway, interface or "", weight)] by prefix. discards: preference by prefix.
-    members: the ports of an interface that stands for several.
+    members: the ports of an interface that stands for several. entering, entering_discards: the
+    same for what comes in on the interfaces of `ingress`, which are by address family.
     """
 
     hostname: str = ""
@@ -24,6 +25,9 @@ class Config:
     routes: dict = field(default_factory=lambda: defaultdict(list))
     discards: dict = field(default_factory=dict)
     members: dict = field(default_factory=lambda: defaultdict(list))
+    entering: dict = field(default_factory=lambda: defaultdict(list))
+    entering_discards: dict = field(default_factory=dict)
+    ingress: dict = field(default_factory=dict)
 
     def add_address(self, interface, text):
         self.addresses[interface].append(ip_interface(text))
@@ -46,10 +50,10 @@ class Config:
         assert gateway != found[1].ip
         return found[0]
 
-    def table(self):
+    def table(self, entering=False):
         """{prefix text: {interface: weight}}, next hops found by the router's own addresses."""
         table = {}
-        for prefix, hops in self.routes.items():
+        for prefix, hops in (self.entering if entering else self.routes).items():
             weights = {}
             for gateway, interface, weight in hops:
                 found = self.interface_of(gateway)
