@@ -60,7 +60,6 @@ class Timeline:
 
     def run(self, cases: tuple[Case, ...], result: Result) -> Prediction:
         """All events in their order; what came of them is added to the result."""
-        self.begin = self.engine.now()
         self._start_probe()
         self.windows = [Window("before anything happens", self.begin, self.whole.prediction)]
         tally = Tally()
@@ -181,6 +180,7 @@ class Timeline:
     def _start_probe(self) -> None:
         probe = self.scenario.traffic.probe
         if probe is None:
+            self.begin = self.engine.now()
             return
         pairs = np.argwhere(self.hosts.every_pair())
         if 0 < probe.pairs < len(pairs):
@@ -188,6 +188,7 @@ class Timeline:
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
         self.probed = pairs
         self.engine.probe_start(pairs, probe.interval)
+        self.begin = self.engine.now()
         self.engine.wait(LEAD)
 
     def _stop_probe(self, result: Result) -> None:

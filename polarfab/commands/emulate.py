@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from mininet_scenarios.result import Result
     from mininet_scenarios.scenario import LoadedScenario
 
+LISTED = 12
+"""Events that are printed; all are in the JSON and in the report."""
 SHOWN = 10
 """Mismatches of a check that are printed; all are in the JSON."""
 
@@ -32,7 +35,7 @@ SHOWN = 10
 )
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "mininet", "ovs-fabric", "model"]),
+    type=click.Choice(["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]),
     help="What to run on, whatever the scenario says; auto is Mininet where it can run.",
 )
 @click.option(
@@ -47,6 +50,12 @@ SHOWN = 10
     help="Keep the build and all logs in this folder.",
 )
 @click.option(
+    "--report",
+    metavar="DIR|FILE",
+    type=click.Path(path_type=Path),
+    help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
+)
+@click.option(
     "--unverified",
     is_flag=True,
     help="Run tables that verification has found wrong too; what they do wrong is reported.",
@@ -58,6 +67,7 @@ def command(
     engine: str | None,
     framework: str | None,
     keep: Path | None,
+    report: Path | None,
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -91,6 +101,12 @@ def command(
             say(f"the emulation failed: {error}")
             say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
             raise click.exceptions.Exit(1) from error
+    if report:
+        from mininet_scenarios.report import Report
+
+        again = _command(wanted, facts, unverified)
+        for file in Report(facts, result, again).write(report):
+            say(f"reported in {file}")
     if as_json:
         print_json({**facts, **result.as_dict()})
     else:
@@ -195,6 +211,14 @@ def _build(
     return build, folder
 
 
+def _command(wanted: str, facts: dict[str, Any], unverified: bool) -> str:
+    """What runs the same again."""
+    words = ["polarfab", "emulate", wanted, "--engine", facts["engine"]]
+    words += ["--framework", facts["framework"]] if facts["framework"] else []
+    words += ["--unverified"] * unverified
+    return shlex.join(words)
+
+
 @contextmanager
 def _work_folder(keep: Path | None) -> Iterator[Path]:
     """Where the build and the logs go: the folder to keep, or one that goes with the run."""
@@ -267,6 +291,22 @@ def _topology(loaded: LoadedScenario) -> str:
     return " ".join([spec.family, *(f"{k}={v}" for k, v in spec.parameters().items())])
 
 
+def _print_timeline(result: Result) -> None:
+    """The first events, those in which most pairs were cut off."""
+    probed = result.watched is not None
+    columns = ["s", "event", "pairs", "to be delivered", "delivered", "most links"]
+    columns += ["packets lost", "of one pair", "until, s"] if probed else []
+    order = sorted(result.happened, key=lambda e: (e.reached or 0) - (e.pairs or 0))[:LISTED]
+    rows = [
+        [e.at, e.what, e.pairs, e.expected, e.reached, e.max_hops]
+        + ([e.lost, e.worst, e.converged] if probed else [])
+        for e in sorted(order, key=lambda e: e.at)
+    ]
+    more = len(result.happened) > len(rows)
+    title = f"timeline: {LISTED} of {len(result.happened)} events" if more else "timeline"
+    print_table(title, columns, rows)
+
+
 def _print(facts: dict[str, Any], result: Result) -> None:
     engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]
     checks = [
@@ -276,6 +316,8 @@ def _print(facts: dict[str, Any], result: Result) -> None:
     title = f"{facts['scenario']}: {facts['topology']} on {engine}"
     click.echo()
     print_table(title, ["check", "required", "seen", ""], checks)
+    if result.happened:
+        _print_timeline(result)
     predicted, seen = result.predicted_hops, result.seen_hops
     hops = [
         (
