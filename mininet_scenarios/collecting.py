@@ -59,13 +59,10 @@ class Collectors:
             OpenVSwitchError: Open vSwitch hung up or refused a packet.
         """
         self.turn += 1
-        with ExitStack() as stack, selectors.DefaultSelector() as selector:
-            connections = [stack.enter_context(Connection(path)) for path in self.sockets]
-            for number, connection in enumerate(connections):
-                connection.outgoing += message(SET_CONFIG, WHOLE.to_bytes(4, "big"))
-                selector.register(connection.socket, selectors.EVENT_READ, number)
-            round_ = _Round(connections, selector, postman, packets, self.turn)
-            round_.settle()
+        round_ = _Round(len(self.sockets), postman, packets, self.turn)
+        with ExitStack() as stack:
+            stack.enter_context(round_.selector)
+            round_.connect([stack.enter_context(Connection(path)) for path in self.sockets])
             while round_.missing:
                 sent = round_.send()
                 heard = round_.receive()
@@ -80,15 +77,8 @@ class Collectors:
 class _Round:
     """One exchange: what of each collector's packets is sent, and what has arrived."""
 
-    def __init__(
-        self,
-        connections: list[Connection],
-        selector: selectors.BaseSelector,
-        postman: Postman,
-        packets: Packets,
-        turn: int,
-    ) -> None:
-        self.connections, self.selector, count = connections, selector, len(connections)
+    def __init__(self, count: int, postman: Postman, packets: Packets, turn: int) -> None:
+        self.selector, self.connections = selectors.DefaultSelector(), list[Connection]()
         self.postman, self.turn = postman, turn
         self.hops = np.full(len(packets), SILENT, np.int16)
         self.missing = len(packets)
@@ -103,6 +93,14 @@ class _Round:
         keys = _keys(packets.source, packets.destination, packets.number)
         self.by_key = np.argsort(keys)
         self.keys = keys[self.by_key]
+
+    def connect(self, connections: list[Connection]) -> None:
+        """Use these, one a collector; returns when all of them get what is collected."""
+        self.connections = connections
+        for number, connection in enumerate(connections):
+            connection.outgoing += message(SET_CONFIG, WHOLE.to_bytes(4, "big"))
+            self.selector.register(connection.socket, selectors.EVENT_READ, number)
+        self.settle()
 
     @property
     def unsent(self) -> int:

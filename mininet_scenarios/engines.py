@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from inventory.problems import InputError, Problem
 from mininet_scenarios.engine import Ability, Engine, Setup
@@ -35,6 +36,12 @@ def _mininet(setup: Setup) -> Engine:
     return MininetEngine(setup)
 
 
+def _routed(setup: Setup, name: str) -> Engine:
+    from mininet_scenarios.routed_engine import RoutedEngine
+
+    return RoutedEngine(setup, name)
+
+
 def _ovs_fabric(setup: Setup) -> Engine:
     from mininet_scenarios.fabric_engine import FabricEngine
 
@@ -55,6 +62,16 @@ ENGINES: dict[str, EngineKind] = {
         abilities=frozenset({"counters", "links", "nodes", "miswire", "controller", "paths"}),
         make=_ovs_fabric,
         needs_framework=True,
+    ),
+    "linux": EngineKind(
+        title="Linux kernels that forward by the rendered configurations of the target linux",
+        abilities=frozenset({"counters", "links", "probe"}),
+        make=partial(_routed, name="linux"),
+    ),
+    "frr": EngineKind(
+        title="FRR's daemons with the rendered configurations of the target frr",
+        abilities=frozenset({"counters", "links", "probe"}),
+        make=partial(_routed, name="frr"),
     ),
     "model": EngineKind(
         title="the packet walker and max-min fair flows: no packet is sent",

@@ -38,13 +38,17 @@ def message(kind: int, body: bytes = b"", xid: int = 0) -> bytes:
 
 
 class Connection:
-    """To the management socket of one bridge. What is to be sent waits in `outgoing`."""
+    """To the management socket of one bridge. What is to be sent waits in `outgoing`.
+
+    Open vSwitch waits a second for our greeting, so that goes at once.
+    """
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(str(path))
+        self.socket.sendall(message(HELLO))
         self.socket.setblocking(False)
-        self.outgoing = bytearray(message(HELLO))
+        self.outgoing = bytearray()
         self.incoming = bytearray()
 
     def __enter__(self) -> Connection:

@@ -1,0 +1,30 @@
+"""The engines `linux` and `frr`, seen from outside: configurations that are rendered for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compilers.targets import target
+from mininet_scenarios.engine import Setup, Step
+from mininet_scenarios.inner import InnerProcess, Job
+from mininet_scenarios.mininet_engine import MininetEngine
+
+
+class RoutedEngine(MininetEngine):
+    """Every switch is a network namespace whose kernel forwards; hosts as in Mininet's engine."""
+
+    def __init__(self, setup: Setup, name: str) -> None:
+        """`name` is that of the engine and of the target."""
+        super().__init__(setup)
+        self.name = name
+        self.inner = InnerProcess("mininet_scenarios.routed_inside", Job.of(setup))
+
+    def start(self, step: Step) -> None:
+        """Render, start the inner process, and in it all the rest."""
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        rendered = Path(self.inner.job.logs) / self.name
+        with step("render", f"render {switches} configurations for {self.name}") as told:
+            target(self.name).render(self.build, rendered, progress=told)
+        with step("start", f"start {switches} routers with {links} links, and their hosts") as told:
+            self.inner.start()
+            self.inner.call("start", self.name, str(rendered), progress=told)
