@@ -61,13 +61,14 @@ class Rows:
 
     def _block(self, which: NDArray[np.int64]) -> Iterator[Row]:
         cables, kinds = self.cables, self.cables.kinds()
-        ends = [self._end(cables.ends[which, i], cables.ports[which, i]) for i in (0, 1)]
+        socket = cables.socket[which].tolist()
+        ends = [self._end(cables.ends[which, i], cables.ports[which, i], socket) for i in (0, 1)]
         names = [kind["name"] for kind in kinds]
         colours = [kind["colour"] or "" for kind in kinds]
         kind = cables.kind[which].tolist()
         yield from zip(
             cables.number[which].tolist(),
-            self._labels(which),
+            labels_of(cables, which),
             self.phases.cable[which].tolist(),
             self._bundles(which),
             *ends[0][:-1],
@@ -81,25 +82,15 @@ class Rows:
             strict=True,
         )
 
-    def _labels(self, which: NDArray[np.int64]) -> list[str]:
-        hand = self.cables.hand[which].tolist()
-        given = self.cables.hardware.hand
-        plane = self.cables.hardware.plane
-        numbers = self.cables.number[which].tolist()
-        return [
-            (h >= 0 and given[h]["label"]) or cable_name(n, plane)
-            for n, h in zip(numbers, hand, strict=True)
-        ]
-
     def _bundles(self, which: NDArray[np.int64]) -> list[str]:
         plane = self.cables.hardware.plane
         numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
         return [bundle_name(n, plane) for n in numbers.tolist()]
 
     def _end(
-        self, vertex: NDArray[np.int32], port: NDArray[np.int32]
+        self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]
     ) -> tuple[list[str] | list[int], ...]:
-        """Rack, unit, node, module, port and its label of one end."""
+        """Rack, unit, node, module, socket (the port where it has one) and label of one end."""
         known, wiring = self.cables.hardware, self.wiring
         kind = wiring.node_type[vertex].tolist()
         ports = (port - 1).tolist()
@@ -108,9 +99,26 @@ class Rows:
             known.unit[vertex].tolist(),
             [wiring.names[v] for v in vertex.tolist()],
             [known.types[t].module[p] for t, p in zip(kind, ports, strict=True)],
-            [wiring.port_names[t][p] for t, p in zip(kind, ports, strict=True)],
+            [known.types[t].sockets[p][k] for t, p, k in zip(kind, ports, socket, strict=True)],
             [known.types[t].label[p] for t, p in zip(kind, ports, strict=True)],
         )
+
+
+def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
+    """What stands on cables: the inventory's label, numbered where they are parallel, or a name."""
+    given, plane = cables.hardware.hand, cables.hardware.plane
+    shared = np.bincount(cables.hand[cables.hand >= 0], minlength=len(given)) > 1
+    labels = []
+    for n, h, socket in zip(
+        cables.number[which].tolist(),
+        cables.hand[which].tolist(),
+        cables.socket[which].tolist(),
+        strict=True,
+    ):
+        label = given[h]["label"] if h >= 0 else None
+        part = f"-{socket + 1}" if label and shared[h] else ""
+        labels.append(f"{label}{part}" if label else cable_name(n, plane))
+    return labels
 
 
 def cable_name(number: int, plane: int = 0) -> str:

@@ -19,6 +19,7 @@ from compilers.wiring import Wiring, generated_inventory
 from compilers.wiring_checks import Locate, nowhere
 from inventory.problems import InputError, Problem, key
 
+MOST_PARALLEL = 16
 UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
 
 
@@ -44,7 +45,8 @@ class Cables:
     along the way and of the cable in stock. kind: int32[E] into the types of the cabling.
     bundle: int32[E], -1 for cables within a cluster and rack. hand: int32[E], the cable of the
     inventory that decides the ports, -1 for the others. number: int64[E], from 1, in the whole
-    fabric: what is missing takes its number along.
+    fabric: what is missing takes its number along. socket: int32[E], from 0 among the parallel
+    cables of a link.
     """
 
     hardware: Hardware
@@ -57,6 +59,7 @@ class Cables:
     bundles: Bundles
     hand: NDArray[np.int32]
     number: NDArray[np.int64]
+    socket: NDArray[np.int32]
 
     def __len__(self) -> int:
         """E."""
@@ -68,10 +71,17 @@ class Cables:
         return types
 
     def lanes(self, wiring: Wiring) -> NDArray[np.int64]:
-        """int64[E]: the lanes of the port at the first end of each cable, 0 where unknown."""
-        return _by_port(self.hardware, wiring, "lanes")[
-            wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
-        ]
+        """int64[E]: the lanes of each cable by the port at its first end, 0 where unknown."""
+        here = wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
+        lanes, parallel = (_by_port(self.hardware, wiring, w)[here] for w in ("lanes", "parallel"))
+        each: NDArray[np.int64] = -(-lanes // parallel)
+        return each
+
+    def keys(self) -> NDArray[np.int64]:
+        """int64[E]: a number for each link and socket, the same in every build of a fabric."""
+        u, v = np.sort(self.ends.astype(np.int64), axis=1).T
+        keys: NDArray[np.int64] = (u * len(self.hardware.rack) + v) * MOST_PARALLEL + self.socket
+        return keys
 
 
 def _by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
@@ -106,19 +116,32 @@ def cables_of(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> Cabl
     tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
     ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
     ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
+    many = _by_port(known, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
+    ends, ports = np.repeat(ends, many, axis=0), np.repeat(ports, many, axis=0)
+    socket = (np.arange(len(ends)) - np.repeat(np.cumsum(many) - many, many)).astype(np.int32)
     turned = _before(known, ends[:, 1], ends[:, 0])
     ends[turned], ports[turned] = ends[turned, ::-1], ports[turned, ::-1]
     racks, found = known.rack[ends], known.cluster[ends]
     order = np.lexsort(
-        (ports[:, 0], known.unit[ends[:, 0]], found[:, 1], found[:, 0], racks[:, 1], racks[:, 0])
+        (
+            socket,
+            ports[:, 0],
+            known.unit[ends[:, 0]],
+            found[:, 1],
+            found[:, 0],
+            racks[:, 1],
+            racks[:, 0],
+        )
     )
     ends, ports, racks, found = ends[order], ports[order], racks[order], found[order]
+    socket = socket[order]
     bundle, bundles = _bundled(racks, found, known)
-    hand = _by_hand(wiring, known, ends)
+    hand = _by_hand(wiring, known, ends, socket)
     needed = way(known, ends)
     kind, length = _from_stock(known, needed, hand, locate)
     number = _numbers(known.cable_number, len(ends))
-    return Cables(known, ends, ports, needed, length, kind, bundle, bundles, hand, number)
+    found_all = (needed, length, kind, bundle, bundles, hand, number, socket)
+    return Cables(known, ends, ports, *found_all)
 
 
 def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
@@ -129,8 +152,7 @@ def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     """The hardware of what is left of a fabric: cables and bundles keep the whole one's numbers."""
     before, after = cables_of(whole, known), cables_of(left, known)
-    order = len(known.rack)
-    keys, kept = (cables.ends.astype(np.int64) @ [order, 1] for cables in (before, after))
+    keys, kept = before.keys(), after.keys()
     by = np.argsort(keys)
     place = by[np.searchsorted(keys, kept, sorter=by)]
     bundle = np.zeros(len(after.bundles.cables), np.int64)
@@ -196,19 +218,29 @@ def _bundled(
     return bundle, Bundles(pairs[first, 2:], pairs[first, :2], count, numbers)
 
 
-def _by_hand(wiring: Wiring, known: Hardware, ends: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[E]: the cable of the inventory between the same nodes, -1 where there is none."""
+def _by_hand(
+    wiring: Wiring, known: Hardware, ends: NDArray[np.int32], socket: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """int32[E]: the cable of the inventory between the same nodes, -1 where there is none.
+
+    One that names whole ports decides all parallel cables, one that names sockets its own.
+    """
     hand = np.full(len(ends), -1, np.int32)
     if known.hand:
         vertex = {name: v for v, name in enumerate(wiring.names)}
         order = len(vertex)
         keys = np.sort(ends.astype(np.int64), axis=1) @ [order, 1]
-        by = np.argsort(keys)
+        by = np.lexsort((socket, keys))
+        number = [
+            {name: k for names in facts.sockets if len(names) > 1 for k, name in enumerate(names)}
+            for facts in known.types
+        ]
         for i, cable in enumerate(known.hand):
             u, v = sorted((vertex[cable["a"]], vertex[cable["b"]]))
-            at = by[np.searchsorted(keys, u * order + v, sorter=by) % len(by)]
-            if keys[at] == u * order + v:  # else the cable of a link that is missing
-                hand[at] = i
+            first, last = np.searchsorted(keys, [u * order + v, u * order + v + 1], sorter=by)
+            here = by[first:last]  # none where the link is missing
+            one = number[wiring.node_type[vertex[cable["a"]]]].get(cable["a_port"])
+            hand[here if one is None else here[one : one + 1]] = i
     return hand
 
 

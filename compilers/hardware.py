@@ -22,7 +22,8 @@ class PortFacts:
 
     module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
     Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
-    height; limits: TableLimits that are given.
+    height; limits: TableLimits that are given. sockets: the names of a port's sockets, its own
+    where it has one.
     """
 
     name: str
@@ -38,6 +39,12 @@ class PortFacts:
     lanes: tuple[int, ...]
     connector: tuple[str, ...]
     role: tuple[str, ...]
+    sockets: tuple[tuple[str, ...], ...]
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """How many cables each port takes."""
+        return tuple(map(len, self.sockets))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,6 +173,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         lanes=tuple(block.lanes or 0 for block in each),
         connector=tuple(block.connector or "" for block in each),
         role=tuple(block.role for block in each),
+        sockets=ports.sockets,
     )
 
 
@@ -218,4 +226,5 @@ def _type(entry: Mapping[str, Any]) -> PortFacts:
         name: tuple(value) if name in lists and value is not None else value
         for name, value in entry.items()
     }
+    values["sockets"] = tuple(map(tuple, entry["sockets"]))
     return PortFacts(**values)

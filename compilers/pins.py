@@ -28,7 +28,8 @@ def pins_of(
     """The port of each link that a cable of the inventory names, and what is wrong with cables."""
     vertex = {node.name: v for v, node in enumerate(site.nodes)}
     pins: dict[int, dict[int, int]] = defaultdict(dict)
-    used: dict[tuple[int, int], int] = {}
+    used: dict[tuple[int, int, int | None], int] = {}
+    plugs = [ports.plugs for ports in types]
     problems = []
     for i, cable in enumerate(cables):
         wrong = _unknown(i, cable, vertex, node_type, types, site.locate)
@@ -40,9 +41,14 @@ def pins_of(
                 wrong = [_no_link(i, cable, u, v, near, site)]
             else:
                 back = int(np.searchsorted(topology.graph.neighbours(v), u))
-                for s, k, port in ((u, where, cable.a_port), (v, back, cable.b_port)):
-                    number = types[node_type[s]].names.index(port) + 1
-                    wrong += _taken(i, cable, used, (s, number), pins[s], k, site.locate)
+                ends = [plugs[node_type[u]][cable.a_port], plugs[node_type[v]][cable.b_port]]
+                if ends[0][1] != ends[1][1]:
+                    given = f"{cable.a_port} and {cable.b_port}"
+                    required = "whole ports, or sockets of one number, at both ends"
+                    wrong += [_problem(site.locate, (i,), required, given, "")]
+                for s, k, (number, socket) in ((u, where, ends[0]), (v, back, ends[1])):
+                    end = (s, number, socket)
+                    wrong += _taken(i, cable, used, end, pins[s], k, site.locate)
                     pins[s][k] = number
         problems += wrong
     return pins, problems
@@ -64,7 +70,8 @@ def _unknown(
             problems.append(_problem(locate, (i, end), "a node with a vertex", shown(name), todo))
             continue
         ports = types[node_type[vertex[name]]]
-        names = [ports.names[n - 1] for n in ports.fabric]
+        fabric = set(ports.fabric)
+        names = [name for name, (number, _) in ports.plugs.items() if number in fabric]
         if port not in names:
             meant = nearest(port, names)
             todo = f"did you mean {meant}?" if meant else ""
@@ -87,16 +94,17 @@ def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site
 def _taken(
     i: int,
     cable: Cable,
-    used: dict[tuple[int, int], int],
-    end: tuple[int, int],
+    used: dict[tuple[int, int, int | None], int],
+    end: tuple[int, int, int | None],
     pinned: dict[int, int],
     link: int,
     locate: Locate,
 ) -> Iterator[Problem]:
-    if (before := used.setdefault(end, i)) != i:
+    before = used.get((*end[:2], None), used.setdefault(end, i))
+    if before != i:
         given = f"a second for one port, the first is cables[{before}]"
         yield _problem(locate, (i,), "one cable a port", given, "change one of them")
-    elif link in pinned:
+    elif link in pinned and (end[2] is None or pinned[link] != end[1]):
         given = f"another between {cable.a} and {cable.b}"
         yield _problem(locate, (i,), "one cable a link", given, "remove one of them")
 
@@ -107,7 +115,11 @@ def _problem(locate: Locate, rest: KeyPath, required: str, given: str, todo: str
     return Problem(required, given, todo, file, line, key(path))
 
 
-WORDS = {"speed": ("of one speed", "{} Gb/s"), "lanes": ("with as many lanes", "{} lanes")}
+WORDS = {
+    "speed": ("of one speed", "{} Gb/s"),
+    "lanes": ("with as many lanes", "{} lanes"),
+    "parallel": ("with as many cables", "{} cables"),
+}
 
 
 def unequal_ports(

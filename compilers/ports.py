@@ -24,7 +24,7 @@ class TypePorts:
     """The ports of a node type, by number from 1 the entries of each of these.
 
     module: the module or port block of each; fabric and host: the numbers that each use may take,
-    in order.
+    in order; sockets: the names of its sockets.
     """
 
     names: tuple[str, ...]
@@ -34,6 +34,22 @@ class TypePorts:
     lanes: tuple[int | None, ...]
     fabric: tuple[int, ...]
     host: tuple[int, ...]
+    sockets: tuple[tuple[str, ...], ...]
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """How many cables each port takes."""
+        return tuple(map(len, self.sockets))
+
+    @property
+    def plugs(self) -> dict[str, tuple[int, int | None]]:
+        """The port and the socket, from 0, that each name stands for; None: all of the port's."""
+        known: dict[str, tuple[int, int | None]] = {}
+        for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
+            known[name] = (n, None)
+            if len(sockets) > 1:
+                known |= {socket: (n, k) for k, socket in enumerate(sockets)}
+        return known
 
     @classmethod
     def of(cls, node_type: NodeType) -> TypePorts:
@@ -46,12 +62,14 @@ class TypePorts:
         fabric: list[int] = []
         either: list[int] = []
         host: list[int] = []
+        sockets: list[tuple[str, ...]] = []
         for block in node_type.ports:
             numbers = range(len(names) + 1, len(names) + block.total + 1)
             first = module[-1] + 1 if module else 0
             module += (first + i // (block.count * block.breakout) for i in range(block.total))
             names += block.names()
             labels += block.labels()
+            sockets += block.sockets()
             speed += [block.speed] * block.total
             lanes += [block.lanes] * block.total
             if block.role != "host":
@@ -61,7 +79,7 @@ class TypePorts:
         # Host-only ports first: ports of either use stay free for links as long as they can.
         ends = (*host, *either)
         facts = (tuple(labels), tuple(module), tuple(speed), tuple(lanes))
-        return cls(tuple(names), *facts, tuple(fabric), ends)
+        return cls(tuple(names), *facts, tuple(fabric), ends, tuple(sockets))
 
     def hosts(self, taken: Sequence[int], count: int) -> list[int]:
         """At most `count` ports for hosts that no link takes."""

@@ -103,7 +103,14 @@ def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Pr
     problems = []
     block_of: dict[str, int] = {}
     for b, block in enumerate(node_type.ports):
+        if block.parallel > 1 and (block.breakout > 1 or block.role == "host"):
+            given = "breakout, too" if block.breakout > 1 else "role: host"
+            required = "parallel cables of whole ports for links"
+            problems.append(document.problem((*path, b, "parallel"), required, given))
+            continue
         names = block.names()
+        if block.parallel > 1:
+            names = [*names, *(name for sockets in block.sockets() for name in sockets)]
         if len(set(names)) < len(names):
             problems.append(
                 document.problem(

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from inventory.floor import Cable, Cabling, Generate, Rack
 from inventory.library import library_names, library_type
-from inventory.model import Node, NodeType
+from inventory.model import Node, NodeType, PortBlock
 from inventory.problems import KeyPath, Problem, nearest, shown
 from inventory.validate import part
 from inventory.values import NAME
@@ -176,6 +176,13 @@ def _cable_types(document: Document) -> Iterator[Problem]:
             yield document.problem((*path, "lengths"), required, "another order")
 
 
+def _plugs(block: PortBlock) -> Iterator[str]:
+    """The names by which a cable may be plugged: of ports, and of their sockets."""
+    yield from block.names()
+    if block.parallel > 1:
+        yield from (name for sockets in block.sockets() for name in sockets)
+
+
 def _cables(
     cables: Sequence[tuple[int, Cable]],
     nodes: Mapping[str, Node],
@@ -186,7 +193,7 @@ def _cables(
     cabling = part(Cabling, document.data.get("cabling", {})) or Cabling()
     kinds = [cable_type.name for cable_type in cabling.types]
     ports = {
-        name: {p: block.role for block in node_type.ports for p in block.names()}
+        name: {p: block.role for block in node_type.ports for p in _plugs(block)}
         for name, node_type in types.items()
     }
     taken: dict[tuple[str, str], int] = {}

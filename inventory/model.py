@@ -50,6 +50,9 @@ class PortBlock(Model):
     module's number from `first_module`, {lane} the part of a cage from `first_lane`; without {lane}
     the parts are numbered like ports. `speed` is in Gb/s, `lanes` those of one port.
 
+    A port with `parallel` cables has as many sockets, called by `member` as parts are by `name`; it
+    is one port to the operating system, such as a bond.
+
     Port numbers (OpenFlow, 1 first) run on over the blocks of a type in their order.
     """
 
@@ -66,6 +69,8 @@ class PortBlock(Model):
     lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
     connector: Line | None = None
     label: PortName | None = None
+    parallel: Annotated[Whole, Field(ge=1, le=16)] = 1
+    member: PortName | None = None
 
     @property
     def total(self) -> int:
@@ -80,15 +85,23 @@ class PortBlock(Model):
         """What stands beside each port; its name where nothing else is said."""
         return self._filled(self.label or self.name)
 
-    def _filled(self, pattern: str) -> list[str]:
-        per_number = self.breakout if "{lane}" not in pattern else 1
+    def sockets(self) -> list[tuple[str, ...]]:
+        """The names of each port's sockets: its own where it has one."""
+        if self.parallel == 1:
+            return [(name,) for name in self.names()]
+        names = self._filled(self.member or f"{self.name}.{{lane}}", self.parallel)
+        return list(zip(*[iter(names)] * self.parallel, strict=True))
+
+    def _filled(self, pattern: str, parts: int = 0) -> list[str]:
+        parts = parts or self.breakout
+        per_number = parts if "{lane}" not in pattern else 1
         restarts = "{module}" in pattern
         filled = []
         for m in range(self.modules):
             text = pattern.replace("{module}", str(self.first_module + m))
             for c in range(self.count):
                 cage = (c if restarts else m * self.count + c) * per_number
-                for lane in range(self.breakout):
+                for lane in range(parts):
                     number = self.first + self.step * (cage + (lane if per_number > 1 else 0))
                     part = str(self.first_lane + lane)
                     filled.append(text.replace("{}", str(number)).replace("{lane}", part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,10 @@ from compilers.aswired.resolve import Pair, Ports
 class Adopted:
     """What an inventory says of the fabric as it is wired, as plain data.
 
-    vertex: of the nodes that stand elsewhere; cables: one for each link that is there; dead_links:
-    the links that are not. useless: cables that join nodes which the fabric does not join, or that
-    are the second for a link.
+    vertex: of the nodes that stand elsewhere; cables: those of each link that is there; dead_links:
+    the links that are not, or not with all of their parallel cables, socket to socket, between two
+    ports. useless: cables that join nodes which the fabric does not join, or are too many or too
+    few for a link.
     """
 
     vertex: dict[str, int]
@@ -28,8 +30,8 @@ def adopted(found: Check, ports: Ports) -> Adopted:
     """What is cabled, as far as it serves the fabric.
 
     Plugs that were exchanged at one node leave all links, and so do nodes in each other's place.
-    Other links than planned ones have no use, and the planned ones are missing; nodes that go in
-    pairs decide, whatever the ports. Cables that nobody can see are taken as planned.
+    Other links than planned ones have no use, and the planned ones are missing. Cables that nobody
+    can see are taken as planned.
     """
     names = list(ports.wiring.names)
     moved = {}
@@ -39,19 +41,21 @@ def adopted(found: Check, ports: Ports) -> Adopted:
     for name, place in moved.items():
         names[place] = name
     planned = ports.planned()
-    links = {_link(pair, ports) for pair in planned}
-    serving: dict[Pair, Pair] = {}
-    useless = []
-    # A cable as planned comes before another for the same link.
-    for pair in sorted(found.wired.cables | found.unseen, key=lambda c: (c not in planned, c)):
-        link = _link(pair, ports)
-        if link in links and link not in serving:
-            serving[link] = pair
-        else:
-            useless.append(pair)
+    whole = Counter(_link(pair, ports) for pair in planned)
+    ways: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
+    for pair in sorted(found.wired.cables | found.unseen):
+        ways[_link(pair, ports), ports.between(pair)].append(pair)
+    serving: dict[Pair, list[Pair]] = {}
+    # Cables as planned come before others for the same link.
+    for (link, _), cables in sorted(ways.items(), key=lambda way: planned.isdisjoint(way[1])):
+        if link not in serving and len(cables) == whole.get(link):
+            serving[link] = cables
+    served = {pair for cables in serving.values() for pair in cables}
+    useless = (found.wired.cables | found.unseen) - served
+    links = set(whole)
     return Adopted(
         vertex=moved,
-        cables=tuple(_cable(pair, ports, names) for pair in sorted(serving.values())),
+        cables=tuple(_cable(pair, ports, names) for pair in sorted(served)),
         dead_links=tuple({"a": names[u], "b": names[v]} for u, v in sorted(links - set(serving))),
         useless=tuple(sorted(useless)),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from compilers.aswired.relabel import Cycle, relabelling, renamed
 from compilers.aswired.repair import Move, components
 from compilers.aswired.resolve import Pairs, Ports, Wired
+from compilers.hardware import PortFacts
 from compilers.wiring import Wiring
 
 
@@ -40,13 +41,13 @@ class Check:
         return not self.moves and not self.rounds and not self.wired.unknown_ports
 
 
-def check(wiring: Wiring, wired: Wired) -> Check:
+def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Check:
     """Compare what is cabled with the plan.
 
     A planned cable counts where one of its nodes at least tells what it sees and neither is absent:
-    a node that is not there yet lacks nothing.
+    a node that is not there yet lacks nothing. `types` know of parallel cables.
     """
-    ports = Ports(wiring)
+    ports = Ports(wiring, types)
     planned, width = ports.planned(), ports.width
     visible = _visible(planned, wired, width)
     rounds = relabelling(visible, wired, width, wiring.node_type.tolist())

@@ -1,7 +1,8 @@
 """Neighbour facts as cables between ports of the plan, with the noise that tables have set aside.
 
-A port of vertex v with the number p is v·W + p, W one more than the ports of the largest type, so
-that both sides are arrays of pairs.
+The sockets of a node are numbered from 1, as its ports are where each has one. The socket s of
+vertex v is v·W + s, W one more than the sockets of the largest type, so that both sides are arrays
+of pairs.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.hardware import Hardware
+from compilers.hardware import Hardware, PortFacts
 from compilers.wiring import Wiring
 from inventory.aswired.facts import End, Facts
 
@@ -38,30 +41,75 @@ class Wired:
     unknown_ports: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ports:
-    """The ports of a plan by number, and back to names."""
+    """The sockets of a plan by number, and back to names.
+
+    types: of `Hardware`, which know of parallel cables; without them a port has one socket.
+    """
 
     wiring: Wiring
+    types: tuple[PortFacts, ...] = ()
 
-    @property
+    @cached_property
+    def sockets(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """The names of the sockets of every port of each type."""
+        if self.types:
+            return tuple(facts.sockets for facts in self.types)
+        return tuple(tuple((name,) for name in names) for names in self.wiring.port_names)
+
+    @cached_property
     def width(self) -> int:
         """W."""
-        return 1 + max(map(len, self.wiring.port_names))
+        return 1 + max(sum(map(len, ports)) for ports in self.sockets)
+
+    def first(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[T, ports + 1] twice: the first socket of each port, and how many it has."""
+        widest = 1 + max(map(len, self.wiring.port_names))
+        first, count = np.zeros((2, len(self.sockets), widest), np.int64)
+        for t, ports in enumerate(self.sockets):
+            count[t, 1 : len(ports) + 1] = [len(names) for names in ports]
+            first[t, 1 : len(ports) + 1] = 1 + np.cumsum(count[t, : len(ports)])
+        return first, count
 
     def planned(self) -> Pairs:
         """The plan's cables."""
         w = self.wiring
         switch, link = np.nonzero(w.far > np.arange(len(w.far))[:, None])
-        here = switch * self.width + w.port[switch, link]
-        there = w.far[switch, link].astype(np.int64) * self.width + w.far_port[switch, link]
-        return frozenset(zip(here.tolist(), there.tolist(), strict=True))
+        far, port, far_port = (part[switch, link] for part in (w.far, w.port, w.far_port))
+        first, count = self.first()
+        many = count[w.node_type[switch], port]
+        here = switch * self.width + first[w.node_type[switch], port]
+        there = far.astype(np.int64) * self.width + first[w.node_type[far], far_port]
+        which = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        one, other = np.repeat(here, many) + which, np.repeat(there, many) + which
+        return frozenset(zip(one.tolist(), other.tolist(), strict=True))
 
     def of_hosts(self) -> frozenset[int]:
         """The ports that hosts have."""
         switch, host = np.nonzero(self.wiring.host_port)
-        ports: NDArray[np.int64] = switch * self.width + self.wiring.host_port[switch, host]
-        return frozenset(ports.tolist())
+        first, count = self.first()
+        here = self.wiring.node_type[switch], self.wiring.host_port[switch, host]
+        sockets = switch * self.width + first[here]
+        most = range(int(count[here].max(initial=1)))
+        return frozenset(s for k in most for s in (sockets[count[here] > k] + k).tolist())
+
+    def between(self, pair: Pair) -> Pair:
+        """The first sockets of the two ports that a cable joins; its own ends if it goes askew."""
+        places = [self._place(end) for end in pair]
+        if places[0] != places[1]:
+            return pair
+        return pair[0] - places[0], pair[1] - places[1]
+
+    def _place(self, port: int) -> int:
+        """Which of its port's sockets one is, from 0."""
+        vertex, socket = divmod(port, self.width)
+        places = self._places[int(self.wiring.node_type[vertex])]
+        return places[socket - 1]
+
+    @cached_property
+    def _places(self) -> list[list[int]]:
+        return [[k for names in ports for k in range(len(names))] for ports in self.sockets]
 
     def vertex(self, port: int) -> int:
         """The vertex that has the port."""
@@ -73,7 +121,11 @@ class Ports:
 
     def name(self, port: int) -> str:
         """The port's name at its node."""
-        return self.wiring.port_name(*divmod(port, self.width))
+        vertex, socket = divmod(port, self.width)
+        if not self.types:
+            return self.wiring.port_name(vertex, socket)
+        named = chain.from_iterable(self.types[int(self.wiring.node_type[vertex])].sockets)
+        return next(islice(named, socket - 1, None))
 
 
 def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> Wired:
@@ -88,7 +140,8 @@ def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> W
         wiring: the plan.
         hardware: knows serial numbers, GUIDs and labels, where an inventory gave them.
     """
-    book, ports = _Book(wiring, hardware), Ports(wiring)
+    ports = Ports(wiring, hardware.types if hardware else ())
+    book = _Book(ports, hardware)
     hosts = ports.of_hosts()
     seen: Counter[tuple[int, int]] = Counter()
     strangers: dict[tuple[int, str], None] = {}
@@ -134,18 +187,23 @@ def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pa
 class _Book:
     """Words for nodes and ports to their numbers."""
 
-    def __init__(self, wiring: Wiring, hardware: Hardware | None) -> None:
+    def __init__(self, ports: Ports, hardware: Hardware | None) -> None:
+        wiring = ports.wiring
         self.nodes: dict[str, int] = {}
         kinds = [(f"dpid:{d:#x}" for d in wiring.datapath_id.tolist()), wiring.management]
         kinds += [hardware.guid, hardware.serial] if hardware else []
         for column in (*kinds, wiring.names):
             self.nodes |= {text.lower(): v for v, text in enumerate(column) if text}
         self.ports: list[dict[str, int]] = []
+        first, _ = ports.first()
         for t, names in enumerate(wiring.port_names):
             labels = hardware.types[t].label if hardware else ()
-            known = {f"#{n}": n for n in range(1, len(names) + 1)}
+            at: list[int] = first[t].tolist()
+            known = {f"#{n}": at[n] for n in range(1, len(names) + 1)}
             for column in (labels, names):
-                known |= {text.lower(): n for n, text in enumerate(column, 1)}
+                known |= {text.lower(): at[n] for n, text in enumerate(column, 1)}
+            for n, sockets in enumerate(ports.sockets[t], 1):
+                known |= {text.lower(): at[n] + k for k, text in enumerate(sockets)}
             self.ports.append(known)
         self.node_type: list[int] = wiring.node_type.tolist()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cable_rows import cable_name
+from compilers.cable_rows import cable_name, labels_of
 from compilers.cables import Cables, cables_of
 from compilers.hardware import Hardware
 from compilers.topologies.expansion import Expansion
@@ -62,12 +62,16 @@ def _labelled(
     wiring: Wiring, known: Hardware, before: Cables, after: Cables
 ) -> tuple[Mapping[str, Any], ...]:
     """All cables with their labels: the old ones with theirs, the new ones numbered on."""
-    old: dict[tuple[int, int], Mapping[str, Any]] = {}
-    for n, (u, v), hand in zip(
-        before.number.tolist(), before.ends.tolist(), before.hand.tolist(), strict=True
+    old: dict[tuple[int, int, int], Mapping[str, Any]] = {}
+    for label, (u, v), k, hand in zip(
+        labels_of(before, np.arange(len(before))),
+        before.ends.tolist(),
+        before.socket.tolist(),
+        before.hand.tolist(),
+        strict=True,
     ):
-        said = known.hand[hand] if hand >= 0 else {"type": None, "length": None, "label": None}
-        old[min(u, v), max(u, v)] = {**said, "label": said["label"] or cable_name(n, known.plane)}
+        said = known.hand[hand] if hand >= 0 else {"type": None, "length": None}
+        old[min(u, v), max(u, v), k] = {**said, "label": label}
     # By rack of the newer node: what a smaller expansion adds has the same numbers.
     newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
     added = np.flatnonzero(newer >= len(known.rack))
@@ -75,13 +79,14 @@ def _labelled(
     first = len(old) + 1
     labels = {e: cable_name(n, known.plane) for n, e in enumerate(added.tolist(), first)}
     entries = []
-    for e, ((u, v), (p, r)) in enumerate(
-        zip(after.ends.tolist(), after.ports.tolist(), strict=True)
+    ports = [[facts.sockets for facts in known.types][t] for t in wiring.node_type.tolist()]
+    for e, ((u, v), (p, r), k) in enumerate(
+        zip(after.ends.tolist(), after.ports.tolist(), after.socket.tolist(), strict=True)
     ):
-        entry = old.get((min(u, v), max(u, v)))
+        entry = old.get((min(u, v), max(u, v), k))
         if entry is None:
             entry = {"type": None, "length": None, "label": labels[e]}
-        ends = {"a": wiring.names[u], "a_port": wiring.port_name(u, p)}
-        ends |= {"b": wiring.names[v], "b_port": wiring.port_name(v, r)}
+        ends = {"a": wiring.names[u], "a_port": ports[u][p - 1][k]}
+        ends |= {"b": wiring.names[v], "b_port": ports[v][r - 1][k]}
         entries.append({**entry, **ends})
     return tuple(entries)

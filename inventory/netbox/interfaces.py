@@ -49,12 +49,13 @@ def carries_cable(interface: Interface) -> bool:
 
 
 def interfaces(node_type: NodeType) -> list[Interface]:
-    """Every port of a type, in the order of port numbers."""
+    """Every port of a type, in the order of port numbers; its sockets where it has several."""
     listed = []
     for block in node_type.ports:
         slug = SLUGS.get((block.speed or 0, block.connector or ""), UNKNOWN)
-        pairs = zip(block.names(), block.labels(), strict=True)
-        listed += [Interface(n, slug, label if label != n else "") for n, label in pairs]
+        ports = zip(block.names(), block.sockets(), block.labels(), strict=True)
+        for name, sockets, label in ports:
+            listed += [Interface(s, slug, label if label != name else "") for s in sockets]
     return listed
 
 

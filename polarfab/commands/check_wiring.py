@@ -46,7 +46,8 @@ def command(
     if not wired.reporters:
         names = ", ".join(build.wiring.names[:3])
         raise click.UsageError(f"no table is of a node of this build, whose nodes are {names}, …")
-    found, ports = check(build.wiring, wired), Ports(build.wiring)
+    types = build.hardware.types if build.hardware else ()
+    found, ports = check(build.wiring, wired, types), Ports(build.wiring, types)
     report = as_dict(found, ports)
     if adopt is not None:
         _adopt(found, ports, adopt)
