@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from controller import connection
+from controller.current import Current
 from controller.framework import Framework
 from controller.mover import Mover
 from controller.report import Reporter
-from controller.session import Current, Fabric
+from controller.session import Fabric
 from inventory.problems import InputError
 
 TICK = 0.25

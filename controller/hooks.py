@@ -15,7 +15,7 @@ from controller.wire import Type
 
 Handler = Callable[[int, bytes], None]
 Adopt = Callable[[Any], Any]
-"""Takes the build that is being loaded (`controller.session.Current`), and gives it or another."""
+"""Takes the build that is being loaded (`controller.current.Current`), and gives it or another."""
 Presence = Callable[[int, bool], None]
 """Takes a vertex, and whether its switch has just been found in sync, or has just left."""
 

@@ -21,11 +21,12 @@ from compilers.targets.openflow import Encoder
 from controller import wire
 from controller.adaptation import Adaptation
 from controller.balance import weighted
+from controller.current import Current
 from controller.duties import Duties
 from controller.events import Event
 from controller.reading import Multipart
 from controller.rounds import Rounds
-from controller.session import Current, Fabric
+from controller.session import Fabric
 from controller.steering import Steering
 from controller.watching import Watching
 

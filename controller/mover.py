@@ -8,8 +8,9 @@ from typing import Any
 from compilers.update.loss import Loss, loss
 from compilers.update.plan import plan
 from compilers.update.programs import Programs
+from controller.current import Current
 from controller.rollout import Rollout
-from controller.session import Current, Fabric
+from controller.session import Fabric
 from inventory.problems import InputError, Problem
 
 

@@ -16,9 +16,10 @@ from typing import Any, Literal
 
 from compilers.update.programs import Programs
 from compilers.update.slots import BEGINNING
+from controller.current import Current
 from controller.events import Event
 from controller.moment import Moment
-from controller.session import Current, Fabric
+from controller.session import Fabric
 from controller.transaction import Outcome
 
 SETTLE = 0.05

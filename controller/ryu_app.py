@@ -13,9 +13,10 @@ from typing import Any
 
 from controller import framework
 from controller.app import app_class
+from controller.current import Current
 from controller.report import Reporter
 from controller.server import read_build
-from controller.session import Current, Fabric
+from controller.session import Fabric
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"

@@ -10,10 +10,11 @@ from pathlib import Path
 from compilers.build import Build, load, require_verified
 from controller import listening, management
 from controller.app import app_class
+from controller.current import Current, Programs
 from controller.framework import Framework
 from controller.keeper import Keeper
 from controller.report import Reporter
-from controller.session import Current, Fabric, Programs
+from controller.session import Fabric
 from controller.settings import Address, Settings
 from inventory.problems import InputError, Problem
 

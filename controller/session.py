@@ -6,19 +6,19 @@ and its program as one transaction; one that is right already gets nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Literal, Protocol
+from typing import Any
 
-from compilers.build import Build
-from compilers.targets.openflow import Program
-from compilers.targets.openflow_pipeline import generation_of
-from controller import reading, reconcile, wire
+from controller import reading, wire
 from controller.conversation import Answer, Conversation
+from controller.current import Current
 from controller.events import Event, Kind
 from controller.hooks import Hooks
+from controller.reconcile import Difference, Policy
 from controller.sending import Priority
+from controller.switch import Switch
 from controller.transaction import Done, Outcome
 from controller.turns import Turns
 
@@ -30,35 +30,8 @@ AT_ONCE = 1024
 No fewer: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection each
 time around, and a time around costs the same for one bridge as for all.
 """
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds that a switch may take to answer; then its connection is ended and it starts anew."""
-
-
-class Programs(Protocol):
-    """Where programs come from: `compilers.targets.openflow.Encoder`, or what stands before it."""
-
-    @property
-    def by_datapath_id(self) -> Mapping[int, int]:
-        """The vertex of each datapath id."""
-
-    def program(self, vertex: int, generation: int) -> Program:
-        """What the vertex is to hold now, with class and group numbers of this generation."""
-
-    def describe(self, number: int) -> str:
-        """What the message with this xid is about, in words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """The build that the switches are to hold: its identity, names (a text a vertex), programs.
-
-    build: the whole of it, for those who show it.
-    """
-
-    identity: str
-    names: Sequence[str]
-    programs: Programs
-    build: Build | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,26 +41,6 @@ class Out:
     key: Any
     priority: Priority
     data: bytes | None
-
-
-@dataclass(slots=True)
-class _Session:
-    """A connection: the vertex it is (None: not of this build), its address, how far it got.
-
-    foreign counts what others have in the switch; again: it is to be read once more; generation: of
-    the numbers that its program has.
-    """
-
-    datapath_id: int
-    peer: str
-    talk: Conversation
-    vertex: int | None = None
-    state: Literal["waiting", "reading", "changing", "programmed", "refused"] = "waiting"
-    flows: bytes | None = None
-    foreign: int = 0
-    again: bool = False
-    generation: int = 0
-    told: bool = False
 
 
 @dataclass(slots=True)
@@ -102,7 +55,7 @@ class Fabric:
 
     current: Current
     error_names: wire.Names
-    foreign: reconcile.Policy = "keep"
+    foreign: Policy = "keep"
     clock: Callable[[], float] = monotonic
     hooks: Hooks = field(default_factory=Hooks)
     errors: dict[str, str] = field(default_factory=dict)
@@ -112,7 +65,7 @@ class Fabric:
         default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
     )
     parts: dict[str, Callable[[], Any]] = field(default_factory=dict)
-    _sessions: dict[Hashable, _Session] = field(default_factory=dict)
+    _switches: dict[Hashable, Switch] = field(default_factory=dict)
     _present: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
     _probes: list[Hashable] = field(default_factory=list)
@@ -122,7 +75,7 @@ class Fabric:
     _turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = Turns(AT_ONCE, self._read)
+        self._turns = Turns(AT_ONCE, self._begin)
 
     @property
     def identity(self) -> str:
@@ -164,9 +117,10 @@ class Fabric:
         def fault(error: wire.Error) -> None:
             self._fault(key, error)
 
-        session = _Session(datapath_id, peer, Conversation(send, fault, self.clock))
-        self._sessions[key] = session
-        self._place(key, session)
+        talk = Conversation(send, fault, self.clock)
+        switch = Switch(key, datapath_id, peer, talk, self)
+        self._switches[key] = switch
+        self._place(key, switch)
 
     def received(self, key: Hashable, message: bytes) -> None:
         """A switch has sent a message.
@@ -174,26 +128,25 @@ class Fabric:
         Raises:
             reading.Malformed: it cannot be read; the connection is to be ended.
         """
-        session = self._sessions.get(key)
-        if session is None or session.vertex is None:
+        switch = self._switches.get(key)
+        if switch is None or switch.vertex is None:
             return
         kind, _, xid = wire.header(message)
         if (kind, xid) == (wire.BARRIER_REPLY, PROBE_XID):
-            self._alive(session)
+            self._alive(switch)
         elif kind in _ANSWERS:
-            session.talk.received(message)
-        if kind not in _OWN and self._present.get(session.vertex) == key:
-            self.hooks.message(kind, session.vertex, message)
+            switch.talk.received(message)
+        if kind not in _OWN and self._present.get(switch.vertex) == key:
+            self.hooks.message(kind, switch.vertex, message)
 
     def closed(self, key: Hashable) -> None:
         """A connection has ended."""
-        session = self._sessions.pop(key, None)
-        if session is None:
+        switch = self._switches.pop(key, None)
+        if switch is None:
             return
-        self._turns.end(key)
-        session.talk.lost()
-        if session.vertex is not None:
-            self._one_less(key, session.vertex)
+        switch.lost()
+        if switch.vertex is not None:
+            self._one_less(key, switch.vertex)
 
     def stranger(self, host: str) -> None:
         """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""
@@ -209,22 +162,22 @@ class Fabric:
 
     def malformed(self, key: Hashable, text: str) -> None:
         """A switch has sent what cannot be read; its connection is ended."""
-        session = self._sessions.get(key)
-        if session is not None and session.vertex is not None:
-            self._tell("malformed", self.names[session.vertex], text)
+        switch = self._switches.get(key)
+        if switch is not None and switch.vertex is not None:
+            self._tell("malformed", self.names[switch.vertex], text)
 
     def tick(self) -> None:
         """Time passes: ask connections that others have taken the place of, end silent ones."""
         self.hooks.tick()
-        asked = [key for key in self._probes if key in self._sessions]
+        asked = [key for key in self._probes if key in self._switches]
         self._probes = []
         for key in asked:
             self._outbox.append(Out(key, Priority.URGENT, wire.barrier(PROBE_XID)))
-        for key, session in self._sessions.items():
-            if not session.told and session.talk.overdue(PATIENCE):
-                session.told = True
-                if session.vertex is not None:
-                    self._tell("silent", self.names[session.vertex])
+        for key, switch in self._switches.items():
+            if not switch.told and switch.talk.overdue(PATIENCE):
+                switch.told = True
+                if switch.vertex is not None:
+                    self._tell("silent", self.names[switch.vertex])
                 self._outbox.append(Out(key, Priority.URGENT, None))
 
     # What other parts of the controller call
@@ -238,9 +191,9 @@ class Fabric:
         self.errors.clear()
         self.unknown.clear()
         self._tell("loaded", self.identity)
-        for key, session in list(self._sessions.items()):
-            session.vertex = None
-            self._place(key, session)
+        for key, switch in list(self._switches.items()):
+            switch.vertex = None
+            self._place(key, switch)
 
     def cannot_load(self, text: str) -> None:
         """A build was to be loaded and cannot be: the current one stays."""
@@ -252,7 +205,7 @@ class Fabric:
         Raises:
             KeyError: it is not connected.
         """
-        self._wait(self._present[vertex])
+        self._switches[self._present[vertex]].wait()
 
     def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
         """Change a switch by these messages (bundled adds), all or none, after earlier changes.
@@ -260,9 +213,9 @@ class Fabric:
         Raises:
             KeyError: it is not connected.
         """
-        session = self._sessions[self._present[vertex]]
-        session.again |= session.state == "reading"  # what is being read will have changed
-        session.talk.bundle(parts, done)
+        switch = self._switches[self._present[vertex]]
+        switch.again |= switch.state == "reading"  # what is being read will have changed
+        switch.talk.bundle(parts, done)
 
     def ask(self, vertex: int, kind: reading.Multipart, body: bytes, answer: Answer) -> None:
         """Request something of a switch; the answer gets the reply's parts joined, or None.
@@ -270,7 +223,7 @@ class Fabric:
         Raises:
             KeyError: it is not connected.
         """
-        self._sessions[self._present[vertex]].talk.ask(kind, body, answer)
+        self._switches[self._present[vertex]].talk.ask(kind, body, answer)
 
     def tell(self, event: Event) -> None:
         """Have something reported."""
@@ -295,12 +248,12 @@ class Fabric:
         Raises:
             KeyError: it is not connected.
         """
-        return self._sessions[self._present[vertex]].generation
+        return self._switches[self._present[vertex]].generation
 
     @property
     def connections(self) -> dict[int, str]:
         """The address of each connected switch, by vertex."""
-        return {vertex: self._sessions[key].peer for vertex, key in self._present.items()}
+        return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
 
     # What reports call
 
@@ -316,7 +269,7 @@ class Fabric:
 
     def status(self) -> dict[str, Any]:
         """The state as the status file has it."""
-        sessions = {v: self._sessions[key] for v, key in self._present.items()}
+        switches = {v: self._switches[key] for v, key in self._present.items()}
         return {
             "build": self.identity,
             "expected": self.expected,
@@ -324,33 +277,33 @@ class Fabric:
             "complete": self.complete,
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
-            "foreign": {self.names[v]: s.foreign for v, s in sorted(sessions.items()) if s.foreign},
+            "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
             "differences": dict(self.differences),
             **{name: part() for name, part in self.parts.items()},
         }
 
     # Coming and going
 
-    def _place(self, key: Hashable, session: _Session) -> None:
+    def _place(self, key: Hashable, switch: Switch) -> None:
         """Find out which vertex a connection is, and let it wait for its turn."""
-        vertex = self.current.programs.by_datapath_id.get(session.datapath_id)
+        vertex = self.current.programs.by_datapath_id.get(switch.datapath_id)
         if vertex is None:
             self._turns.end(key)
-            if session.datapath_id not in self.unknown:
-                self.unknown.add(session.datapath_id)
-                self._tell("unknown", f"{session.datapath_id:016x}")
+            if switch.datapath_id not in self.unknown:
+                self.unknown.add(switch.datapath_id)
+                self._tell("unknown", f"{switch.datapath_id:016x}")
             return
         if vertex in self._present:
             self._probes.append(self._present[vertex])
-        session.vertex = vertex
+        switch.vertex = vertex
         self._present[vertex] = key
         self._programmed.discard(vertex)
         self._tell("connected", self.names[vertex])
-        self._wait(key)
+        switch.wait()
 
     def _one_less(self, key: Hashable, vertex: int) -> None:
         """A connection of a switch has ended: the last of the others counts, if there are any."""
-        others = [other for other, s in self._sessions.items() if s.vertex == vertex]
+        others = [other for other, s in self._switches.items() if s.vertex == vertex]
         if len(others) < 2:
             self.duplicates.pop(vertex, None)
         if self._present.get(vertex) != key:
@@ -362,115 +315,68 @@ class Fabric:
             self.hooks.present(vertex, False)
             return
         self._present[vertex] = others[-1]
-        if self._sessions[others[-1]].state == "programmed":
+        if self._switches[others[-1]].state == "programmed":
             self._programmed.add(vertex)
 
-    def _alive(self, session: _Session) -> None:
+    def _alive(self, switch: Switch) -> None:
         """A connection has answered after another of the same switch came up: both are alive."""
-        vertex = session.vertex
-        other = self._sessions.get(self._present.get(vertex)) if vertex is not None else None
-        if vertex is None or other is None or other is session or vertex in self.duplicates:
+        vertex = switch.vertex
+        other = self._switches.get(self._present.get(vertex)) if vertex is not None else None
+        if vertex is None or other is None or other is switch or vertex in self.duplicates:
             return
         text = (
-            f"connected twice under one datapath id, from {session.peer} and from {other.peer}, "
+            f"connected twice under one datapath id, from {switch.peer} and from {other.peer}, "
             "and both got its program; give each switch a datapath id of its own"
         )
         self.duplicates[vertex] = text
         self._tell("duplicate", self.names[vertex], text)
 
-    # Reading and putting right
+    # What switches call
 
-    def _wait(self, key: Hashable) -> None:
-        """Have the switch read when its turn comes; a turn that runs is taken again afterwards."""
-        session = self._sessions[key]
-        if session.state in ("reading", "changing"):
-            session.again = True
-            return
-        session.state = "waiting"
-        self._turns.ask(key)
-
-    def _read(self, key: Hashable) -> None:
-        session = self._sessions[key]
-        session.state, session.again = "reading", False
-
-        def flows(body: bytes | None) -> None:
-            session.flows = body
-
-        def groups(body: bytes | None) -> None:
-            found, session.flows = session.flows, None
-            if key in self._sessions:
-                self._compare(key, session, found, body)
-
-        session.talk.ask(reading.Multipart.FLOW, reading.flows_wanted(), flows)
-        session.talk.ask(reading.Multipart.GROUP_DESC, b"", groups)
-
-    def _compare(
-        self, key: Hashable, session: _Session, flows: bytes | None, groups: bytes | None
-    ) -> None:
-        """The switch has said what it holds, or that it won't say (None)."""
-        if session.vertex is None or session.again:
-            self._end_turn(key, session)
-            return
-        if flows is None or groups is None:
-            self._refuse(key, session, "does not tell its flows and groups")
-            return
-        held = reconcile.held(flows, groups)
-        session.generation = generation_of(held.marker)
-        program = self.current.programs.program(session.vertex, session.generation)
-        found = reconcile.difference(program, held, self.foreign)
-        session.foreign = found.foreign
+    def compared(self, found: Difference) -> None:
+        """A switch has been read."""
         for what in ("added", "changed", "removed"):
             self.differences[what] += getattr(found, what)
-        if not found.parts:
-            self.differences["none"] += 1
-            self._in_sync(key, session)
+        self.differences["none"] += not found.parts
+
+    def synced(self, switch: Switch) -> None:
+        """A switch holds its program."""
+        vertex = switch.vertex
+        if vertex is None or self._present.get(vertex) != switch.key:
             return
-        session.state = "changing"
-        session.talk.bundle(found.parts, lambda outcome: self._changed(key, session, outcome))
+        name = self.names[vertex]
+        self._programmed.add(vertex)
+        self.errors.pop(name, None)
+        self._tell("programmed", name)
+        self.hooks.present(vertex, True)
+        if self.complete:
+            self._tell("complete", self.identity)
 
-    def _changed(self, key: Hashable, session: _Session, outcome: Outcome) -> None:
-        if outcome.lost:
-            return
-        if outcome.committed:
-            self._in_sync(key, session)
-        else:
-            self._refuse(key, session, self._explain(outcome))
+    def refused(self, switch: Switch, outcome: Outcome | None) -> None:
+        """A switch does not take its program; without an outcome it cannot be read."""
+        if switch.vertex is not None:
+            text = self._explain(outcome) if outcome else "does not tell its flows and groups"
+            self._note("refused", switch.vertex, text)
 
-    def _in_sync(self, key: Hashable, session: _Session) -> None:
-        """The switch holds its program."""
-        session.state, vertex = "programmed", session.vertex
-        if vertex is not None and not session.again and self._present.get(vertex) == key:
-            name = self.names[vertex]
-            self._programmed.add(vertex)
-            self.errors.pop(name, None)
-            self._tell("programmed", name)
-            self.hooks.present(vertex, True)
-            if self.complete:
-                self._tell("complete", self.identity)
-        self._end_turn(key, session)
+    def turn_over(self, switch: Switch) -> None:
+        """Another switch may be read and programmed."""
+        self._turns.end(switch.key)
 
-    def _refuse(self, key: Hashable, session: _Session, text: str) -> None:
-        session.state = "refused"
-        if session.vertex is not None:
-            self._note("refused", session.vertex, text)
-        self._end_turn(key, session)
+    def ask_turn(self, switch: Switch) -> None:
+        """A switch is to be read when its turn comes."""
+        self._turns.ask(switch.key)
 
-    def _end_turn(self, key: Hashable, session: _Session) -> None:
-        if session.state not in ("programmed", "refused"):
-            session.state = "waiting"
-        self._turns.end(key)
-        if session.again and session.vertex is not None:
-            session.again = False
-            self._wait(key)
+    def _begin(self, key: Hashable) -> None:
+        self._switches[key].read()
 
     def _fault(self, key: Hashable, error: wire.Error) -> None:
         """An error that answers nothing that is under way."""
-        session = self._sessions.get(key)
-        if session is None or session.vertex is None or session.state != "programmed":
+        switch = self._switches.get(key)
+        if switch is None or switch.vertex is None or switch.state != "programmed":
             return
-        name = self.names[session.vertex]
+        name = self.names[switch.vertex]
         if name not in self.errors:
-            self._note("error", session.vertex, self._explain(Outcome(True, error, 1)))
+            self._note("error", switch.vertex, self._explain(Outcome(True, error, 1)))
 
     def _note(self, kind: Kind, vertex: int, text: str) -> None:
         name = self.names[vertex]

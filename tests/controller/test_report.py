@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from controller.events import Event
 from controller.report import AT_ONCE, PROGRESS, REMIND, Reporter
-from controller.session import Event
 from inventory.problems import InputError
 
 

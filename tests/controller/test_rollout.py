@@ -11,8 +11,9 @@ import pytest
 from compilers.targets.openflow import Encoder
 from compilers.update.plan import plan
 from compilers.update.programs import Programs
+from controller.current import Current
 from controller.rollout import PATIENCE, SETTLE, Rollout
-from controller.session import Current, Fabric
+from controller.session import Fabric
 from tests.compilers.openflow_switch import Switch
 from tests.compilers.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.endpoint import Endpoint

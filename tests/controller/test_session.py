@@ -10,8 +10,9 @@ from compilers.targets import openflow_rows as rows
 from compilers.targets import wire as targets
 from compilers.targets.openflow import Program
 from controller import reading, wire
+from controller.current import Current
 from controller.events import Event
-from controller.session import AT_ONCE, PATIENCE, PROBE_XID, Current, Fabric
+from controller.session import AT_ONCE, PATIENCE, PROBE_XID, Fabric
 from controller.transaction import DISCARD_XID
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
