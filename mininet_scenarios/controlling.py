@@ -31,6 +31,8 @@ class ControllerProcess:
         command = [sys.executable, "-P", "-m", "polarfab", "controller", self.job["build"]]
         command += ["--framework", self.job["framework"], "--listen", CONTROLLER]
         command += ["--status-file", str(self.status_file)]
+        # Predictions are about the tables of the build: switches repair, nobody else.
+        command += ["--no-repair", "--no-adapt"]
         command += ["--unverified"] * self.job["unverified"]
         with suppress(OSError):  # of an earlier run, or controller
             self.status_file.unlink()
