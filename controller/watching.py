@@ -130,7 +130,7 @@ class Watching:
             kind: Kind = kinds.get(news.what, news.what)  # type: ignore[arg-type]
             return Event(kind, self._name(news.switch, news.link), news.why)
         name = self.wiring.names[news.switch]
-        text = f"{self._patience:.0f} s" if news.what == "drained" else ""
+        text = f"{self._patience:g} s" if news.what == "drained" else ""
         return Event(news.what, name, text)  # type: ignore[arg-type]
 
     def _name(self, switch: int, link: int) -> str:
