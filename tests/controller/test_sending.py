@@ -1,0 +1,76 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller import wire
+from controller.sending import CHUNK, MOST_URGENT, Overflow, Priority, SendQueue
+
+
+def messages(data):
+    """The messages that bytes are made of, by their xids."""
+    found = []
+    while data:
+        _, length, xid = wire.header(data)
+        found.append(xid)
+        assert len(data) >= length, "a message that is cut"
+        data = data[length:]
+    return found
+
+
+def program(first, count, size=500):
+    return b"".join(wire.message(14, first + i, bytes(size)) for i in range(count))
+
+
+def test_bulk_leaves_in_chunks_of_whole_messages():
+    queue = SendQueue()
+    queue.put(Priority.BULK, program(0, 400))
+    chunks = []
+    while queue:
+        chunks.append(bytes(queue.take()))
+    assert len(chunks) == 4
+    assert all(CHUNK <= len(chunk) < CHUNK + 508 for chunk in chunks[:-1])
+    assert messages(b"".join(chunks)) == list(range(400))
+    assert all(messages(chunk) for chunk in chunks)
+
+
+def test_an_echo_reply_waits_for_one_chunk_at_most():
+    queue = SendQueue()
+    queue.put(Priority.BULK, program(0, 1000))
+    queue.take()
+    queue.put(Priority.URGENT, wire.message(wire.Type.ECHO_REPLY, 9999))
+    assert messages(queue.take()) == [9999]
+
+
+puts = st.lists(st.tuples(st.sampled_from(Priority), st.integers(1, 30)), max_size=12)
+
+
+@given(puts, st.lists(st.booleans(), max_size=40))
+def test_each_priority_keeps_its_order_and_nothing_is_lost(puts, turns):
+    queue, sent, number = SendQueue(), [], 0
+    wanted = {priority: [] for priority in Priority}
+    for priority, count in puts:
+        queue.put(priority, program(number, count, 3000))
+        wanted[priority] += range(number, number + count)
+        number += count
+        while queue and turns and turns.pop():
+            sent += messages(bytes(queue.take()))
+    assert queue.waiting() == (number - len(sent)) * 3008
+    while queue:
+        sent += messages(bytes(queue.take()))
+    for priority in Priority:
+        chosen = set(wanted[priority])
+        assert [xid for xid in sent if xid in chosen] == wanted[priority]
+    assert queue.waiting() == 0
+
+
+def test_a_peer_that_asks_and_does_not_read_is_too_much():
+    queue, answer = SendQueue(), wire.message(wire.Type.ECHO_REPLY, 0, bytes(60000))
+    for _ in range(MOST_URGENT // len(answer)):
+        queue.put(Priority.URGENT, answer)
+    with pytest.raises(Overflow):
+        queue.put(Priority.URGENT, answer)
+
+
+def test_lengths_are_read_where_messages_are():
+    data = wire.message(14, 1, bytes(92)) + wire.message(20, 2)
+    assert [wire.boundary(data, 0, least) for least in (1, 100, 101, 500)] == [100, 100, 108, 108]
