@@ -14,6 +14,7 @@ from typing import Any
 from controller import framework
 from controller.app import app_class
 from controller.current import Current
+from controller.keeper import Keeper
 from controller.report import Reporter
 from controller.server import read_build
 from controller.session import Fabric
@@ -44,6 +45,7 @@ def _read() -> Current:
 def _reporter() -> Reporter:
     """The fabric that the environment names, and its reporter, started."""
     fabric, status = Fabric(_read(), RYU.error_names), os.environ.get(STATUS)
+    Keeper(fabric)
     reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
     reporter.start("polarfab under ryu-manager")
     return reporter
