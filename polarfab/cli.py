@@ -36,6 +36,8 @@ VERBS = {
     "inventory": "Import and export NetBox and Nautobot data.",
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
     "expand": "The larger fabric, and only what must be added.",
+    "diff": "What differs between two builds, or between the configurations of both.",
+    "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "status": "How the fabric of a running controller is.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",

@@ -57,8 +57,8 @@ def loss(update: Update) -> Loss:
     staying = int(kept.sum())
     width = old.wiring.host_port.shape[1]
     number = before.vertex * width + before.host
-    gone = _gone_links(update)
-    cables = tuple(_named(old, *end) for end in np.argwhere(gone).tolist() if _first(old, *end))
+    sides = old, update.new, nodes.node_before, nodes.node_after
+    gone, cables = _links_apart(*sides), cables_apart(*sides)
     weight = np.bincount(before.vertex[kept], minlength=old.tables.switches)
     return Loss(
         hosts=tuple(old.wiring.host_names[n] for n in number[~kept].tolist()),
@@ -70,18 +70,22 @@ def loss(update: Update) -> Loss:
     )
 
 
-def _gone_links(update: Update) -> NDArray[np.bool_]:
-    """bool[S, K]: links of the old build whose cable, port to port, the new build has not."""
-    ends = [
-        _cables(build, node)
-        for build, node in (
-            (update.old, update.nodes.node_before),
-            (update.new, update.nodes.node_after),
-        )
-    ]
-    there = update.old.wiring.far >= 0
+def cables_apart(
+    build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
+) -> tuple[Cable, ...]:
+    """The cables of a build, port to port, that another has not; node numbers are a matching's."""
+    gone = _links_apart(build, other, node, elsewhere)
+    gone &= build.wiring.far > np.arange(len(gone))[:, None]
+    return tuple(_named(build, *end) for end in np.argwhere(gone).tolist())
+
+
+def _links_apart(
+    build: Build, other: Build, node: NDArray[np.int64], elsewhere: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """bool[S, K]: links of a build whose cable, port to port, the other has not."""
+    there = build.wiring.far >= 0
     gone = np.zeros(there.shape, np.bool_)
-    gone[there] = ~np.isin(ends[0], ends[1])
+    gone[there] = ~np.isin(_cables(build, node), _cables(other, elsewhere))
     return gone
 
 
@@ -99,10 +103,6 @@ def _cables(build: Build, node: NDArray[np.int64]) -> NDArray[np.int64]:
     for part in parts:
         number = number << 16 | part.astype(np.int64)
     return number
-
-
-def _first(build: Build, switch: int, link: int) -> bool:
-    return switch < int(build.wiring.far[switch, link])
 
 
 def _named(build: Build, switch: int, link: int) -> Cable:

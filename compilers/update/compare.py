@@ -1,0 +1,139 @@
+"""What differs between two builds, by what it means: nodes, cables, next hops, what classes do.
+
+Numbers of classes don't count here, nor vertices: a row is its network and the port that it leads
+to, a class is what it does with packets.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.build import Build
+from compilers.tables import local
+from compilers.targets.openflow_pipeline import Pipeline
+from compilers.update.difference import PARTS
+from compilers.update.loss import Cable, cables_apart
+from compilers.update.matching import Matching
+
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchChange:
+    """How many rows and classes a switch has more, other, and less."""
+
+    node: str
+    rows_added: int = 0
+    rows_changed: int = 0
+    rows_removed: int = 0
+    classes_added: int = 0
+    classes_removed: int = 0
+
+    def __bool__(self) -> bool:
+        counts = (self.rows_added, self.rows_changed, self.rows_removed)
+        return any((*counts, self.classes_added, self.classes_removed))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two builds side by side.
+
+    facts: what the builds say of themselves (inputs, topology, policy, addresses), where they
+    differ: the old value and the new one. renamed: old and new names of a switch that stays.
+    switches: those that stay, in the new order.
+    """
+
+    facts: Mapping[str, tuple[str, str]]
+    nodes_added: tuple[str, ...]
+    nodes_removed: tuple[str, ...]
+    renamed: tuple[tuple[str, str], ...]
+    cables_added: tuple[Cable, ...]
+    cables_removed: tuple[Cable, ...]
+    switches: tuple[SwitchChange, ...]
+
+    def __bool__(self) -> bool:
+        nodes = self.nodes_added or self.nodes_removed or self.renamed
+        cables = self.cables_added or self.cables_removed
+        return bool(self.facts or nodes or cables or any(self.switches))
+
+
+def compare(old: Build, new: Build) -> Comparison:
+    """What the new build has that the old one has not, and the other way round."""
+    nodes = Matching.of(old, new)
+    stays = np.flatnonzero(nodes.both)
+    pairs = [(int(nodes.before[n]), int(nodes.after[n])) for n in stays]
+    names = [(old.wiring.names[a], new.wiring.names[b]) for a, b in pairs]
+    pipelines = Pipeline(old), Pipeline(new)
+    return Comparison(
+        facts=_facts(old, new),
+        nodes_added=tuple(new.wiring.names[v] for v in nodes.after[nodes.before < 0].tolist()),
+        nodes_removed=tuple(old.wiring.names[v] for v in nodes.before[nodes.after < 0].tolist()),
+        renamed=tuple((one, other) for one, other in names if one != other),
+        cables_added=cables_apart(new, old, nodes.node_after, nodes.node_before),
+        cables_removed=cables_apart(old, new, nodes.node_before, nodes.node_after),
+        switches=tuple(_switch(*pipelines, nodes, *pair) for pair in pairs),
+    )
+
+
+def _facts(old: Build, new: Build) -> dict[str, tuple[str, str]]:
+    one, other = _said(old), _said(new)
+    words = [*one, *(word for word in other if word not in one)]
+    both = {word: (one.get(word, "none"), other.get(word, "none")) for word in words}
+    return {word: pair for word, pair in both.items() if pair[0] != pair[1]}
+
+
+def _said(build: Build) -> dict[str, str]:
+    a = build.addressing
+    return {
+        "name": build.name,
+        "topology": build.topology.title(),
+        "balance": build.balance,
+        "protect": build.protect,
+        **{f"routing.{word}": str(value) for word, value in build.policy.items()},
+        "ipv4": f"{a.ipv4}, /{a.ipv4_length} a switch",
+        "ipv6": str(a.ipv6 or "none"),
+        **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
+    }
+
+
+def _switch(
+    one: Pipeline, other: Pipeline, nodes: Matching, before: int, after: int
+) -> SwitchChange:
+    was, now = one.routes(before), other.routes(after)
+    earlier = nodes.prefix[now[0]]
+    place = np.minimum(np.searchsorted(was[0], earlier), max(len(was[0]) - 1, 0))
+    found = was[0][place] == earlier if len(was[0]) else np.zeros(len(earlier), np.bool_)
+    ports = one.build.tables.classes.port[before], other.build.tables.classes.port[after]
+    differ = ports[0][was[1][place[found]]] != ports[1][now[1][found]]
+    mine, theirs = (_does(p.build, v) for p, v in ((one, before), (other, after)))
+    return SwitchChange(
+        node=other.build.wiring.names[after],
+        rows_added=int(np.count_nonzero(~found)),
+        rows_changed=int(np.count_nonzero(differ)),
+        rows_removed=len(was[0]) - int(np.count_nonzero(found)),
+        classes_added=(theirs - mine).total(),
+        classes_removed=(mine - theirs).total(),
+    )
+
+
+def _does(build: Build, vertex: int) -> Counter[tuple[bytes, ...]]:
+    """What each class of a switch does, as often as it does; only those that rows lead to."""
+    classes, egress = build.tables.classes, build.tables.routes.egress[vertex]
+    used = np.unique(egress[egress < local(egress) - 1])
+    columns = [
+        classes.port[vertex, used, None],
+        *(getattr(classes, w)[vertex, used] for w in PARTS),
+    ]
+    trimmed = [_trimmed(column) for column in columns]
+    return Counter(zip(*trimmed, strict=True))
+
+
+def _trimmed(values: Numbers) -> list[bytes]:
+    """Each row as bytes, without the zeros at its end."""
+    return [np.trim_zeros(row, "b").astype("<u4").tobytes() for row in values]

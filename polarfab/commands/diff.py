@@ -1,0 +1,116 @@
+"""`polarfab diff`: what differs between two builds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from polarfab.output import json_option, print_json, print_table, say
+
+if TYPE_CHECKING:
+    from compilers.build import Build
+
+SHOWN = 20
+"""Nodes or cables that a list shows; --json has all."""
+
+
+@click.command("diff")
+@click.argument("one", metavar="BUILD_A", type=click.Path(path_type=Path))
+@click.argument("other", metavar="BUILD_B", type=click.Path(path_type=Path))
+@click.option("--target", metavar="TARGET", help="Compare what `render` writes for this target.")
+@json_option
+def command(one: Path, other: Path, target: str | None, as_json: bool) -> None:
+    """Show what BUILD_B has that BUILD_A has not, and the other way round.
+
+    Inputs, policy, nodes, cables from port to port; for each switch rows by network and next hop,
+    and classes by what they do. With --target the files that `render` writes, as unified
+    differences. Exit code 1 when anything differs.
+    """
+    from compilers.build import load
+
+    old, new = load(one), load(other)
+    report = _texts(old, new, target) if target else as_dict(old, new)
+    if as_json:
+        print_json(report)
+    elif target:
+        for file in report["files"]:
+            click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
+            if file["remediation"]:
+                click.echo(f"# to type at {Path(file['file']).parent}\n{file['remediation']}")
+    else:
+        _show(report)
+    if report["differ"]:
+        raise click.exceptions.Exit(1)
+
+
+def as_dict(old: Build, new: Build) -> dict[str, Any]:
+    """The difference as plain data."""
+    from compilers.update.compare import compare
+
+    found = compare(old, new)
+    return {
+        "a": old.identity,
+        "b": new.identity,
+        "differ": bool(found),
+        "facts": {word: list(pair) for word, pair in found.facts.items()},
+        "nodes_added": list(found.nodes_added),
+        "nodes_removed": list(found.nodes_removed),
+        "renamed": [list(pair) for pair in found.renamed],
+        "cables_added": [list(cable) for cable in found.cables_added],
+        "cables_removed": [list(cable) for cable in found.cables_removed],
+        "switches": [asdict(switch) for switch in found.switches if switch],
+    }
+
+
+def _texts(old: Build, new: Build, target: str) -> dict[str, Any]:
+    """What `render` writes for both, file by file where it differs."""
+    from tempfile import TemporaryDirectory
+
+    from compilers.targets import target as target_of
+    from compilers.targets.differences import differences
+
+    renderer = target_of(target)
+    with TemporaryDirectory() as name:
+        folders = Path(name) / "a", Path(name) / "b"
+        for build, folder in zip((old, new), folders, strict=True):
+            renderer.render(build, folder)
+        files = [asdict(change) for change in differences(*folders, target)]
+    return {
+        "a": old.identity,
+        "b": new.identity,
+        "target": target,
+        "differ": bool(files),
+        "files": files,
+    }
+
+
+def _show(report: dict[str, Any]) -> None:
+    if not report["differ"]:
+        say(f"{report['a']} and {report['b']} are alike")
+        return
+    facts = [(word, *pair) for word, pair in report["facts"].items()]
+    if facts:
+        print_table("what they say", ["", report["a"], report["b"]], facts)
+    for word in ("nodes_added", "nodes_removed"):
+        _list(word, [[node] for node in report[word]], ["node"])
+    _list("renamed", report["renamed"], ["was", "is"])
+    for word in ("cables_added", "cables_removed"):
+        _list(word, report[word], ["one end", "other end"])
+    alike = Counter(
+        tuple(value for word, value in switch.items() if word != "node")
+        for switch in report["switches"]
+    )
+    if alike:
+        columns = [word.replace("_", " ") for word in report["switches"][0] if word != "node"]
+        rows = [(count, *key) for key, count in sorted(alike.items())]
+        print_table("switches that stay", ["switches", *columns], rows)
+
+
+def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:
+    if rows:
+        more = f", the first {SHOWN}" if len(rows) > SHOWN else ""
+        print_table(f"{word.replace('_', ' ')}: {len(rows)}{more}", columns, rows[:SHOWN])
