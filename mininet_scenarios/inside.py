@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,12 @@ class Inside:
         """Start the controller, Open vSwitch and the network."""
         prepare()
         self.controller.start()
-        self.ovs.start()
         os.environ.update(self.ovs.env)
-        self.network.start(self._progress)
+        with ThreadPoolExecutor(1) as meanwhile:
+            running = meanwhile.submit(self.ovs.start)
+            self.network.add_hosts(self._progress)
+            running.result()
+        self.network.start()
         if rate := self.job.get("rate"):
             self.network.limit(rate)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ QUEUE = 30
 """Packets that wait at a link of limited rate; more are dropped."""
 WAITING_PACKET = 4096
 """Bytes that the kernel counts for one of them, at most."""
+AT_ONCE = 8
+"""Hosts whose shells are started at the same time."""
 
 
 class Bridge(Switch):  # type: ignore[misc]
@@ -70,10 +73,18 @@ class FabricHost(Host):  # type: ignore[misc]
     """A Mininet host whose addresses are set in one command."""
 
     def config(self, *, setup: str, **_: Any) -> dict[str, Any]:
-        """Run the setup's shell command."""
-        if answer := self.cmd(setup).strip():
-            raise EngineError(f"host {self.name}: {answer}")
+        """Let its shell run the setup's command, and not wait: all hosts do so at once."""
+        self.sendCmd(setup)
         return {}
+
+    def configured(self) -> None:
+        """Wait for that.
+
+        Raises:
+            EngineError: it failed.
+        """
+        if answer := self.waitOutput().strip():
+            raise EngineError(f"host {self.name}: {answer}")
 
 
 class FabricNetwork:
@@ -86,8 +97,19 @@ class FabricNetwork:
         self.net = Mininet(controller=None, link=Cable, intf=Interface, host=FabricHost)
         self.hosts: list[Node] = []
 
-    def start(self, progress: Progress) -> None:
-        """Bring everything up, without programs.
+    def add_hosts(self, progress: Progress) -> None:
+        """Start the hosts' shells, several at a time; Open vSwitch need not be there yet."""
+
+        def add(host: int) -> Node:
+            return self.net.addHost(f"h{host}", setup=self._setup(host))
+
+        with ThreadPoolExecutor(AT_ONCE) as several:
+            for host in several.map(add, range(len(self.who))):
+                self.hosts.append(host)
+                progress(len(self.hosts), len(self.who) + 1)
+
+    def start(self) -> None:
+        """Bring up everything else, without programs.
 
         Raises:
             EngineError: the kernel refused an interface.
@@ -97,13 +119,11 @@ class FabricNetwork:
         for vertex in np.flatnonzero(self.build.topology.present).tolist():
             dpid = f"{int(wiring.datapath_id[vertex]):016x}"
             self.net.addSwitch(bridge_name(vertex), cls=Bridge, dpid=dpid)
-        for i in range(len(self.who)):
-            self.hosts.append(self.net.addHost(f"h{i}", setup=self._setup(i)))
-            progress(i + 1, len(self.who) + 1)
         self.batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
         ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
-        progress(len(self.who) + 1, len(self.who) + 1)
+        for host in self.hosts:
+            host.configured()
 
     def address(self, host: int, version: int) -> str:
         """The address of a host, of version 4 or 6 of the Internet protocol."""
