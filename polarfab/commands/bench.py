@@ -93,3 +93,40 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
             for push in found
         ],
     )
+
+
+@command.command("emulate")
+@click.option("--q", type=int, default=7, show_default=True, help="Order of the field.")
+@json_option
+def emulate(q: int, as_json: bool) -> None:
+    """Start PolarFly, a host a switch, in Mininet as it comes and by our engines.
+
+    Stock Mininet takes minutes from q=11. Needs root, or user namespaces, Open vSwitch and Mininet.
+    """
+    import tempfile
+    from pathlib import Path
+
+    from compilers.build import save
+    from compilers.load import load_fabric
+    from compilers.pipeline import compile_fabric
+    from compilers.topologies.select import check_topology
+    from inventory.problems import InputError
+    from mininet_scenarios.preflight import require
+    from mininet_scenarios.starting import starts
+
+    if problems := check_topology("polarfly", {"q": q}):
+        raise InputError(problems)
+    require(None)
+    with tempfile.TemporaryDirectory(prefix="polarfab-") as folder:
+        spec, build = Path(folder) / "fabric.yaml", Path(folder) / "build"
+        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n")
+        save(compile_fabric(load_fabric(spec)), build)
+        found = list(starts(build, say))
+    if as_json:
+        print_json([asdict(start) for start in found])
+        return
+    print_table(
+        f"PolarFly q={q}: starting",
+        ["what", "s", "times ours"],
+        [(start.what, round(start.seconds, 1), round(start.ratio, 2)) for start in found],
+    )
