@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compilers.addressing import plan
+from compilers.affordable import affordable
 from compilers.build import Build
 from compilers.cables import check_lengths, numbered
 from compilers.capacity import check_capacity
@@ -51,7 +52,7 @@ def compile_placed(
         InputError: every problem of the pass at once.
     """
     loaded, inventory = placed.loaded, placed.inventory
-    spec = loaded.spec
+    spec, routing = loaded.spec, affordable(loaded.spec, inventory, loaded.locate)
     topology, wiring = placed.topology, placed.wiring
     given = bool(loaded.inventory or loaded.plane)
     known = placed.hardware() if given or stage else None
@@ -69,14 +70,13 @@ def compile_placed(
     if beside is not None and wiring.same_ports(beside.wiring):
         tables, topology = beside.tables, beside.topology
     else:
-        tables, topology = _tables(placed, damage, topology, wiring)
+        tables, topology = _tables(placed, routing, damage, topology, wiring)
     check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
-    routing = spec.routing
     return Build(
         name=spec.name,
         balance=routing.balance,
         protect=routing.protect,
-        policy=_for_controllers(routing),
+        policy=_for_controllers(routing) | _asked(spec.routing, routing),
         inputs=loaded.inputs,
         topology=topology,
         wiring=wiring,
@@ -87,18 +87,27 @@ def compile_placed(
 
 
 def _tables(
-    placed: Placed, damage: Damage, topology: Topology, wiring: Wiring
+    placed: Placed, routing: RoutingSpec, damage: Damage, topology: Topology, wiring: Wiring
 ) -> tuple[Tables, Topology]:
     """The tables of what is there, and its topology with the diameter that it has."""
     tables = minimal(placed.topology, placed.wiring)
     if damage:
         tables, topology = with_exceptions(tables, damage, topology, wiring)
     # Alternates and repair keep to what is minimal from the next switch on.
-    spec = placed.loaded.spec
-    policy = spec.routing.policy(spec.topology.q)
+    policy = routing.policy(placed.loaded.spec.topology.q)
     if damage:
         require_searchable(topology, policy)
     return choices(tables, topology, wiring, policy, whole=not damage), topology
+
+
+def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
+    """What was asked for and `on_missing` took back, for reports."""
+    words = ("balance", "protect")
+    return {
+        f"asked_{word}": getattr(asked, word)
+        for word in words
+        if getattr(asked, word) != getattr(done, word)
+    }
 
 
 def _for_controllers(routing: RoutingSpec) -> dict[str, str]:

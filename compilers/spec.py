@@ -11,7 +11,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.routing.policy import Policy
 from compilers.routing.share import LONGEST, share
+from compilers.targets import SYSTEMS
 from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
+from inventory.problems import nearest
 
 EQUAL_COST = "equal-cost"
 SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST}}}")
@@ -22,6 +24,18 @@ NOT_FOR_HOSTS = tuple(
         *("::/127", "fe80::/10", "ff00::/8"),
     )
 )
+
+
+def _target(value: Any) -> Any:
+    if not isinstance(value, str) or value not in SYSTEMS:
+        near = nearest(str(value), SYSTEMS)
+        raise refusal(f"one of {', '.join(SYSTEMS)}", f"did you mean {near}?" if near else "")
+    return value
+
+
+TargetName = Annotated[
+    str, BeforeValidator(_target), WithJsonSchema({"type": "string", "enum": list(SYSTEMS)})
+]
 
 
 def _pool(value: Any) -> Any:
@@ -95,7 +109,8 @@ class RoutingSpec(Model):
 
     minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
     `equal-cost`. disjoint: whether alternates may share a link with the minimal path. threshold:
-    the load of a link at which the controller of `ugal-pf` turns to the alternates.
+    the load of a link at which the controller of `ugal-pf` turns to the alternates. on_missing:
+    whether a target or node type that cannot do it is refused, or served with less.
     """
 
     balance: Literal["minimal", "compact-valiant", "valiant", "ugal-pf"] = "minimal"
@@ -103,6 +118,7 @@ class RoutingSpec(Model):
     minimal_share: Share = EQUAL_COST
     disjoint: Literal["none", "edge"] = "edge"
     threshold: Share = "2/3"
+    on_missing: Literal["refuse", "minimal"] = "refuse"
 
     def policy(self, q: int) -> Policy:
         """The same as numbers; the shares have values at this q (`compilers.load` checks it)."""
@@ -118,7 +134,8 @@ class RoutingSpec(Model):
 class FabricSpec(Model):
     """A fabric. Without `inventory`, one that just fits is generated.
 
-    planes: identical fabrics side by side, to each of which every host has a port.
+    planes: identical fabrics side by side, to each of which every host has a port. targets: the
+    systems that the build is to be rendered for.
     """
 
     name: Name
@@ -127,4 +144,5 @@ class FabricSpec(Model):
     planes: Annotated[Whole, Field(ge=1, le=16)] = 1
     addressing: AddressingSpec = AddressingSpec()
     routing: RoutingSpec = RoutingSpec()
+    targets: tuple[TargetName, ...] = ()
     inventory: Path | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:  # `polarfab render --help` needs the names only
     from compilers.build import Build
+    from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Chosen, Options
     from compilers.targets.rendering import Written
 
@@ -25,16 +26,22 @@ TARGETS = {
     "srv6": "compilers.targets.srv6",
 }
 """The module that renders each target."""
+TOOLS = frozenset({"ansible", "containerlab", "nornir"})
+"""Targets that forward nothing: they bring up others, or push what is rendered for others."""
+SYSTEMS = tuple(name for name in TARGETS if name not in TOOLS)
+"""Targets that forward."""
 
 
 class Target(Protocol):
     """What the module of a target offers.
 
-    FILES are the names of the files of every switch, OPTIONS what `--set` takes.
+    FILES are the names of the files of every switch, OPTIONS what `--set` takes. Those of `SYSTEMS`
+    have CAPABILITIES: what the system can do with the options' defaults.
     """
 
     FILES: tuple[str, ...]
     OPTIONS: Options
+    CAPABILITIES: Capabilities
 
     def render(
         self,

@@ -5,32 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compilers.build import Build
+from compilers.targets.needs import AGGREGATES, BALANCE_NEEDS, PROTECT_NEEDS
 from inventory.problems import InputError, Problem
-
-WEIGHTS = "weighted classes"
-INGRESS = "packets that enter the fabric told from transit"
-REPAIR = "repair in the switch"
-AGGREGATES = "aggregated routes"
-CHANNELS = "channels that keep a lossless fabric free of deadlock"
-
-BALANCE_NEEDS = {
-    "minimal": frozenset[str](),
-    "compact-valiant": frozenset({WEIGHTS, INGRESS}),
-    "valiant": frozenset({WEIGHTS, INGRESS}),
-    "ugal-pf": frozenset({WEIGHTS, INGRESS}),
-}
-PROTECT_NEEDS = {
-    "none": frozenset[str](),
-    "link": frozenset({REPAIR}),
-    "node": frozenset({REPAIR}),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
-    features are what it can do, in the words above. rows counts route rows of one address family,
+    features are what it can do, in the words of `compilers.targets.needs`. rows counts route rows of one address family,
     groups the classes, or whatever the target makes of them.
     """
 

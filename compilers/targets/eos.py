@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import EOS
+from compilers.targets.needs import AGGREGATES
 from compilers.targets.numbered import OPTIONS, UNREACHABLE, VLAN, Numbered, Router
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written

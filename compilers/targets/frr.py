@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.frr_bgp import Sessions
 from compilers.targets.lookups import (
     ENTER,
@@ -25,6 +25,7 @@ from compilers.targets.lookups import (
     require_weights,
     rules,
 )
+from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, WEIGHTS
 from compilers.targets.options import Chosen, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed, Share

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, INGRESS, WEIGHTS, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import JUNOS
 from compilers.targets.junos_entering import entering, require_equal
+from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.numbered import OPTIONS, Numbered
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written

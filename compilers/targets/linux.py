@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.lookups import ENTER, PROTOCOL, RULE, in_order, require_weights, rules
+from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, WEIGHTS
 from compilers.targets.options import NONE, Chosen, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed

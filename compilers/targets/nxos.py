@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import NXOS
+from compilers.targets.needs import AGGREGATES
 from compilers.targets.numbered import OPTIONS, Numbered
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written

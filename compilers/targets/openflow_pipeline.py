@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from compilers.build import Build
 from compilers.tables import no_route
-from compilers.targets.capabilities import AGGREGATES, INGRESS, REPAIR, WEIGHTS, Capabilities
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, WEIGHTS
 from compilers.targets.openflow_groups import Groups, groups, roles
 
 GENERATIONS = 2

@@ -14,8 +14,9 @@ from compilers.build import Build
 from compilers.routing.layers import Layers, layers
 from compilers.tables import local, no_route
 from compilers.targets import lfts
-from compilers.targets.capabilities import AGGREGATES, CHANNELS, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.guids import Guids
+from compilers.targets.needs import AGGREGATES, CHANNELS
 from compilers.targets.options import Chosen, Option, choice, choose
 from compilers.targets.rendering import Renderer, Written, nodes
 from compilers.walk import Walker

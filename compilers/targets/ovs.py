@@ -17,6 +17,7 @@ from compilers.addressing import format_mac
 from compilers.build import Build
 from compilers.targets.openflow_groups import Groups, Role, group_numbers
 from compilers.targets.openflow_pipeline import (
+    CAPABILITIES,
     ClassPriority,
     Pipeline,
     class_metadata,

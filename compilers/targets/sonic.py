@@ -14,8 +14,9 @@ from typing import Any
 
 from compilers.build import Build
 from compilers.targets import numbered as links
-from compilers.targets.capabilities import AGGREGATES, INGRESS, WEIGHTS, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import SONIC
+from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.numbered import UNREACHABLE, VLAN, HostPort, Link, Numbered, Router
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written, nodes

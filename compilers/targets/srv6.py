@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from compilers.build import Build
-from compilers.targets.capabilities import AGGREGATES, INGRESS, WEIGHTS, Capabilities
+from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import LINUX
 from compilers.targets.lookups import PROTOCOL, require_weights
+from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import NODE, Link, Routed

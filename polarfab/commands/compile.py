@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress
+from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from compilers.build import Build
@@ -62,6 +62,7 @@ def command(
         _planes(loaded, stage, folder, no_verify, as_json, start)
         return
     build = save(compile_fabric(loaded, stage), folder)
+    _say_less(build)
     report = None if no_verify else _verified(build, folder)
     facts = as_dict(build, report)
     facts |= {"folder": str(output), "seconds": round(perf_counter() - start, 3)}
@@ -104,6 +105,16 @@ def _planes(
     for build, report in zip(builds, reports, strict=True):
         if report and not report.passed:
             failed(build, report)
+
+
+def _say_less(build: Build) -> None:
+    """Say what `routing.on_missing: minimal` took back."""
+    for word in ("balance", "protect"):
+        if asked := build.policy.get(f"asked_{word}"):
+            say(
+                f"routing.{word}: {getattr(build, word)} in place of {asked}, which not every "
+                "target and node type can do (routing.on_missing)"
+            )
 
 
 def _verified(build: Build, folder: Path) -> Report:

@@ -1,0 +1,73 @@
+"""What a fabric's routing policy asks for, against what its targets and node types can do.
+
+Before any table is made: a target that `targets` names and that cannot do what `routing` asks for
+is refused by name, or with `on_missing: minimal` the policy is reduced to what all can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from compilers.spec import FabricSpec, RoutingSpec
+from compilers.targets import target
+from compilers.targets.needs import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS
+from compilers.wiring_checks import Locate
+from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory
+
+NEEDS = {"balance": BALANCE_NEEDS, "protect": PROTECT_NEEDS}
+LEAST = {"balance": "minimal", "protect": "none"}
+
+
+def affordable(spec: FabricSpec, inventory: Inventory, locate: Locate) -> RoutingSpec:
+    """The routing policy to compile: what is asked for, or with `on_missing` what can be done.
+
+    Args:
+        spec: the policy, and the targets that the build is for.
+        inventory: the node types that it is for.
+        locate: finds the spec's values in their file, for messages.
+
+    Raises:
+        InputError: a target cannot do what is asked for. Node types that cannot are told of with
+            their limits (`compilers.capacity`).
+    """
+    routing, problems = spec.routing, []
+    for word, needs in NEEDS.items():
+        asked = getattr(routing, word)
+        if routing.on_missing == "minimal":
+            lacking = [*_targets_without(spec, needs[asked])]
+            if lacking or _types_without(inventory, needs[asked]):
+                routing = routing.model_copy(update={word: LEAST[word]})
+            continue
+        for name, missing in _targets_without(spec, needs[asked]):
+            file, line = locate(("routing", word))
+            problems.append(
+                Problem(
+                    file=file,
+                    line=line,
+                    key=f"routing.{word}",
+                    required=f"what target {name} can do, which is not {' and '.join(missing)}",
+                    given=asked,
+                    todo=f"choose {LEAST[word]}, let `on_missing: minimal` do so, or take {name} "
+                    "out of `targets`",
+                )
+            )
+    if problems:
+        raise InputError(problems)
+    return routing
+
+
+def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
+    for name in spec.targets:
+        if missing := needs - target(name).CAPABILITIES.features:
+            yield name, sorted(missing)
+
+
+def _types_without(inventory: Inventory, needs: frozenset[str]) -> bool:
+    used = {node.type for node in inventory.nodes}
+    words = {IN_NODE_TYPES[need] for need in needs}
+    able = [inventory.node_types[name].capabilities for name in used]
+    return any(known is not None and not words <= set(known) for known in able)

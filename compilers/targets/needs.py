@@ -1,0 +1,23 @@
+"""What a routing policy needs of a target, in words; they stand in messages and in docs."""
+
+from __future__ import annotations
+
+WEIGHTS = "weighted classes"
+INGRESS = "packets that enter the fabric told from transit"
+REPAIR = "repair in the switch"
+AGGREGATES = "aggregated routes"
+CHANNELS = "channels that keep a lossless fabric free of deadlock"
+
+BALANCE_NEEDS = {
+    "minimal": frozenset[str](),
+    "compact-valiant": frozenset({WEIGHTS, INGRESS}),
+    "valiant": frozenset({WEIGHTS, INGRESS}),
+    "ugal-pf": frozenset({WEIGHTS, INGRESS}),
+}
+PROTECT_NEEDS = {
+    "none": frozenset[str](),
+    "link": frozenset({REPAIR}),
+    "node": frozenset({REPAIR}),
+}
+IN_NODE_TYPES = {WEIGHTS: "weights", INGRESS: "ingress", REPAIR: "repair"}
+"""The word of each in the `capabilities` of a node type."""

@@ -1,0 +1,81 @@
+"""`targets` and `routing.on_missing`: what is refused before compiling, and what is reduced."""
+
+import pytest
+
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+from compilers.targets import SYSTEMS, target
+from compilers.targets.needs import BALANCE_NEEDS, PROTECT_NEEDS
+from inventory.problems import InputError
+
+FABRIC = """
+name: lab
+topology: {{family: polarfly, q: 3}}
+targets: [{targets}]
+routing: {{balance: {balance}, protect: {protect}, on_missing: {on_missing}}}
+"""
+
+
+def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="refuse", more=""):
+    file = tmp_path / "fabric.yaml"
+    text = FABRIC.format(targets=targets, balance=balance, protect=protect, on_missing=on_missing)
+    file.write_text(text + more)
+    return compile_fabric(load_fabric(file))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("balance", ["minimal", "compact-valiant", "ugal-pf"])
+@pytest.mark.parametrize("protect", ["none", "link", "node"])
+def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, protect):
+    needs = BALANCE_NEEDS[balance] | PROTECT_NEEDS[protect]
+    able = needs <= target(name).CAPABILITIES.features
+    if able:
+        build = compiled(tmp_path, name, balance, protect)
+        assert (build.balance, build.protect) == (balance, protect)
+    else:
+        with pytest.raises(InputError, match=rf"what target {name} can do, which is not"):
+            compiled(tmp_path, name, balance, protect)
+
+
+def test_the_message_names_target_line_and_way_out(tmp_path):
+    with pytest.raises(InputError) as error:
+        compiled(tmp_path, "linux, opensm, ovs", "compact-valiant", "link")
+    first, second = map(str, error.value.problems)
+    assert first.endswith(
+        "fabric.yaml:5: routing.balance: required what target opensm can do, which is not packets "
+        "that enter the fabric told from transit and weighted classes, given compact-valiant; "
+        "choose minimal, let `on_missing: minimal` do so, or take opensm out of `targets`"
+    )
+    assert "target opensm can do, which is not repair in the switch, given link" in second
+
+
+def test_on_missing_minimal_reduces_only_what_is_missing(tmp_path):
+    build = compiled(tmp_path, "srv6", "compact-valiant", "link", "minimal")
+    assert (build.balance, build.protect) == ("compact-valiant", "none")
+    assert build.policy["asked_protect"] == "link"
+    assert "asked_balance" not in build.policy
+    assert build.tables.classes.alternate.shape[2]
+    assert not build.tables.classes.protection.shape[2]
+
+
+def test_on_missing_minimal_for_node_types(tmp_path):
+    (tmp_path / "inventory.yaml").write_text(
+        "node_types:\n  plain:\n    ports: [{name: 'eth{}', count: 8}]\n"
+        "    capabilities: [repair]\ngenerate: {type: plain}\n"
+    )
+    more = "inventory: inventory.yaml\n"
+    with pytest.raises(InputError, match=r"a type that can do weighted groups \(weights\)"):
+        compiled(tmp_path, "", "compact-valiant", "link", more=more)
+    build = compiled(tmp_path, "", "compact-valiant", "link", "minimal", more)
+    assert (build.balance, build.protect) == ("minimal", "link")
+
+
+def test_where_nothing_is_missing_nothing_is_reduced(tmp_path):
+    build = compiled(tmp_path, "ovs, linux", "compact-valiant", "link", "minimal")
+    assert (build.balance, build.protect) == ("compact-valiant", "link")
+    assert not any(word.startswith("asked") for word in build.policy)
+
+
+def test_an_unknown_target_is_one_message(tmp_path):
+    with pytest.raises(InputError, match=r"targets\[0\]: required one of .*did you mean junos\?"):
+        compiled(tmp_path, "junso")
