@@ -71,16 +71,15 @@ def as_dict(old: Build, new: Build, mixtures: int = 2, seed: int = 1) -> dict[st
             after, earlier = int(nodes.after[node]), int(nodes.before[node])
             name = new.wiring.names[after] if after >= 0 else old.wiring.names[earlier]
             state = "new" if earlier < 0 else "gone" if after < 0 else "stays"
-            counts: dict[str, dict[str, int]] = {
-                str(part): {word: getattr(found, word) for word in COLUMNS}
-                for part, found in programs.counts(node).items()
-            }
-            switches.append({"node": name, "state": state, **counts})
+            switch: dict[str, Any] = {"node": name, "state": state}
+            for part, found in programs.counts(node).items():
+                switch[part] = {word: getattr(found, word) for word in COLUMNS}
+            switches.append(switch)
             if report:
                 report(node + 1, len(nodes.datapath_id))
     with progress("walking") as report:
         proof = prove(update, mixtures, seed, report)
-    found = loss(update)
+    lost = loss(update)
     empty = not any(switch[p][c] for switch in switches for p in PARTS for c in COLUMNS)
     return {
         "from": old.identity,
@@ -99,14 +98,14 @@ def as_dict(old: Build, new: Build, mixtures: int = 2, seed: int = 1) -> dict[st
             ],
         },
         "loss": {
-            "hosts": list(found.hosts),
-            "pairs": found.pairs,
-            "switches": list(found.switches),
-            "cables": [list(cable) for cable in found.cables],
-            "exposed_pairs": found.exposed,
-            "repaired": found.repaired,
+            "hosts": list(lost.hosts),
+            "pairs": lost.pairs,
+            "switches": list(lost.switches),
+            "cables": [list(cable) for cable in lost.cables],
+            "exposed_pairs": lost.exposed,
+            "repaired": lost.repaired,
         },
-        "lossless": found.none and not proof.faults,
+        "lossless": lost.none and not proof.faults,
     }
 
 
