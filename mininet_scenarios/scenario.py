@@ -31,7 +31,7 @@ class ReferringScenario(Scenario):
     fabric: str
 
 
-class _Whole(Scenario):
+class ScenarioFile(Scenario):
     """A scenario: what `polarfab emulate` brings up, does to it, and expects of it."""
 
     fabric: FabricSpec | str
@@ -52,7 +52,7 @@ class LoadedScenario:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a scenario file, for an editor's completion."""
-    return schema_of(_Whole)
+    return schema_of(ScenarioFile)
 
 
 def shipped() -> dict[str, Path]:

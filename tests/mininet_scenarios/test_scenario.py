@@ -1,10 +1,15 @@
 """Scenario files: what they mean, and what is said about mistakes in them."""
 
+import json
+from pathlib import Path
+
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 from compilers.build import save
 from inventory.problems import InputError
-from mininet_scenarios.scenario import Scenario, load_scenario, shipped
+from mininet_scenarios.scenario import Scenario, load_scenario, schema, shipped
 
 FABRIC = "fabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
 
@@ -16,20 +21,30 @@ def load(tmp_path, text):
 
 
 def test_the_shipped_scenarios_load_under_their_names():
-    names = {
-        "first-light-q3": 3,
-        "first-light-q5": 5,
-        "first-light-q7": 7,
-        "even-q4": 4,
-        "dual-stack-q2": 2,
-        "alternates-q3": 3,
-    }
-    assert set(names) == set(shipped())
-    for name, q in names.items():
+    assert {"first-light-q3", "link-failures-q7", "miswire-q3", "tornado-q5"} <= set(shipped())
+    for name in shipped():
         loaded = load_scenario(name)
-        assert loaded.scenario.name == name
-        assert loaded.fabric.spec.topology.q == q
+        assert loaded.scenario.name == loaded.fabric.spec.name == name
         assert loaded.scenario.prove_checker
+
+
+def test_schema_file_is_the_models(pytestconfig):
+    """docs/schema is what an editor is pointed at; --update-golden writes it."""
+    file = Path(__file__).parents[2] / "docs" / "schema" / "scenario.json"
+    now = json.dumps(schema(), indent=2) + "\n"
+    if pytestconfig.getoption("--update-golden"):
+        file.write_text(now)
+    assert file.read_text() == now
+
+
+def test_the_schema_takes_every_shipped_scenario():
+    """By another reader than ours; `$ref`s and all."""
+    check = Draft202012Validator(schema())
+    for path in shipped().values():
+        document = yaml.safe_load(path.read_text())
+        assert not list(check.iter_errors(document)), path
+    wrong = yaml.safe_load(f"name: x\n{FABRIC}timeline: [{{node_dwn: 4}}]\n")
+    assert list(check.iter_errors(wrong))
 
 
 def test_defaults(tmp_path):

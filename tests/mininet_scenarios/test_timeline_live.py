@@ -1,0 +1,106 @@
+"""Scenarios with a timeline and with flows on real switches, hosts and cables."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mininet_scenarios.probing import decode
+
+pytestmark = pytest.mark.live
+POLARFAB = Path(sys.executable).with_name("polarfab")
+
+
+def passed(scenario, *words):
+    command = [POLARFAB, "emulate", str(scenario), "--engine", "mininet", "--json", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_quadrics_link_fails_under_traffic():
+    report = passed("quadric-link-q3")
+    down, up = report["timeline"][1:]
+    assert (down["reached"], up["reached"]) == (156, 156)
+    assert 4 <= down["max_hops"] <= 6
+    assert report["probe"]["sent"] > 156 * 40
+    assert report["probe"]["received"] == report["probe"]["sent"] - sum(
+        event["lost"] for event in report["timeline"]
+    )
+    assert 0 < report["probe"]["latency_ms"]["p0"] < 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "reached"),
+    [
+        ("link-failures-q3", [156] * 25),
+        ("node-failure-q3", [156, 132, 132, 156]),
+        ("rack-failure-q3", [156, 90, 90, 156]),
+        ("miswire-q3", [156, 136, 156]),
+    ],
+)
+def test_failures_are_as_the_tables_say(name, reached):
+    report = passed(name)
+    assert [event["reached"] for event in report["timeline"]] == reached
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["hot-permutation-q4", "tornado-q5"])
+def test_udp_flows_get_what_fairness_gives(name):
+    found = passed(name)["throughput"]
+    assert 0.85 < found["carried"] / found["fair"] < 1.15
+
+
+@pytest.mark.long
+def test_tcp_flows(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    flows = "{link_rate: 5, flows: {pattern: tornado, protocol: tcp, seconds: 5}}"
+    fabric = "{name: lab, topology: {family: polarfly, q: 3}}"
+    file.write_text(f"name: tcp\nfabric: {fabric}\ntraffic: {flows}\n")
+    found = passed(file)["throughput"]
+    assert found["flows"] == 13
+    assert 0.75 < found["carried"] <= 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["first-light-polarstar", "first-light-pn"])
+def test_other_families(name):
+    assert passed(name)["passed"]
+
+
+def test_the_probe_between_two_namespaces(tmp_path):
+    """Numbered packets one way over a veth pair: all arrive, at the rate asked for, none twice."""
+    script = tmp_path / "probe.sh"
+    script.write_text(
+        "set -e; ip link set lo up; unshare -n sleep 60 & other=$!\n"
+        "until ! cmp -s /proc/self/ns/net /proc/$other/ns/net &&"
+        " ip link add a type veth peer name b netns $other 2> /dev/null; do :; done\n"
+        "ip address add 10.9.0.1/24 dev a; ip link set a up\n"
+        "nsenter -t $other -n ip address add 10.9.0.2/24 dev b\n"
+        "nsenter -t $other -n ip link set b up\n"
+        f'{sys.executable} -c "$1" $$ $other; kill $other\n'
+    )
+    code = (
+        "import sys, time; from mininet_scenarios.probing import ProbeProcess\n"
+        "ends = [(int(sys.argv[1]), '10.9.0.1'), (int(sys.argv[2]), '10.9.0.2')]\n"
+        "probe = ProbeProcess(ends, [(0, 1), (1, 0)], 0.01)\n"
+        "time.sleep(1); print(probe.stop())\n"
+    )
+    done = subprocess.run(
+        ["unshare", "--net", "--pid", "--fork", "--kill-child", "sh", str(script), code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    probed = decode(done.stdout.split()[-1])
+    assert 150 <= len(probed.sent) <= 220
+    assert np.bincount(probed.pair).max() - np.bincount(probed.pair).min() <= 1
+    late = probed.received - probed.sent
+    assert np.isfinite(late).all()
+    assert (late > 0).all()
+    assert (probed.hops == -1).all()  # 64, the full time to live: no switch has seen them
