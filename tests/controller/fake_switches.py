@@ -1,0 +1,155 @@
+"""Switches that do what they are told, for tests of what a controller tells them.
+
+They stand for switches, as none can run here: bundles, flow-mods, group-mods and multipart requests
+as the OpenFlow specification has them. The live tests have real ones.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from controller import canonical, wire
+from controller.reading import PORT, PORT_STATS, Multipart
+from controller.reconcile import Held
+from controller.session import Fabric
+
+ADD, DELETE_STRICT = 0, 4
+GROUP_DELETE = 2
+
+
+class FakeSwitch:
+    """A switch of a build: its rows and groups, ports that are up, bytes that left by each."""
+
+    def __init__(self, ports):
+        self.flows, self.groups, self.bundle = {}, {}, []
+        self.up = dict.fromkeys(ports, True)
+        self.sent = dict.fromkeys(ports, 0)
+        self.frames, self.mods = [], []
+        self.refuses = False
+
+    def held(self):
+        return Held(rows=frozenset(form for form, _ in self.flows.values()), groups=self.groups)
+
+    def answer(self, message):
+        """What it says to a message."""
+        kind, _, xid = wire.header(message)
+        if kind == wire.Type.BARRIER_REQUEST:
+            return [wire.message(wire.BARRIER_REPLY, xid)]
+        if kind == wire.Type.MULTIPART_REQUEST:
+            (wanted,) = struct.unpack_from("!H", message, 8)
+            return [wire.message(19, xid, struct.pack("!HH4x", wanted, 0) + self.report(wanted))]
+        if kind == wire.Type.PACKET_OUT:
+            self.frames.append(message)
+        if kind == wire.EXPERIMENTER:
+            return self.experiment(message, xid)
+        return []
+
+    def experiment(self, message, xid):
+        _, what, _, request = struct.unpack_from("!IIIH", message, 8)
+        if what == 2301:
+            if self.refuses:
+                return [wire.message(wire.ERROR, xid, struct.pack("!HH", 5, 0) + message[24:32])]
+            self.bundle.append(message[24:])
+        elif request == 0:
+            self.bundle = []
+        elif request == 4:
+            for part in self.bundle:
+                self.change(part)
+            body = struct.pack("!IIIHH", wire.ONF, wire.BUNDLE_CONTROL, 0x5046, 5, 3)
+            return [wire.message(wire.EXPERIMENTER, xid, body)]
+        return []
+
+    def change(self, message):
+        self.mods.append(message)
+        if message[1] == wire.Type.GROUP_MOD:
+            command, number = struct.unpack_from("!H2xI", message, 8)
+            assert (number in self.groups) == (command == 1) or command == GROUP_DELETE
+            self.groups.pop(number, None)
+            if command != GROUP_DELETE:
+                self.groups[number] = message[10:11] + message[16:]
+            return
+        mod = message[8:]
+        form = mod[16:17] + mod[22:24] + mod[18:22] + mod[36:38] + mod[:8] + mod[40:]
+        place = canonical.place(form)
+        assert mod[17] in (ADD, DELETE_STRICT)
+        self.flows.pop(place, None)
+        if mod[17] == ADD:
+            self.flows[place] = form, mod
+
+    def report(self, wanted):
+        if wanted == Multipart.FLOW:
+            return b"".join(map(as_entry, (mod for _, mod in self.flows.values())))
+        if wanted == Multipart.GROUP_DESC:
+            return b"".join(
+                struct.pack("!HBxI", 8 + len(group) - 1, group[0], number) + group[1:]
+                for number, group in self.groups.items()
+            )
+        layout = PORT if wanted == Multipart.PORT_DESC else PORT_STATS
+        body = np.zeros(len(self.up), layout)
+        body["port"] = list(self.up)
+        if layout is PORT:
+            body["state"] = [not up for up in self.up.values()]
+            body["current speed"] = 1000
+        else:
+            body["sent bytes"] = list(self.sent.values())
+        return body.tobytes()
+
+
+def as_entry(mod):
+    """A row as a switch that holds it reports it."""
+    entry = struct.pack("!BxII", mod[16], 77, 88) + mod[22:24] + mod[18:22] + mod[36:38]
+    entry += bytes(4) + mod[:8] + struct.pack("!QQ", 5, 6) + mod[40:]
+    return struct.pack("!H", len(entry) + 2) + entry
+
+
+class FakeNetwork:
+    """All switches of a build, and the fabric that they are connected to; time is `now`."""
+
+    def __init__(self, build, fabric: Fabric, now):
+        wiring = build.wiring
+        self.build, self.fabric, self.now = build, fabric, now
+        self.switches = [
+            FakeSwitch(wiring.port[v][wiring.port[v] > 0].tolist()) for v in range(len(wiring.far))
+        ]
+        self.silent = set()
+
+    def connect(self, *vertices):
+        for v in vertices or range(len(self.switches)):
+            self.fabric.connected(v, int(self.build.wiring.datapath_id[v]))
+        self.run()
+
+    def run(self):
+        """Carry messages until nobody has anything to say."""
+        while out := self.fabric.take():
+            for message in out:
+                self.deliver(message.key, bytes(message.data))
+
+    def deliver(self, key, data):
+        while data:
+            size = wire.header(data)[1]
+            if key not in self.silent:
+                for answer in self.switches[key].answer(data[:size]):
+                    self.fabric.received(key, answer)
+            data = data[size:]
+
+    def tick(self, seconds=0.25):
+        self.now[0] += seconds
+        self.fabric.tick()
+        self.run()
+
+    def port(self, vertex, port, up):
+        """A port goes down or comes up, and the switch says so."""
+        self.switches[vertex].up[port] = up
+        described = np.zeros(1, PORT)
+        described["port"], described["state"] = port, not up
+        body = struct.pack("!B7x", 2) + described.tobytes()
+        self.fabric.received(vertex, wire.message(wire.Type.PORT_STATUS, 0, body))
+
+    def cable(self, vertex, link, up):
+        """Both ends of a cable."""
+        w = self.build.wiring
+        self.port(vertex, int(w.port[vertex, link]), up)
+        self.port(int(w.far[vertex, link]), int(w.far_port[vertex, link]), up)
+        self.run()
