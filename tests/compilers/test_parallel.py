@@ -147,6 +147,25 @@ def test_links_moved_as_a_whole_are_taken(tmp_path: Path) -> None:
     assert Ports(again.wiring, again.hardware.types).planned() == present
 
 
+def test_of_two_ways_the_planned_one_is_taken(tmp_path: Path) -> None:
+    """The plan has bond6 for a link, and somebody cabled bond4, too."""
+    build = compiled(tmp_path)
+    a, b = build.wiring.names[0], build.wiring.names[int(build.wiring.far[0, 1])]
+    mine = f"cables: [{{a: {a}, a_port: bond6, b: {b}, b_port: bond6}}]\n"
+    build = compiled(tmp_path, NODES + mine)
+    assert build.hardware is not None
+    ports = Ports(build.wiring, build.hardware.types)
+    planned = ports.planned()
+    u, v = (build.wiring.names.index(name) * ports.width for name in (a, b))
+    twice = planned | {(u + 7, v + 7), (u + 8, v + 8)}
+    found = check(
+        build.wiring, Wired(twice, frozenset(range(13)), frozenset(), (), ()), build.hardware.types
+    )
+    taken = adopted(found, ports)
+    assert taken.useless == ((u + 7, v + 7), (u + 8, v + 8))
+    assert not taken.dead_links
+
+
 @pytest.mark.parametrize("labelled", [False, True])
 def test_netbox_and_back(tmp_path: Path, labelled: bool) -> None:
     build = compiled(tmp_path)

@@ -62,7 +62,7 @@ def own(build: Build) -> dict[str, set[object]]:
         "bundles": {row[COLUMNS.index("bundle")] for row in rows} - {""},
         "ports": {(row[6], row[8]) for row in rows} | {(row[11], row[13]) for row in rows},
         "places": {(known.rack_names[r], u) for r, u in places},
-        "floor": {(known.rack_names[r], *known.rack_place[r].tolist()) for r in set(known.rack)},
+        "floor": {tuple(known.rack_place[r].tolist()) for r in set(known.rack.tolist())},
     }
 
 
@@ -126,6 +126,8 @@ def test_a_plane_with_other_ports_has_tables_of_its_own(tmp_path: Path) -> None:
     one, two = planes(tmp_path, inventory=listed(extra=cable))
     assert one.tables is not two.tables
     assert two.wiring.port[0, 0] == 32
+    save_planes((one, two), tmp_path / "build")
+    assert not alike(*builds_in(tmp_path / "build"))
     assert one.wiring.port[0, 0] != 32
     assert verify(one).passed
     assert verify(two).passed
