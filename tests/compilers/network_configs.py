@@ -33,7 +33,9 @@ class Config:
         self.addresses[interface].append(ip_interface(text))
 
     def add_route(self, prefix, gateway, interface="", weight=1):
-        self.routes[ip_network(prefix)].append((ip_address(gateway), interface, weight))
+        network, address = ip_network(prefix), ip_address(gateway)
+        assert network.version == address.version
+        self.routes[network].append((address, interface, weight))
 
     def discard(self, prefix, preference):
         assert ip_network(prefix) not in self.discards
