@@ -91,9 +91,14 @@ class Links:
         return self._broken.copy()
 
     def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
-        """All ports of a switch, by number; one that it has not is down."""
-        for port in np.flatnonzero(self.cables.place[vertex] >= 0).tolist():
-            self.port(vertex, port, up.get(port, False), now)
+        """All ports of a switch, by number; one that it has not is down.
+
+        Of a switch that has none for its links nothing is known: it is not cabled yet.
+        """
+        planned = np.flatnonzero(self.cables.place[vertex] >= 0).tolist()
+        if not up.keys().isdisjoint(planned):
+            for port in planned:
+                self.port(vertex, port, up.get(port, False), now)
 
     def port(self, vertex: int, port: int, up: bool, now: float) -> None:
         """A port is up or down; ports without a link are of no account."""

@@ -26,6 +26,7 @@ class Hooks:
 
     _handlers: dict[int, list[Handler]] = field(default_factory=dict)
     _presence: list[Presence] = field(default_factory=list)
+    _ports: list[Handler] = field(default_factory=list)
     _ticks: list[Callable[[], None]] = field(default_factory=list)
     _loads: list[Adopt] = field(default_factory=list)
 
@@ -36,6 +37,10 @@ class Hooks:
     def on_presence(self, handler: Presence) -> None:
         """Be told of switches that are in sync, and of those that leave."""
         self._presence.append(handler)
+
+    def on_ports(self, handler: Handler) -> None:
+        """Have the ports (`ofp_port`, one after the other) of switches before they are read."""
+        self._ports.append(handler)
 
     def on_tick(self, handler: Callable[[], None]) -> None:
         """Be called a few times a second."""
@@ -49,6 +54,11 @@ class Hooks:
         """A switch has sent this."""
         for handler in self._handlers.get(kind, ()):
             handler(vertex, message)
+
+    def ports(self, vertex: int, described: bytes) -> None:
+        """A switch has described its ports."""
+        for handler in self._ports:
+            handler(vertex, described)
 
     def present(self, vertex: int, up: bool) -> None:
         """A switch is in sync, or has left."""

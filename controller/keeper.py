@@ -24,7 +24,6 @@ from controller.balance import weighted
 from controller.current import Current
 from controller.duties import Duties
 from controller.events import Event
-from controller.reading import Multipart
 from controller.rounds import Rounds
 from controller.session import Fabric
 from controller.steering import Steering
@@ -56,6 +55,7 @@ class Keeper:
         self.repairs = 0
         hooks = fabric.hooks
         hooks.on_load(self._adopt)
+        hooks.on_ports(self._described)
         hooks.on_presence(self._present)
         hooks.on_tick(self._tick)
         hooks.on(wire.Type.PORT_STATUS, self._port_status)
@@ -144,24 +144,19 @@ class Keeper:
         ours = kept is not None and self.fabric.current.programs is kept.steering
         return kept if ours else None
 
+    def _described(self, vertex: int, ports: bytes) -> None:
+        if kept := self._active():
+            kept.watching.described(vertex, ports)
+            if kept.adaptation:
+                kept.adaptation.meter.ports(vertex, ports)
+            self._settle()
+
     def _present(self, vertex: int, up: bool) -> None:
         kept = self._active()
-        if kept is None:
-            return
-        if not up:
+        if kept and not up:
             kept.watching.left(vertex)
             if kept.adaptation:
                 kept.adaptation.left(vertex)
-            return
-
-        def described(body: bytes | None) -> None:
-            if body is not None and kept is self._kept:
-                kept.watching.described(vertex, body)
-                if kept.adaptation:
-                    kept.adaptation.meter.ports(vertex, body)
-                self._settle()
-
-        self.fabric.ask(vertex, Multipart.PORT_DESC, b"", described)
 
     def _port_status(self, vertex: int, message: bytes) -> None:
         if kept := self._active():

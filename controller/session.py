@@ -333,6 +333,11 @@ class Fabric:
 
     # What switches call
 
+    def described(self, switch: Switch, ports: bytes) -> None:
+        """A switch has described its ports."""
+        if switch.vertex is not None and self._present.get(switch.vertex) == switch.key:
+            self.hooks.ports(switch.vertex, ports)
+
     def compared(self, found: Difference) -> None:
         """A switch has been read."""
         for what in ("added", "changed", "removed"):

@@ -25,6 +25,9 @@ class Owner(Protocol):
     def turn_over(self, switch: Switch) -> None:
         """Its turn has ended, or it wants none any more."""
 
+    def described(self, switch: Switch, ports: bytes) -> None:
+        """It has described its ports."""
+
     def compared(self, found: reconcile.Difference) -> None:
         """It has been read."""
 
@@ -66,8 +69,11 @@ class Switch:
         self.owner.ask_turn(self)
 
     def read(self) -> None:
-        """Ask for all that it holds."""
+        """Ask for all that it holds, and before that for its ports: what it is to hold may differ
+        by them.
+        """
         self.state, self.again = "reading", False
+        self.talk.ask(reading.Multipart.PORT_DESC, b"", self._told_ports)
         self.talk.ask(reading.Multipart.FLOW, reading.flows_wanted(), self._told_flows)
         self.talk.ask(reading.Multipart.GROUP_DESC, b"", self._told_groups)
 
@@ -76,6 +82,10 @@ class Switch:
         self.gone = True
         self.owner.turn_over(self)
         self.talk.lost()
+
+    def _told_ports(self, body: bytes | None) -> None:
+        if body is not None and not self.gone:
+            self.owner.described(self, body)
 
     def _told_flows(self, body: bytes | None) -> None:
         self._flows = body

@@ -62,6 +62,8 @@ def test_ports_that_a_switch_has_not_are_down_and_host_ports_do_not_matter() -> 
     assert kinds(links, 0.0) == ["down"]
     links.ports(0, here | {1: True}, 0.0)
     assert kinds(links, 0.0) == ["up"]
+    links.ports(0, {int(wiring.host_port[0, 0]): True}, 0.0)  # not cabled yet
+    assert kinds(links, 0.0) == []
 
 
 def test_a_link_that_discovery_does_not_see_is_dead() -> None:

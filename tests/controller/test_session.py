@@ -383,6 +383,7 @@ def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
 def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
     fabric.connected("k", 12)
     asked = questions(fabric, "k")
+    fabric.received("k", multipart(13, asked[13]))
     for _ in range(5):
         now[0] += PATIENCE - 1
         fabric.received("k", multipart(1, asked[1], entries(Program((), (row(1),))), more=1))
