@@ -14,10 +14,13 @@ if TYPE_CHECKING:  # `polarfab render --help` needs the names only
     from compilers.targets.rendering import Written
 
 TARGETS = {
+    "ansible": "compilers.targets.ansible",
+    "containerlab": "compilers.targets.containerlab",
     "eos": "compilers.targets.eos",
     "frr": "compilers.targets.frr",
     "junos": "compilers.targets.junos",
     "linux": "compilers.targets.linux",
+    "nornir": "compilers.targets.nornir",
     "nxos": "compilers.targets.nxos",
     "opensm": "compilers.targets.opensm",
     "ovs": "compilers.targets.ovs",

@@ -1,0 +1,53 @@
+"""The ansible target: an inventory and a playbook that push another target's files
+(docs/automation.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers.build import Build
+from compilers.targets import pushing
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering import Renderer, Written
+
+FILES = ("inventory.yaml", "push.yaml")
+CONNECTIONS = {
+    "frr": ("ssh", ""),
+    "linux": ("ssh", ""),
+    "sonic": ("ssh", ""),
+    "eos": ("ansible.netcommon.network_cli", "arista.eos.eos"),
+    "nxos": ("ansible.netcommon.network_cli", "cisco.nxos.nxos"),
+    "junos": ("ansible.netcommon.netconf", "junipernetworks.junos.junos"),
+    "srlinux": ("ssh", ""),
+}
+"""How Ansible talks to a system: its connection and network_os."""
+OPTIONS = pushing.options(*CONNECTIONS)
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+) -> Written:
+    """Write OUT/inventory.yaml and OUT/push.yaml; see `compilers.targets.Target.render`."""
+    chosen = choose("ansible", OPTIONS, options)
+    renderer = Renderer("ansible", templates)
+    listed = pushing.node_list(build, chosen)
+    connection, network_os = CONNECTIONS[chosen[pushing.SYSTEM]]
+    variables = {
+        "name": build.name,
+        "identity": build.identity,
+        "system": chosen[pushing.SYSTEM],
+        "connection": connection,
+        "network_os": network_os,
+        "nodes": listed,
+        "files": pushing.files(chosen),
+    }
+    renderer.write(out, FILES, variables)
+    if progress:
+        progress(len(listed), len(listed))
+    return renderer.written

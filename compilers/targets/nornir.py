@@ -1,0 +1,51 @@
+"""The nornir target: an inventory for SimpleInventory that names another target's files
+(docs/automation.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers.build import Build
+from compilers.targets import pushing
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering import Renderer, Written
+
+FILES = ("config.yaml", "hosts.yaml", "groups.yaml", "defaults.yaml")
+PLATFORMS = {
+    "frr": "linux",
+    "linux": "linux",
+    "sonic": "linux",
+    "eos": "eos",
+    "nxos": "nxos_ssh",
+    "junos": "junos",
+    "srlinux": "srl",
+}
+"""The platform of a system in the words of NAPALM and its community drivers."""
+OPTIONS = pushing.options(*PLATFORMS)
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+) -> Written:
+    """Write OUT/hosts.yaml and the files beside it; see `compilers.targets.Target.render`."""
+    chosen = choose("nornir", OPTIONS, options)
+    renderer = Renderer("nornir", templates)
+    listed = pushing.node_list(build, chosen)
+    variables = {
+        "name": build.name,
+        "identity": build.identity,
+        "system": chosen[pushing.SYSTEM],
+        "platform": PLATFORMS[chosen[pushing.SYSTEM]],
+        "nodes": listed,
+        "files": pushing.files(chosen),
+    }
+    renderer.write(out, FILES, variables)
+    if progress:
+        progress(len(listed), len(listed))
+    return renderer.written
