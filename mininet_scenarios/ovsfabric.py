@@ -11,7 +11,6 @@ network interface along, its local port, which stays down.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.build import Build
 from compilers.forwarding import Forwarding
@@ -64,7 +63,7 @@ class OvsFabric:
             OpenVSwitchError: Open vSwitch refused them.
         """
         self.controller = controller
-        self.database.add_bridges([*self._switches(self.outage), *self._collectors()])
+        self.database.add_bridges(self._bridges(self.outage))
 
     def suffer(self, outage: Outage) -> None:
         """Make this, and nothing else, be wrong: ports go and come at both ends, bridges too.
@@ -72,8 +71,11 @@ class OvsFabric:
         Raises:
             OpenVSwitchError: Open vSwitch refused it.
         """
-        self.database.change(self._switches(self.outage), self._switches(outage))
+        self.database.change(self._bridges(self.outage), self._bridges(outage))
         self.outage = outage
+
+    def _bridges(self, outage: Outage) -> list[Bridge]:
+        return [*self._switches(outage), *self._collectors(set(self._powered(outage)))]
 
     def _switches(self, outage: Outage) -> list[Bridge]:
         """The bridges that have power, with the ports whose cables work."""
@@ -82,7 +84,7 @@ class OvsFabric:
         slots = self.whole.slots
         ends = [(at // slots, at % slots) for at in (arc, end[arc])]
         (switch, port), (far, far_port) = ((v, wiring.port[v, k]) for v, k in ends)
-        ports: dict[int, list[Port]] = {int(v): [] for v in self._powered(outage)}
+        ports: dict[int, list[Port]] = {v: [] for v in self._powered(outage)}
         for v, p, u, n in zip(*(x.tolist() for x in (switch, port, far, far_port)), strict=True):
             ports[v].append(Port(port_interface(v, p), p, port_interface(u, n)))
         for host, (v, p) in enumerate(self._host_ports()):
@@ -91,8 +93,10 @@ class OvsFabric:
         ids = wiring.datapath_id.tolist()
         return [Bridge(bridge_name(v), ids[v], at, self.controller) for v, at in ports.items()]
 
-    def _powered(self, outage: Outage) -> NDArray[np.intp]:
-        return np.flatnonzero(self.build.topology.present & outage.up(self.whole.switches))
+    def _powered(self, outage: Outage) -> list[int]:
+        up = self.build.topology.present & outage.up(self.whole.switches)
+        powered: list[int] = np.flatnonzero(up).tolist()
+        return powered
 
     def _host_ports(self) -> list[tuple[int, int]]:
         """Each host's switch and port."""
@@ -100,7 +104,8 @@ class OvsFabric:
         port = self.build.wiring.host_port[hosts.switch, hosts.number]
         return list(zip(hosts.switch.tolist(), port.tolist(), strict=True))
 
-    def _collectors(self) -> list[Bridge]:
+    def _collectors(self, powered: set[int]) -> list[Bridge]:
+        """All collectors, with the ports of hosts whose switches have power."""
         at = self._host_ports()
         return [
             Bridge(
@@ -109,6 +114,7 @@ class OvsFabric:
                 [
                     Port(_collecting(host), host % COLLECTED + 1, port_interface(*at[host]))
                     for host in range(first, min(first + COLLECTED, len(at)))
+                    if at[host][0] in powered
                 ],
             )
             for first in range(0, len(at), COLLECTED)

@@ -1,0 +1,97 @@
+"""Packets for the collectors: read by os-ken's own parser; rows for the database."""
+
+import numpy as np
+import pytest
+
+from compilers.addressing import format_mac
+from compilers.load import load_fabric
+from compilers.pipeline import compile_fabric
+from mininet_scenarios.engine import Hosts
+from mininet_scenarios.management import PACKET_IN, headers, message
+from mininet_scenarios.ovsdb import Bridge, Port
+from mininet_scenarios.packets import BEFORE, Packets, Postman
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    file = tmp_path_factory.mktemp("packets") / "fabric.yaml"
+    topology = "topology: {family: polarfly, q: 3}"
+    file.write_text(
+        f'name: lab\n{topology}\nhosts_per_node: 2\naddressing: {{ipv6: "fd00::/48"}}\n'
+    )
+    return compile_fabric(load_fabric(file))
+
+
+def test_counts_become_numbered_packets():
+    counts = np.array([[0, 2], [1, 0]])
+    packets = Packets.of(counts)
+    rows = list(zip(packets.source, packets.destination, packets.number, strict=True))
+    assert rows == [(0, 1, 0), (0, 1, 1), (1, 0, 0)]
+    assert packets.back().source.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_an_independent_reader_finds_the_packet(build, version):
+    from os_ken.lib.packet import ipv4, ipv6, packet
+    from os_ken.ofproto import ofproto_v1_3_parser as parser
+
+    hosts = Hosts.of(build)
+    postman = Postman(build, hosts, version)
+    wanted = Packets(np.array([3]), np.array([20]), np.array([5]))
+    out = postman.outs(wanted, np.array([4]), 7).tobytes()
+    assert [(start, length) for start, _, length in headers(out)] == [(0, len(out))]
+    action = parser.OFPAction.parser(out, 24)
+    assert (action.port, out[4:8]) == (4, b"\0\0\0\0")
+    read = packet.Packet(out[40:])
+    ethernet, ip, tcp = read.protocols[:3]
+    at, to = ((int(hosts.switch[i]), int(hosts.number[i])) for i in (3, 20))
+    a = build.addressing
+    assert (ethernet.src, ethernet.dst) == (a.mac(*at), format_mac(a.gateway_mac))
+    address = a.host if version == 4 else a.host6
+    assert (ip.src, ip.dst) == (str(address(*at)), str(address(*to)))
+    assert (ip.ttl if version == 4 else ip.hop_limit) == 64
+    assert isinstance(ip, ipv4.ipv4 if version == 4 else ipv6.ipv6)
+    assert tcp.dst_port == 1024 + 5
+    if version == 4:
+        words = np.frombuffer(out[54:74], ">u2").sum(dtype=int)
+        assert (words & 0xFFFF) + (words >> 16) == 0xFFFF
+
+
+def packet_in(out, port):
+    """What Open vSwitch would make of it."""
+    data = out[40:]
+    match = b"\0\1\0\x0c\x80\0\0\4" + port.to_bytes(4, "big") + bytes(4)
+    return message(PACKET_IN, bytes(16) + match + bytes(2) + data)
+
+
+def test_packet_ins_are_read_among_others(build):
+    postman = Postman(build, Hosts.of(build), 4)
+    counts = np.zeros((26, 26), np.int64)
+    counts[3, 20], counts[9, 1] = 1, 2
+    outs = postman.outs(Packets.of(counts), np.zeros(3, np.int64), 7)
+    ins = [packet_in(row.tobytes(), port) for port, row in enumerate(outs, start=1)]
+    assert len(ins[0]) == postman.row.itemsize > BEFORE
+    for data in (b"".join(ins), message(2) + ins[0] + message(21) + ins[1] + ins[2]):
+        rows = postman.ins(data)
+        assert rows["in_port"].tolist() == [1, 2, 3]
+        assert rows["source"].tolist() == [3, 9, 9]
+        assert rows["destination"].tolist() == [20, 1, 1]
+        assert rows["number"].tolist() == [0, 0, 1]
+        assert set(rows["round"]) == {7}
+        assert set(rows["ttl"]) == {64}
+
+
+def test_a_bridge_is_rows_that_name_each_other():
+    operations = Bridge("s1", 0x2A, [Port("s1-eth3", 3, "s2-eth1")], "127.0.0.1:6653").operations()
+    tables = [operation["table"] for operation in operations]
+    assert tables == ["Interface", "Port", "Interface", "Port", "Controller", "Bridge"]
+    interface, bridge = operations[2]["row"], operations[-1]["row"]
+    assert interface == {
+        "name": "s1-eth3",
+        "ofport_request": 3,
+        "type": "patch",
+        "options": ["map", [["peer", "s2-eth1"]]],
+    }
+    names = {operation["uuid-name"] for operation in operations}
+    assert {name for _, name in bridge["ports"][1]} <= names
+    assert ["datapath-id", f"{42:016x}"] in bridge["other_config"][1]
