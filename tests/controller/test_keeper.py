@@ -250,3 +250,21 @@ def test_discovery_asks_for_frames_and_goes_without_them():
     for _ in range(40):
         net.tick()
     assert keeper.dead.sum() == 48  # nobody carries the frames
+
+
+def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
+    """Switches describe their ports before they are read; the ends alone differ."""
+    degrees = BUILD.topology.graph.degrees
+    link = next((u, k) for u, k in links_of() if degrees[[u, BUILD.wiring.far[u, k]]].min() == 4)
+    before, _ = network()
+    before.cable(*link, False)
+    now = [0.0]
+    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    fabric = Fabric(current, names, clock=lambda: now[0])
+    Keeper(fabric, Duties(damping=CALM))
+    after = FakeNetwork(BUILD, fabric, now)
+    after.switches = before.switches
+    mods(after)
+    after.connect()
+    assert not hold(after, tables_for(link))
+    assert mods(after) == 0
