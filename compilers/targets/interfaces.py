@@ -28,7 +28,7 @@ class Interfaces:
 
     def named(self, build: Build) -> Build:
         """The build; without an inventory its ports have the system's own names."""
-        if not self.usual or build.hardware is not None:
+        if not self.usual or "inventory" in build.inputs:
             return build
         names = tuple(
             tuple(self.usual.format(self.first + self.step * n) for n in range(len(ports)))

@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compilers.load import load_fabric
+from compilers.phases import Stage
 from compilers.pipeline import compile_fabric
+from compilers.planes import compile_planes
 from compilers.targets import target
 from compilers.targets.numbered import hostname, link_pairs
 from inventory.problems import InputError
@@ -176,6 +178,24 @@ def test_ports_have_the_names_of_the_node_type(name, tmp_path):
         f"name the ports {shown.example}, or choose another target"
     )
     assert not (tmp_path / "out").exists()
+
+
+@every
+@pytest.mark.parametrize("kind", ["planned", "planes"])
+def test_ports_of_a_generated_inventory_have_the_systems_names(name, kind, tmp_path):
+    """Also where the build knows hardware: planes, and fabrics that are built in phases."""
+    text = "name: lab\ntopology: {family: polarfly, q: 2}\n"
+    (tmp_path / "fabric.yaml").write_text(text + "planes: 2\n" * (kind == "planes"))
+    loaded = load_fabric(tmp_path / "fabric.yaml")
+    if kind == "planes":
+        build = compile_planes(loaded)[1]
+    else:
+        build = compile_fabric(loaded, Stage(phase=1, count=2))
+    assert build.hardware is not None
+    interfaces = SYSTEMS[name][0]
+    (names,) = interfaces.named(build).wiring.port_names
+    assert all(map(interfaces.pattern.fullmatch, names))
+    target(name).render(build, tmp_path / "out")
 
 
 def test_links_keep_their_addresses_when_others_are_gone(tmp_path):
