@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compilers.build import Build
 from compilers.update.loss import Loss, loss
 from compilers.update.plan import plan
 from compilers.update.programs import Programs
 from controller.current import Current
 from controller.rollout import Rollout
 from controller.session import Fabric
+from controller.steering import Steering
 from inventory.problems import InputError, Problem
 
 
@@ -49,7 +51,7 @@ class Mover:
             raise InputError(
                 Problem(required="a fabric that stands still", given="one that moves to a build")
             )
-        old, new = self.fabric.current.build, target.build
+        old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.fabric.load(target)
             return
@@ -75,6 +77,11 @@ class Mover:
         self.rollout.tick()
         if self.rollout.state == "done" and self.arrived:
             self.arrived(self.rollout.target)
+
+
+def _standing(current: Current) -> Build | None:
+    """The build with the tables that switches hold now: repaired, and with weights that moved."""
+    return current.programs.build if isinstance(current.programs, Steering) else current.build
 
 
 def refusal(found: Loss) -> Problem:

@@ -71,8 +71,11 @@ def serve(
     read: Callable[[], Current],
     settings: Settings,
     write: Callable[[str], None],
+    folder: Path | None = None,
 ) -> None:
     """Program switches until SIGINT or SIGTERM; read gives the build, again at each SIGHUP.
+
+    folder is where it has the build from: one that is applied over the API takes its place.
 
     Raises:
         InputError: settings that let strangers in, files that cannot be read or written, or an
@@ -99,7 +102,7 @@ def serve(
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
     app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
     if settings.http:
-        management.start(settings.http, settings, reporter, keeper, app.flush)
+        management.start(settings.http, settings, reporter, keeper, app.flush, app.mover, folder)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

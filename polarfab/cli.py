@@ -40,6 +40,7 @@ VERBS = {
     "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "status": "How the fabric of a running controller is.",
+    "apply": "Move a running fabric to another build, without losing a packet.",
     "emulate": "Bring a scenario up on real parts, check it, tear it down.",
     "bench": "Our speed beside that of peers, in one run.",
     "completion": "Print the completion script of a shell.",

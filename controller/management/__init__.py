@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from controller.mover import Mover
 from controller.report import Reporter
 from controller.settings import Address, Settings
 from inventory.problems import InputError, Problem
@@ -40,6 +42,8 @@ def start(
     reporter: Reporter,
     ports: Ports,
     flush: Callable[[], None],
+    mover: Mover,
+    folder: Path | None,
 ) -> None:
     """Serve the API and the status page from now on; the address must be free.
 
@@ -49,6 +53,8 @@ def start(
         reporter: of the fabric; tells what happens.
         ports: what is known of them.
         flush: sends what the fabric wants sent.
+        mover: moves the fabric to other builds.
+        folder: where the controller has its build; without one none can be applied.
 
     Raises:
         InputError: packages are missing, or the tokens cannot be read.
@@ -56,6 +62,7 @@ def start(
     require()
     from controller.management.api import Api
     from controller.management.metrics import Metrics
+    from controller.management.moves import Moves
     from controller.management.overview import Overview
     from controller.management.tokens import Tokens
     from controller.management.web import serve
@@ -65,4 +72,5 @@ def start(
     metrics = Metrics(overview)
     reporter.observers += [overview.happened, metrics.happened]
     context = settings.tls.context(clients=False) if settings.tls else None
-    serve(address, Api(overview, metrics, tokens, flush), context)
+    moves = Moves(mover, folder) if folder else None
+    serve(address, Api(overview, metrics, tokens, flush, moves), context)

@@ -9,6 +9,9 @@
 | GET /api/drift | rows of others, and how much was put right |
 | GET /api/paths?from=A&to=B | the paths between two switches or hosts |
 | POST /api/reconcile | read all switches again, or {"node": name}; needs a token |
+| GET /api/build | the running build, a ZIP file of its folder; needs a token |
+| POST /api/apply | move to the build in the body, such a file; needs a token |
+| GET /api/move | how far the last move is |
 | GET /metrics | for Prometheus |
 """
 
@@ -33,6 +36,7 @@ from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
 from controller.management.metrics import Metrics
+from controller.management.moves import MOST_BUILD, Moves
 from controller.management.overview import Overview
 from controller.management.tokens import Tokens
 from inventory.problems import InputError
@@ -58,6 +62,7 @@ class Api:
     metrics: Metrics
     tokens: Tokens
     flush: Callable[[], None]
+    moves: Moves | None = None
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a request; whatever it is, with a response."""
@@ -147,6 +152,30 @@ class Api:
         self.flush()
         return _json({"switches": len(chosen)}, 202)
 
+    def build(self, request: _Request) -> Response:
+        """The running build, packed."""
+        self._authorise(request)
+        return Response(self._moves.running(), content_type="application/zip")
+
+    def apply(self, request: _Request) -> Response:
+        """Move to the build in the body, round by round."""
+        self._authorise(request)
+        request.max_content_length = MOST_BUILD
+        options = (request.args.get(word) == "1" for word in ("accept_loss", "unverified"))
+        answer = self._moves.apply(request.get_data(), *options)
+        self.flush()
+        return _json(answer, 202)
+
+    def move(self, _: _Request) -> Response:
+        """How far the last move is."""
+        return _json(self._moves.status())
+
+    @property
+    def _moves(self) -> Moves:
+        if self.moves is None:
+            raise ServiceUnavailable("this controller was started without a folder for builds")
+        return self.moves
+
     def exposition(self, _: _Request) -> Response:
         """Metrics in Prometheus' text format."""
         return Response(generate_latest(self.metrics.registry), content_type=CONTENT_TYPE_LATEST)
@@ -165,9 +194,10 @@ _ROUTES = Map(
         Rule("/page.css", endpoint="style", methods=["GET"]),
         Rule("/metrics", endpoint="exposition", methods=["GET"]),
         Rule("/api/reconcile", endpoint="reconcile", methods=["POST"]),
+        Rule("/api/apply", endpoint="apply", methods=["POST"]),
         *(
             Rule(f"/api/{name}", endpoint=name, methods=["GET"])
-            for name in ("health", "state", "floor", "drift", "events", "paths")
+            for name in ("health", "state", "floor", "drift", "events", "paths", "build", "move")
         ),
     ],
     strict_slashes=False,

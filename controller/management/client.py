@@ -54,7 +54,15 @@ class Client:
         Raises:
             InputError: there is no answer, or it is a refusal.
         """
-        return self._ask(f"{path}?{urlencode(query)}")
+        return json.loads(self._ask(f"{path}?{urlencode(query)}"))
+
+    def read(self, path: str) -> bytes:
+        """What stands at /api/PATH, as it is.
+
+        Raises:
+            InputError: there is no answer, or it is a refusal.
+        """
+        return self._ask(path)
 
     def post(self, path: str, body: Mapping[str, Any] | bytes) -> Any:
         """Have something done; the answer as plain data.
@@ -62,9 +70,10 @@ class Client:
         Raises:
             InputError: there is no answer, or it is a refusal.
         """
-        return self._ask(path, body if isinstance(body, bytes) else json.dumps(body).encode())
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return json.loads(self._ask(path, data))
 
-    def _ask(self, path: str, data: bytes | None = None) -> Any:
+    def _ask(self, path: str, data: bytes | None = None) -> bytes:
         request = Request(f"{self.url}/api/{path}", data)  # noqa: S310 - `to` has seen the scheme
         request.add_header("Content-Type", "application/octet-stream")
         if self.token:
@@ -72,11 +81,12 @@ class Client:
         try:
             context = ssl.create_default_context(cafile=self.authority) if self._secure else None
             with urlopen(request, timeout=PATIENCE, context=context) as answer:  # noqa: S310
-                return json.load(answer)
+                text: bytes = answer.read()
+                return text
         except HTTPError as error:
             text = error.read()
             if error.code == 503 and b'"complete"' in text:
-                return json.loads(text)
+                return bytes(text)
             raise self._refused(error.code, text) from error
         except (OSError, HTTPException, ValueError) as error:
             raise InputError(

@@ -165,4 +165,4 @@ def command(
         with suppress(BrokenPipeError):
             click.echo(line)
 
-    serve(chosen, lambda: read_build(folder, unverified), settings, write)
+    serve(chosen, lambda: read_build(folder, unverified), settings, write, folder)

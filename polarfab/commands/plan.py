@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,9 +24,20 @@ PARTS = ("routes", "classes", "groups", "local")
     "--from",
     "before",
     metavar="OLDBUILD",
-    required=True,
     type=click.Path(path_type=Path),
     help="The build that the switches hold.",
+)
+@click.option("--to", "url", metavar="URL", help="The management API of the controller that moves.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A file whose first line is a token that the controller accepts.",
+)
+@click.option(
+    "--ca",
+    "authority",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The authority of the controller's certificate (PEM), for https.",
 )
 @click.option(
     "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
@@ -34,26 +46,49 @@ PARTS = ("routes", "classes", "groups", "local")
 @click.option("--unverified", is_flag=True, help="Take builds that verify has not passed on.")
 @json_option
 def command(
-    folder: Path, before: Path, mixtures: int, seed: int, unverified: bool, as_json: bool
+    folder: Path,
+    before: Path | None,
+    url: str | None,
+    token_file: Path | None,
+    authority: Path | None,
+    mixtures: int,
+    seed: int,
+    unverified: bool,
+    as_json: bool,
 ) -> None:
-    """Show what a move from OLDBUILD to BUILD changes at each switch, and prove it.
+    """Show what a move to BUILD changes at each switch, and prove it; nothing is changed.
+
+    It starts from OLDBUILD, or from what the controller at URL has.
 
     The move is made in rounds. Every state on the way is walked: the borders between rounds and
     random mixtures within. Exit code 0 when no pair of hosts loses a packet, else 1.
     """
     from compilers.build import load, require_verified
 
-    old, new = (load(place) for place in (before, folder))
+    if (before is None) == (url is None):
+        raise click.UsageError("give either --from OLDBUILD or --to URL")
+    new = load(folder)
     if not unverified:
-        require_verified(before, old)
         require_verified(folder, new)
-    report = as_dict(old, new, mixtures, seed)
+    with TemporaryDirectory() as name:
+        if url is not None:
+            before = _running(url, token_file, authority, Path(name) / "running")
+        report = as_dict(load(before or folder), new, mixtures, seed)
     if as_json:
         print_json(report)
     else:
         show(report)
     if not report["lossless"]:
         raise click.exceptions.Exit(1)
+
+
+def _running(url: str, tokens: Path | None, authority: Path | None, folder: Path) -> Path:
+    """The build that a controller has, in a folder."""
+    from controller.management.client import Client
+    from controller.management.moves import unpack
+
+    unpack(Client.to(url, "--to", tokens, authority).read("build"), folder)
+    return folder
 
 
 def as_dict(old: Build, new: Build, mixtures: int = 2, seed: int = 1) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -27,15 +28,16 @@ pytestmark = pytest.mark.live
 INTERVAL = 0.04
 """Seconds between two packets of a pair: as many as a busy machine forwards."""
 CALM = 0.5
+HTTP = 7801
 SPEC = "name: lab\ntopology: {{family: polarfly, q: 3}}\nrouting: {}\ninventory: inventory.yaml\n"
 INVENTORY = "generate: {type: copackaged-4x8}\n"
 MINIMAL, FULL = "{balance: minimal}", "{balance: compact-valiant, protect: link}"
 
 
-def compiled(folder, routing):
+def compiled(folder, routing, more=""):
     """A verified build in FOLDER/build."""
     (folder / "inventory.yaml").write_text(INVENTORY)
-    (folder / "fabric.yaml").write_text(SPEC.format(routing))
+    (folder / "fabric.yaml").write_text(SPEC.format(routing) + more)
     subprocess.run(
         [POLARFAB, "compile", folder / "fabric.yaml", "-o", folder / "build"], check=True
     )
@@ -140,6 +142,39 @@ def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
         assert [dump(switches, v) for v in range(SWITCHES)] == before
     finally:
         switches.vsctl("clear", "bridge", "s4", "flow_tables")
+
+
+def test_plan_and_apply_over_the_api(tmp_path, run):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    first, then = compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
+    tokens = tmp_path / "tokens"
+    tokens.write_text("a-token-for-this-test\n")
+    tokens.chmod(0o600)
+    url = f"http://127.0.0.1:{HTTP}"
+    api = ("--http", f"127.0.0.1:{HTTP}", "--token-file", tokens)
+    controller = run(polarfab(first, "ryu", *api))
+    controller.wait_for(SWITCHES, "complete")
+
+    def call(*words):
+        command = [POLARFAB, *words, "--to", url, "--json", "--token-file", tokens]
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        return done.returncode, json.loads(done.stdout or "null"), done.stderr
+
+    code, planned, _ = call("plan", then)
+    assert (code, planned["lossless"], planned["from"]) == (0, True, load(first).identity)
+    code, state, _ = call("apply", then)
+    assert (code, state["state"], state["rounds"]) == (0, "done", planned["rounds"])
+    status = controller.wait_for(SWITCHES, "complete")
+    assert status["build"] == load(then).identity
+    until(lambda: load(first).identity == load(then).identity, "the controller's folder has it")
+    (tmp_path / "three").mkdir()
+    other = compiled(tmp_path / "three", MINIMAL, "hosts_per_node: 3\n")
+    code, _, error = call("apply", other)
+    assert code == 2
+    assert "--accept-loss" in error
+    assert "156 that lose packets: 13 hosts are gone, moved or renumbered" in error
+    assert call("apply", then)[1]["state"] == "done"
 
 
 def dump(ovs, vertex):
