@@ -34,27 +34,33 @@ def command(
     """Compare the neighbour tables FACTS (files, folders of them) with the plan of BUILD.
 
     Says what is missing, extra or swapped, and the fewest moves that repair it. Tables of one
-    node (lldpctl, SONiC, EOS, SR Linux) are files named by it: n12.json.
+    node (lldpctl, SONiC, EOS, SR Linux) are files named by it: n12.json. A folder of several
+    planes is checked as a whole: a plug may be in the wrong plane.
     """
     from compilers.aswired.check import check
     from compilers.aswired.resolve import Ports, resolve
+    from compilers.aswired.together import together
     from compilers.build import load
+    from compilers.plane_folders import builds_in
     from inventory.aswired.read import read_facts
 
-    build = load(folder)
-    wired = resolve(read_facts(facts, form), build.wiring, build.hardware)
+    builds = [load(path) for path in builds_in(folder)]
+    if adopt is not None and len(builds) > 1:
+        raise click.UsageError(f"--as-wired is for one plane: name {builds_in(folder)[0]}")
+    wiring, hardware = together(builds)
+    wired = resolve(read_facts(facts, form), wiring, hardware)
     if not wired.reporters:
-        names = ", ".join(build.wiring.names[:3])
+        names = ", ".join(wiring.names[:3])
         raise click.UsageError(f"no table is of a node of this build, whose nodes are {names}, …")
-    types = build.hardware.types if build.hardware else ()
-    found, ports = check(build.wiring, wired, types), Ports(build.wiring, types)
+    types = hardware.types if hardware else ()
+    found, ports = check(wiring, wired, types), Ports(wiring, types)
     report = as_dict(found, ports)
     if adopt is not None:
         _adopt(found, ports, adopt)
     if as_json:
         print_json(report)
     else:
-        _print(report, found, build.name)
+        _print(report, found, " and ".join(build.name for build in builds))
     if not found.good:
         raise click.exceptions.Exit(1)
 

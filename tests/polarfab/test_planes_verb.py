@@ -86,7 +86,6 @@ def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
         ("controller", "BUILD"),
         ("render", "BUILD", "--target", "ovs", "-o", "out"),
         ("explain", "BUILD", "0", "1"),
-        ("check-wiring", "BUILD", "facts"),
         ("expand", "BUILD", "--racks", "quadric"),
         ("throughput", "BUILD"),
         ("draw", "BUILD", "-o", "x.svg"),
@@ -96,6 +95,48 @@ def test_verbs_of_one_plane_say_so(polarfab: Run, build: Path, words: tuple[str,
     code, _, err = polarfab(*(build if word == "BUILD" else word for word in words))
     assert code == 2
     assert f"given a folder of several planes; name one of them, such as {build}/plane-1" in err
+
+
+@pytest.mark.parametrize("hardware", [False, True])
+def test_a_plug_in_the_wrong_plane(
+    polarfab: Run, fabric: Path, tmp_path: Path, hardware: bool
+) -> None:
+    if hardware:  # and a plane of which a link is missing, so that it is narrower
+        (tmp_path / "i.yaml").write_text(
+            "generate: {type: copackaged-4x8}\ndead_links: [{a: p2-n0, b: p2-n1}]\n"
+        )
+        fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
+    build = tmp_path / "build"
+    code, _, err = polarfab("compile", fabric, "-o", build)
+    assert code == 0, err
+    schedule = polarfab("cables", build, "--format", "csv")[1]
+    words = ("a_node", "a_port", "b_node", "b_port")
+    rows = [[row[w] for w in words] for row in csv.DictReader(io.StringIO(schedule))]
+    assert len(rows) == 48 - hardware
+    facts = tmp_path / "facts.csv"
+
+    def told() -> None:
+        head = "node,port,neighbour,neighbour_port\n"
+        facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
+
+    told()
+    assert polarfab("check-wiring", build, facts)[0] == 0
+    one = next(row for row in rows if row[0].startswith("p1"))
+    two = next(row for row in rows if row[0].startswith("p2"))
+    one[2:], two[2:] = two[2:], one[2:]
+    told()
+    code, out, _ = polarfab("check-wiring", build, facts, "--json")
+    (move,) = json.loads(out)["moves"]
+    assert (code, move["kind"]) == (1, "swap")
+    assert move["a"]["node"][:3] != move["b"]["node"][:3]
+    code, out, err = polarfab("check-wiring", build / "plane-1", facts, "--json")
+    report = json.loads(out)
+    assert code == 1
+    assert len(report["missing"]) == 1
+    assert report["strangers"][0]["neighbour"].startswith("p2-")
+    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "x")
+    assert code == 2
+    assert "--as-wired is for one plane: name" in err
 
 
 def test_emulate_takes_one_plane(polarfab: Run, fabric: Path) -> None:
