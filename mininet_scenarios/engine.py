@@ -100,7 +100,8 @@ class Setup:
 
     folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
     of each switch's hosts take part, None for all. patience: seconds until every switch must have
-    its program. rate: of every link between switches, in Mb/s; None for as fast as they go.
+    its program. rate: of every link between switches, in Mb/s; None for as fast as they go. record:
+    where processes outside of namespaces are noted (`mininet_scenarios.runs`), None for nowhere.
     """
 
     build: Build
@@ -112,6 +113,7 @@ class Setup:
     temporary: bool = True
     patience: float = 60
     rate: float | None = None
+    record: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

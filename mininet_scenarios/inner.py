@@ -12,6 +12,7 @@ from typing import Any
 
 from mininet_scenarios.engine import EngineError, Progress, Setup
 from mininet_scenarios.preflight import namespaces
+from mininet_scenarios.runs import add_process
 
 PATIENCE = 20
 """Seconds that the inner process may take to leave before it is killed."""
@@ -22,7 +23,8 @@ class Job:
     """What the inner process is told: absolute folders of the build and for logs, and the rest.
 
     hosts is how many of each switch's hosts take part, None for all. scratch is a folder that is to
-    go even when the outer process is killed, "" for none. rate is `Setup.rate`.
+    go even when the outer process is killed, "" for none. rate is `Setup.rate`,
+    record `Setup.record`, "" for none.
     """
 
     build: str
@@ -32,6 +34,7 @@ class Job:
     unverified: bool
     scratch: str
     rate: float | None = None
+    record: str = ""
 
     @classmethod
     def of(cls, setup: Setup) -> Job:
@@ -45,6 +48,7 @@ class Job:
             unverified=setup.unverified,
             scratch=work if setup.temporary else "",
             rate=setup.rate,
+            record=str(setup.record or ""),
         )
 
 
@@ -68,6 +72,8 @@ class InnerProcess:
                 bufsize=1,
                 start_new_session=True,
             )
+        if self.job.record:
+            add_process(Path(self.job.record), self.process.pid, self.module)
 
     def call(self, name: str, *arguments: Any, progress: Progress | None = None) -> Any:
         """A request and its answer.

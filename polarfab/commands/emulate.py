@@ -56,6 +56,12 @@ SHOWN = 10
     help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
 )
 @click.option(
+    "--clean",
+    "clean_up",
+    is_flag=True,
+    help="Remove what runs that were killed have recorded and left, and nothing else.",
+)
+@click.option(
     "--unverified",
     is_flag=True,
     help="Run tables that verification has found wrong too; what they do wrong is reported.",
@@ -68,6 +74,7 @@ def command(
     framework: str | None,
     keep: Path | None,
     report: Path | None,
+    clean_up: bool,
     unverified: bool,
     as_json: bool,
 ) -> None:
@@ -83,10 +90,11 @@ def command(
         polarfab emulate build/ --framework os-ken --keep logs/
     """
     from mininet_scenarios.engine import EngineError
+    from mininet_scenarios.runs import add_folder, recorded
     from mininet_scenarios.scenario import load_scenario
 
-    if list_all:
-        _list(as_json)
+    if list_all or clean_up:
+        (_clean if clean_up else _list)(as_json)
         return
     if wanted is None:
         raise click.UsageError("which SCENARIO? --list shows those that come with polarfab")
@@ -94,23 +102,25 @@ def command(
     given = {"engine": engine, "framework": framework}
     scenario = loaded.scenario.model_copy(update={k: v for k, v in given.items() if v})
     observer = Silent() if as_json else Narrator()
-    with _work_folder(keep) as work:
+    with recorded() as record, _work_folder(keep) as work:
+        if not keep:
+            add_folder(record, work)
         try:
-            facts, result = _run(loaded, scenario, observer, work, unverified, temporary=not keep)
+            facts, result = _run(loaded, scenario, observer, work, record, unverified, not keep)
         except EngineError as error:
             say(f"the emulation failed: {error}")
             say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
             raise click.exceptions.Exit(1) from error
+    if as_json:
+        print_json({**facts, **result.as_dict()})
+    else:
+        _print(facts, result)
     if report:
         from mininet_scenarios.report import Report
 
         again = _command(wanted, facts, unverified)
         for file in Report(facts, result, again).write(report):
             say(f"reported in {file}")
-    if as_json:
-        print_json({**facts, **result.as_dict()})
-    else:
-        _print(facts, result)
     if not result.passed:
         raise click.exceptions.Exit(1)
 
@@ -120,15 +130,16 @@ def _run(
     scenario: Scenario,
     observer: Silent | Narrator,
     work: Path,
+    record: Path,
     unverified: bool,
-    *,
     temporary: bool,
 ) -> tuple[dict[str, Any], Result]:
     """Compile, verify and rehearse; returns what was run, and what it found."""
-    from mininet_scenarios.engine import Setup
+    from mininet_scenarios.engine import Hosts, Setup
     from mininet_scenarios.engines import require
     from mininet_scenarios.moments import cases, needs
     from mininet_scenarios.rehearsal import Rehearsal
+    from mininet_scenarios.resources import require as enough
 
     engine_name, framework = _choose(scenario, observer)
     begun = perf_counter()
@@ -136,6 +147,8 @@ def _run(
     compiled = perf_counter() - begun
     events = cases(scenario, build, loaded.document)
     kind = require(engine_name, needs(scenario, events))
+    if engine_name == "mininet":
+        enough(build, Hosts.of(build, scenario.hosts), scenario.traffic.flows)
     setup = Setup(
         build=build,
         folder=folder,
@@ -146,6 +159,7 @@ def _run(
         temporary=temporary,
         patience=scenario.patience,
         rate=scenario.traffic.link_rate,
+        record=record,
     )
     result = Rehearsal(scenario, build, kind.make(setup), observer, events).run()
     result.seconds = {
@@ -269,6 +283,30 @@ class Narrator:
     def note(self, text: str) -> None:
         """A line."""
         click.echo(f"          {text}")
+
+
+def _clean(as_json: bool) -> None:
+    from mininet_scenarios.runs import clean
+
+    found = clean()
+    rows = [
+        {
+            "record": str(each.record),
+            "state": "still runs" if each.alive else "cleaned",
+            "processes": list(each.processes),
+            "folders": list(each.folders),
+        }
+        for each in found
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        removed = [f"process {pid}" for pid in row["processes"]] + [*row["folders"]]
+        what = "left alone" if row["state"] == "still runs" else ", ".join(removed) or "nothing"
+        say(f"{row['record']}: {row['state']}: {what}")
+    if not rows:
+        say("no run has left anything")
 
 
 def _list(as_json: bool) -> None:

@@ -168,7 +168,7 @@ def test_nothing_is_left_when_it_is_stopped_while_it_pings(tmp_path, how):
     before = interfaces()
     run = subprocess.Popen(
         [POLARFAB, "emulate", str(scenario), "--engine", "mininet"],
-        env={**os.environ, "TMPDIR": str(work)},
+        env={**os.environ, "TMPDIR": str(work), "XDG_STATE_HOME": str(tmp_path / "state")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
