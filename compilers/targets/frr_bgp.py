@@ -42,7 +42,7 @@ class Session:
 class Speaker:
     """What a switch says in BGP.
 
-    number: its AS. longest: the most links that a path may have. lengths: of a prefix, by family.
+    number: its AS. own: its prefixes, "" where nobody has a route to it. longest: the most links that a path may have. lengths: of a prefix, by family.
     """
 
     number: int
@@ -99,10 +99,11 @@ class Sessions:
         """The speaker of a switch."""
         a = self.routed.build.addressing
         prefixes = self.routed.prefixes
+        announces = bool(self.routed.build.topology.endpoints[vertex])
         return Speaker(
             number=FIRST_AS + vertex,
             router_id=self.routed.gateways[vertex],
-            own=tuple(texts[vertex] for texts in prefixes),
+            own=tuple(texts[vertex] if announces else "" for texts in prefixes),
             longest=2 * self.routed.build.topology.diameter + 2,
             lengths=(a.ipv4_length, 64)[: len(prefixes)],
             sessions=tuple(self._sessions(vertex)),

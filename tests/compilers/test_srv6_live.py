@@ -136,7 +136,7 @@ def test_an_adjacency_sid_takes_its_link(small):
 @pytest.mark.long
 def test_q7_takes_the_paths_of_the_white_paper(live):
     """Between switches 10 and 19, counted from 1, and both ways between others."""
-    pairs = [[9, 18], [18, 9], [0, 33], [25, 40]]
+    pairs = [[9, 18], [18, 9], [0, 33], [25, 41]]
     build, out, seen = live(7, {"ping": True, "flows": [[*pair, FLOWS] for pair in pairs]})
     order = build.tables.switches
     everyone = [[TTL if s != d else 0 for d in range(order)] for s in range(order)]
