@@ -19,7 +19,7 @@ from compilers.targets.interfaces import SONIC
 from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.numbered import UNREACHABLE, VLAN, HostPort, Link, Numbered, Router
 from compilers.targets.options import Chosen, Option, Options, choice, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written
 from compilers.targets.sonic_ports import Entry, Table, port_facts
 from compilers.targets.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, Srv6
 from compilers.targets.srv6_sids import parse_block
@@ -73,7 +73,8 @@ def render(
     srv6 = Srv6.of(numbered, chosen) if uses_srv6 else None
     build = numbered.routed.build
     ports = port_facts(build) if chosen[PORTS] == "type" else []
-    for vertex, name in nodes(build, progress):
+
+    def write(vertex: int, name: str) -> None:
         values = dict(numbered.variables(vertex))
         if srv6:
             values["ipv6_routes"] += srv6.routes(vertex)
@@ -82,6 +83,8 @@ def render(
         config |= srv6.tables(vertex) if srv6 else {}
         variables = {**values, "config_db": config, "tag": UNADVERTISED}
         renderer.write(out / name, FILES, variables)
+
+    renderer.each(build, write, progress)
     return renderer.written
 
 
