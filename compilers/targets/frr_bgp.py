@@ -42,7 +42,8 @@ class Session:
 class Speaker:
     """What a switch says in BGP.
 
-    number: its AS. own: its prefixes, "" where nobody has a route to it. longest: the most links that a path may have. lengths: of a prefix, by family.
+    number: its AS. own: its prefixes, "" where nobody has a route to it. longest: the most links
+    that a path may have. lengths: of a prefix, by family.
     """
 
     number: int
