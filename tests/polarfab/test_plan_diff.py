@@ -1,0 +1,113 @@
+"""The verbs plan and diff, as users call them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs/plan.md"
+FULL = "routing: {balance: compact-valiant, protect: link}\n"
+
+
+@pytest.fixture
+def compiled(tmp_path, polarfab):
+    """A function that compiles q=3 with some lines more."""
+
+    def compile(name, more="", q=3):
+        spec = tmp_path / f"{name}.yaml"
+        spec.write_text(f"name: lab\ntopology: {{family: polarfly, q: {q}}}\n{more}")
+        assert polarfab("compile", spec, "-o", tmp_path / name)[0] == 0
+        return tmp_path / name
+
+    return compile
+
+
+def test_the_example_of_the_page(compiled, polarfab):
+    code, out, _ = polarfab("plan", compiled("b", FULL), "--from", compiled("a"))
+    assert code == 0
+    page = PAGE.read_text()
+    lines = [line.rstrip() for line in out.splitlines()]
+    assert len(lines) > 12
+    assert all(line in page for line in lines[1:])
+
+
+def test_plan_in_numbers(compiled, polarfab):
+    old, new = compiled("a"), compiled("b", FULL)
+    code, out, _ = polarfab("plan", new, "--from", old, "--json")
+    plan = json.loads(out)
+    assert (code, plan["lossless"], plan["rounds"], plan["in_place"]) == (0, True, 4, False)
+    assert len(plan["switches"]) == 13
+    assert plan["switches"][0]["routes"] == {"added": 0, "changed": 12, "removed": 0}
+    assert plan["proof"] == {"states": 7, "pairs": 156, "max_hops": 2, "bound": 4, "faults": []}
+
+
+def test_the_same_build_needs_no_round(compiled, polarfab):
+    build = compiled("a", FULL)
+    code, out, _ = polarfab("plan", build, "--from", build, "--json")
+    assert (code, json.loads(out)["rounds"]) == (0, 0)
+
+
+def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
+    old, new = compiled("a"), compiled("b", "hosts_per_node: 3\n")
+    code, out, _ = polarfab("plan", new, "--from", old, "--json")
+    loss = json.loads(out)["loss"]
+    assert (code, loss["pairs"], len(loss["hosts"])) == (1, 156, 13)
+
+
+def test_plan_wants_one_start(compiled, polarfab):
+    build = compiled("a")
+    for words in ((), ("--from", build, "--to", "http://127.0.0.1:1")):
+        code, _, error = polarfab("plan", build, *words)
+        assert (code, "either --from OLDBUILD or --to URL" in error) == (2, True)
+
+
+def test_diff_of_a_build_with_itself(compiled, polarfab):
+    build = compiled("a")
+    assert polarfab("diff", build, build)[0] == 0
+    code, out, _ = polarfab("diff", build, build, "--json")
+    assert (code, json.loads(out)["differ"]) == (0, False)
+
+
+def test_diff_tells_policy_and_classes(compiled, polarfab):
+    code, out, _ = polarfab("diff", compiled("a"), compiled("b", FULL), "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert found["facts"]["protect"] == ["none", "link"]
+    assert not found["cables_added"]
+    assert found["switches"][0] == {
+        "node": "0",
+        "rows_added": 0,
+        "rows_changed": 0,
+        "rows_removed": 0,
+        "classes_added": 8,
+        "classes_removed": 4,
+    }
+
+
+def test_diff_of_two_sizes(compiled, polarfab):
+    small, large = compiled("a"), compiled("b", q=4)
+    code, out, _ = polarfab("diff", small, large, "--json")
+    found = json.loads(out)
+    assert (code, len(found["nodes_added"]), found["nodes_removed"]) == (1, 8, [])
+    assert polarfab("diff", small, large)[0] == 1
+
+
+def test_diff_of_configurations(compiled, polarfab):
+    old, new = compiled("a"), compiled("b", "addressing: {ipv4: 10.9.0.0/16}\n")
+    code, out, _ = polarfab("diff", old, new, "--target", "nxos", "--json")
+    files = {file["file"]: file for file in json.loads(out)["files"]}
+    assert code == 1
+    assert len(files) == 13
+    file = files["0/nxos.cfg"]
+    gone, come = (
+        [line[1:] for line in file["difference"].splitlines() if line[0] == s] for s in "-+"
+    )
+    routes = [line for line in come if line.startswith("ip route 10.9.")]
+    assert routes
+    typed = file["remediation"].splitlines()
+    assert set(routes) <= set(typed)
+    assert any(line.startswith("no ip route 10.0.") for line in typed)
+    assert any(line.startswith("ip route 10.0.") for line in gone)
+    assert polarfab("diff", old, new, "--target", "ovs")[1].startswith("--- a/0/flows.txt\n")
