@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 PLATFORMS = {"eos": "ARISTA_EOS", "nxos": "CISCO_NXOS"}
@@ -65,8 +66,8 @@ def _text(data: bytes) -> str | None:
 
 
 def _remediation(file: Path, before: str, after: str, target: str) -> str:
-    """What to type on the device; "" where nobody computes it, or it has no configuration yet."""
-    if file.suffix != SUFFIX.get(target) or not before:
+    """What to type on the device; "" where nothing computes it, or it has no configuration yet."""
+    if file.suffix != SUFFIX.get(target) or not before or not find_spec("hier_config"):
         return ""
     from hier_config import Platform, WorkflowRemediation, get_hconfig
 
