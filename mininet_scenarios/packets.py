@@ -132,8 +132,8 @@ class Postman:
         if self.version == 6:
             return (struct.pack(">LHBB", 6 << 28, 20 + MARK, TCP, TTL), *addresses)
         head = struct.pack(">BBHHHBB", 0x45, 0, 20 + 20 + MARK, 0, 0, TTL, TCP)
-        words = np.concatenate((source, destination), axis=1).view(">u2").astype(np.int64)
-        total = sum(struct.unpack(">5H", head)) + words.sum(axis=1)
+        words = np.concatenate((source, destination), axis=1).astype(">u4").view(">u2")
+        total = sum(struct.unpack(">5H", head)) + words.sum(axis=1, dtype=np.int64)
         total = (total & 0xFFFF) + (total >> 16)
         folded = (total & 0xFFFF) + (total >> 16)
         return (head, column("checksum", 0xFFFF - folded, 2), *addresses)

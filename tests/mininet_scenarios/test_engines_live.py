@@ -1,0 +1,103 @@
+"""The engines ovs-fabric, linux and frr as users run them, each also with a table that is wrong."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.build import save
+
+pytestmark = pytest.mark.live
+POLARFAB = Path(sys.executable).with_name("polarfab")
+
+
+def emulate(*args, timeout=300):
+    command = [POLARFAB, "emulate", *map(str, args), "--json"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+
+
+def passed(*args, timeout=300):
+    done = emulate(*args, timeout=timeout)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    report = json.loads(done.stdout)
+    assert report["passed"]
+    assert "expected" in report["caught"]
+    return report, {check["name"]: check["seen"] for check in report["checks"]}
+
+
+def check_links(seen, what, links):
+    """All counters of all links, in both directions, were compared."""
+    assert seen[f"{what}: link counters as predicted"] == 2 * links
+
+
+def test_every_pair_by_packets_and_links_that_fail():
+    report, seen = passed("fabric-q3")
+    assert (report["engine"], report["delivered"]) == ("ovs-fabric", 156)
+    assert report["hops"]["seen"] == {"1": 48, "2": 108}
+    assert seen["each link down, 4: delivered"] == 4 * 156
+    check_links(seen, "every pair", 24)
+    check_links(seen, "each link down, 4", 4 * 24)
+
+
+def test_alternates_and_ipv6_without_hosts():
+    report, _ = passed("alternates-q3", "--engine", "ovs-fabric")
+    assert report["hops"]["seen"]["3"] > 0
+    _, seen = passed("dual-stack-q2", "--engine", "ovs-fabric")
+    assert seen["every pair over IPv6: answered"] == 42
+
+
+def test_a_switch_without_power_comes_back_and_paths_are_traced(tmp_path):
+    passed("node-failure-q3", "--engine", "ovs-fabric")
+    scenario = tmp_path / "scenario.yaml"
+    fabric = "fabric: {name: traced, topology: {family: polarfly, q: 3}}"
+    scenario.write_text(f"name: traced\n{fabric}\nexpect: {{paths: [[0, 4, 2], [3, 2], [2, 4]]}}\n")
+    _, seen = passed(scenario, "--engine", "ovs-fabric")
+    assert seen["every pair: paths"] == 3
+    scenario.write_text(f"name: traced\n{fabric}\nexpect: {{paths: [[0, 1, 2]]}}\n")
+    done = emulate(scenario, "--engine", "ovs-fabric")
+    assert done.returncode == 1
+    assert '"seen": "0 4 2"' in done.stdout
+
+
+@pytest.mark.parametrize("name", ["linux-q3", "frr-q3"])
+def test_kernels_forward_by_rendered_files(name):
+    report, seen = passed(name)
+    assert report["delivered"] == 156
+    assert seen["each link down, 4: delivered"] == 4 * 156
+    check_links(seen, "every pair", 24)
+
+
+@pytest.mark.parametrize("engine", ["ovs-fabric", "linux"])
+def test_a_wrong_table_fails_and_names_the_pair(engine, tmp_path, compiled):
+    folder = tmp_path / "build"
+    build = save(compiled(2), folder)
+    egress = np.array(build.tables.routes.egress)
+    far = next(d for d in range(7) if d != 2 and d not in build.wiring.far[2])
+    egress[2, far] = (egress[2, far] + 1) % 2
+    file = folder / "arrays" / "route_egress.npy"
+    file.unlink()  # it is mapped into memory here
+    np.save(file, egress)
+    done = emulate(folder, "--unverified", "--engine", engine)
+    assert done.returncode == 1, done.stderr
+    failed = {
+        c["name"]: c["mismatches"] for c in json.loads(done.stdout)["checks"] if not c["passed"]
+    }
+    assert {"where": f"h2 → h{far}", "expected": "2 hops", "seen": "3 hops"} in failed[
+        "every pair: shortest paths"
+    ]
+    assert not any("predicted" in name for name in failed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "nodes", "links"),
+    [("fabric-q16", 273, 2312), ("fabric-polarstar", 248, 1116), ("fabric-q31", 993, 15872)],
+)
+def test_real_size(name, nodes, links):
+    report, seen = passed(name, timeout=3600)
+    assert report["delivered"] == report["pairs"] == nodes * (nodes - 1)
+    assert report["hops"]["seen"] == report["hops"]["predicted"]
+    check_links(seen, "every pair", links)
