@@ -42,9 +42,8 @@ def distances(
     found[rows[:, 0], sources] = 0
     found[:, order] = BEYOND
 
-    joined = (
-        table[:-1].min(axis=1, initial=order) < order
-    )  # the others, of a damaged fabric, are never reached
+    # The others, of a damaged fabric, are never reached.
+    joined = table[:-1].min(axis=1, initial=order) < order
     for level in range(2, depth):
         row, vertex = np.nonzero((found[:, :order] == BEYOND) & joined)
         next_to = (found[row[:, None], table[vertex]] == level).any(axis=1)
