@@ -9,6 +9,7 @@ from typing import Any
 from controller import connection
 from controller.current import Current
 from controller.framework import Framework
+from controller.inbox import Inbox
 from controller.mover import Mover
 from controller.report import Reporter
 from controller.session import Fabric
@@ -46,6 +47,7 @@ def app_class(framework: Framework) -> Any:
             super().__init__(*args, **kwargs)
             self.fabric, self.reporter, self.read = fabric, reporter, read
             self.mover, self.hung_up = Mover(fabric), False
+            self.inbox = Inbox(hub, self)
             connection.use(framework, self)
 
         def start(self) -> None:
@@ -54,6 +56,7 @@ def app_class(framework: Framework) -> Any:
             framework.drop_error_log()
             signal.signal(signal.SIGHUP, self._hang_up)
             self.threads.append(hub.spawn(self._ticks))
+            hub.spawn(self.inbox.work)  # without end: nothing may wait for it
 
         @on(seen.EventOFPStateChange, [main, dead])
         def on_state(self, event: Any) -> None:
@@ -70,8 +73,17 @@ def app_class(framework: Framework) -> Any:
 
         def received(self, datapath: Any, message: bytes) -> None:
             """A switch has sent a message."""
+            self.inbox.put(datapath, message)
+
+        def handle(self, datapath: Any, message: bytes) -> None:
+            """It is this message's turn."""
             self.fabric.received(datapath, message)
             self.flush()
+
+        @property
+        def busy(self) -> bool:
+            """Whether so much waits to be handled that no more should be received."""
+            return self.inbox.full
 
         def malformed(self, datapath: Any, text: str) -> None:
             """A connection is being ended for what its peer sent."""

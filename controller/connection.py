@@ -22,6 +22,8 @@ RECEIVE = 256 * 1024
 """Bytes received at once."""
 SEND_BUFFER = 256 * 1024
 """Bytes that the kernel may hold for a switch: what is behind them waits in our queue, in order."""
+PAUSE = 0.05
+"""Seconds after which a receiver looks again whether the rest has caught up."""
 TURN = 64
 """Messages after which other connections have their turn."""
 
@@ -29,12 +31,12 @@ TURN = 64
 class Edge(Protocol):
     """Who is told what arrives."""
 
-    def received(self, connection: Any, message: bytes) -> None:
-        """A message from a switch that has named itself.
+    @property
+    def busy(self) -> bool:
+        """Whether so much waits that no more should be received."""
 
-        Raises:
-            Malformed: it cannot be read.
-        """
+    def received(self, connection: Any, message: bytes) -> None:
+        """A message from a switch that has named itself."""
 
     def malformed(self, connection: Any, text: str) -> None:
         """The connection is being ended for what it sent."""
@@ -129,6 +131,8 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
         def _receive(self) -> None:
             rest, count = b"", 0
             while self.state != dead:
+                while edge.busy:
+                    hub.sleep(PAUSE)
                 try:
                     data = self.socket.recv(RECEIVE)
                 except TimeoutError:
