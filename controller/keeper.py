@@ -110,6 +110,19 @@ class Keeper:
             raise ValueError("no build is kept")
         return self._kept
 
+    def foresee(self, build: Build) -> Build:
+        """Another build with the tables that it will hold once loaded: repaired, if cables are the
+        same and some are dead.
+        """
+        kept = self._kept
+        if kept is None or not self.duties.repair or not _same_cables(kept.build, build):
+            return build
+        links = kept.watching.links
+        if not (links.dead.any() or links.drained.any()):
+            return build
+        tables = repaired(Intact.of(build), links.dead, links.drained).tables
+        return replace(build, tables=tables)
+
     # What happens
 
     def _adopt(self, current: Current) -> Current:

@@ -19,11 +19,14 @@ from inventory.problems import InputError, Problem
 class Mover:
     """Moves a fabric to other builds; its `rollout` is the last one, None before the first.
 
-    arrived is called with a build that all switches have come to hold.
+    arrived is called with a build that all switches have come to hold. foresee gives a build the
+    tables that its switches will hold, where these are not the compiled ones.
     """
 
-    def __init__(self, fabric: Fabric, arrived: Callable[[Current], None] | None = None) -> None:
-        self.fabric, self.arrived = fabric, arrived
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.arrived: Callable[[Current], None] = lambda _: None
+        self.foresee: Callable[[Build], Build] = lambda build: build
         self.rollout: Rollout | None = None
         fabric.hooks.on_tick(self._tick)
         fabric.parts["rollout"] = self.status
@@ -55,7 +58,7 @@ class Mover:
         if old is None or new is None or target.identity == self.fabric.identity:
             self.fabric.load(target)
             return
-        update = plan(old, new)
+        update = plan(old, self.foresee(new))
         if not accept_loss and not (found := loss(update)).none:
             raise InputError(refusal(found))
         self.rollout = Rollout(self.fabric, Programs(update), target)
@@ -75,7 +78,7 @@ class Mover:
         if self.rollout is None or self.rollout.over:
             return
         self.rollout.tick()
-        if self.rollout.state == "done" and self.arrived:
+        if self.rollout.state == "done":
             self.arrived(self.rollout.target)
 
 

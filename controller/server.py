@@ -101,6 +101,7 @@ def serve(
     manager = framework.app_manager.AppManager.get_instance()
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
     app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
+    app.mover.foresee = keeper.foresee
     if settings.http:
         management.start(settings.http, settings, reporter, keeper, app.flush, app.mover, folder)
     services = manager.instantiate_apps()

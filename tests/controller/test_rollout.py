@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -12,11 +13,16 @@ from compilers.targets.openflow import Encoder
 from compilers.update.plan import plan
 from compilers.update.programs import Programs
 from controller.current import Current
+from controller.mover import Mover
+from controller.reconcile import held_by
 from controller.rollout import PATIENCE, SETTLE, Rollout
 from controller.session import Fabric
 from tests.compilers.openflow_switch import Switch
+from tests.compilers.routed import routed
 from tests.compilers.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.endpoint import Endpoint
+from tests.controller.test_keeper import links_of as links_of_network
+from tests.controller.test_keeper import network, tables_for
 
 Q3 = "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")
@@ -211,3 +217,31 @@ def test_rounds_wait_for_all_switches_and_a_pause():
         if site.rollout.over:
             break
     assert all(later - earlier >= 1.0 for earlier, later in pairwise(times))
+
+
+def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
+    """What the keeper has repaired stays repaired, in every round and afterwards."""
+    net, keeper = network()
+    link = links_of_network()[5]
+    net.cable(*link, False)
+    new = replace(routed(q=3, spread=False), identity="f" * 16)
+    mover = Mover(net.fabric)
+    mover.foresee = keeper.foresee
+    mover.move(current(new))
+    steps = 0
+    while not mover.rollout.over:
+        net.run()
+        net.now[0] += SETTLE
+        net.fabric.tick()
+        steps += 1
+        assert steps < 100, mover.status()
+    for switch in net.switches:
+        switch.mods.clear()
+    net.run()
+    assert mover.rollout.state == "done"
+    assert net.fabric.complete
+    encoder = Encoder(replace(new, tables=tables_for(link, build=new)))
+    for vertex, switch in enumerate(net.switches):
+        held = held_by(encoder.program(vertex, 1))
+        assert (switch.held().rows, switch.held().groups) == (held.rows, held.groups)
+        assert not switch.mods
