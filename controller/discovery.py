@@ -48,6 +48,7 @@ class Discovery:
         self._since = np.full(order, np.inf)
         self._from = np.full(order * ports.width, -1)
         self._heard = np.full(order * ports.width, NEVER)
+        self._at = np.full(order * ports.width, -1)
         end = self.cables.ends
         at = end[..., 0] * ports.width + wiring.port[end[..., 0], end[..., 1]]
         self._near: NDArray[np.int64] = at[:, 0]
@@ -93,8 +94,11 @@ class Discovery:
             return False
         if not self._round[origin] - MISSED < round_ <= self._round[origin]:
             return False  # somebody has kept it, and sends it again
-        at = vertex * self._width + port
-        self._from[at], self._heard[at] = origin * self._width + sender, now
+        at, of = vertex * self._width + port, origin * self._width + sender
+        before = self._at[of]
+        if before not in (at, -1) and self._from[before] == of:
+            self._heard[before] = NEVER  # the plug has moved
+        self._from[at], self._heard[at], self._at[of] = of, now, at
         return True
 
     def unseen(self, now: float) -> NDArray[np.bool_]:
@@ -125,7 +129,10 @@ class Discovery:
         at = np.flatnonzero(self._heard >= now - self.age)
         planned = np.full(len(self._from), -1)
         planned[self._near], planned[self._far] = self._far, self._near
-        if (planned[at] == self._from[at]).all():
+        odd = at[planned[at] != self._from[at]]
+        ends = np.concatenate((odd, planned[odd][planned[odd] >= 0])) // self._width
+        # What a switch has not had the time to tell is not missing.
+        if not len(odd) or (now - self._since[ends] <= self.age).any():
             return None
         return check(self.wiring, self.wired(now))
 

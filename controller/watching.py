@@ -39,6 +39,8 @@ class Watching:
         self._ports, self._looked = Ports(wiring), -np.inf
         self._miswired: Check | None = None
         self._told: tuple[str, ...] = ()
+        self._found: tuple[str, ...] = ()
+        self._since = 0.0
         self._events: list[Event] = []
 
     def described(self, vertex: int, body: bytes) -> None:
@@ -97,7 +99,10 @@ class Watching:
         self._miswired = self.discovery.miswired(now)
         moves = self._miswired.moves if self._miswired else ()
         told = tuple(sentence(move, self._ports) for move in moves)
-        if told == self._told:
+        if told != self._found:
+            self._found, self._since = told, now
+        # One turn of all switches: until then some cables of several that moved may not be seen.
+        if told == self._told or now - self._since < self.discovery.interval:
             return
         for text in told:
             count = len(self._miswired.misplaced) if self._miswired else 0

@@ -156,7 +156,9 @@ def test_exchanged_plugs_are_told_with_the_move_that_repairs_them() -> None:
     found = begun(wiring)
     ports = (3, int(wiring.port[3, 0])), (8, int(wiring.port[8, 2]))
     end = 2 * found.age
-    run(found, exchanged(planned(wiring), *ports), 0.0, end)
+    run(found, exchanged(planned(wiring), *ports), 0.0, found.age)
+    assert found.miswired(found.age) is None  # switches have not told all they see
+    run(found, exchanged(planned(wiring), *ports), found.age, end)
     report = found.miswired(end)
     assert report is not None
     assert len(report.misplaced) == 2
@@ -196,3 +198,14 @@ def test_no_more_frames_a_second_than_allowed() -> None:
     ]
     assert max(count) <= 100 / 4 + 2 * 8
     assert sum(count) == pytest.approx(2 * np.count_nonzero(wiring.far >= 0), rel=0.15)
+
+
+def test_a_plug_that_moves_is_seen_at_its_new_place_alone() -> None:
+    wiring = routed(q=3).wiring
+    found, cable = begun(wiring), planned(wiring)
+    run(found, cable, 0.0, 7.0)
+    ports = (3, int(wiring.port[3, 0])), (8, int(wiring.port[8, 2]))
+    run(found, exchanged(cable, *ports), 7.0, 7.0 + found.interval + 0.25)
+    report = found.miswired(7.0 + found.interval)
+    assert report is not None
+    assert [move.kind for move in report.moves] == ["swap"]

@@ -204,6 +204,7 @@ def test_swapped_cables_are_told_with_the_move_that_repairs_them(kept, fabric, e
     running.says("miswired, 2 cables misplaced: swap the plugs in")
     until(lambda: len(running.status()["links"]["down"]) == 2, "both links are told")
     assert len(running.status()["links"]["miswired"]) == 1
+    assert running.log.read_text().count("miswired, ") == 1
     expected.come(hurt)
     fabric.suffer(Outage())
     running.says("all cables that are seen are as planned")
