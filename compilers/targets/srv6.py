@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv6Network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -98,7 +99,7 @@ def render(
     chosen = choose("srv6", OPTIONS, options)
     require(build, chosen)
     renderer = Renderer("srv6", templates)
-    fabric = Fabric(Routed.of(build), Paths.of(build), chosen)
+    fabric = Fabric.of(build, chosen)
 
     def write(vertex: int, name: str) -> None:
         renderer.write(out / name, FILES, fabric.of_switch(vertex))
@@ -155,18 +156,26 @@ def require(build: Build, chosen: Chosen) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """What the templates of all switches and hosts share."""
+    """What the templates of all switches and hosts share; locators: the prefix of every switch."""
 
     routed: Routed
     paths: Paths
     chosen: Chosen
+    usids: Usids
+    locators: tuple[str, ...]
 
-    @property
-    def usids(self) -> Usids:
-        """The numbers of this fabric."""
-        block = parse_block(self.chosen["block"])
-        assert block is not None, "the option has been checked"  # noqa: S101
-        return Usids(block)
+    @classmethod
+    def of(cls, build: Build, chosen: Chosen) -> Fabric:
+        """Everything of a build, with options that are checked."""
+        usids = Usids(IPv6Network(chosen["block"]))
+        vertices = range(build.tables.switches)
+        return cls(
+            routed=Routed.of(build),
+            paths=Paths.of(build),
+            chosen=chosen,
+            usids=usids,
+            locators=tuple(usids.prefix(usids.switch(v)) for v in vertices),
+        )
 
     def of_switch(self, vertex: int) -> dict[str, Any]:
         """The variables of a switch's templates (docs/srv6.md lists them)."""
@@ -182,10 +191,10 @@ class Fabric:
             "identity": self.routed.build.identity,
             "protocol": PROTOCOL,
             "block": str(usids.block),
-            "locator": usids.prefix(usids.switch(vertex)),
+            "locator": self.locators[vertex],
             "sids": list(self._sids(vertex, switch.links)),
             "locators": [
-                (usids.prefix(usids.switch(there)), by_vertex[via])
+                (self.locators[there], by_vertex[via])
                 for there, via in zip(to.tolist(), after, strict=True)
             ],
             "hosts": [
@@ -260,8 +269,7 @@ class Fabric:
             for prefix, suffix in self._destinations(there):
                 first = NEXTHOP + len(carriers)
                 carriers += [
-                    (first + n, str(usids.carrier(*one, *suffix)))
-                    for n, (one, _) in enumerate(used)
+                    (first + n, usids.carrier(*one, *suffix)) for n, (one, _) in enumerate(used)
                 ]
                 members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
                 several = len(used) > 1

@@ -10,7 +10,7 @@ header off (uDT6); those three mean something at one switch or host only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv6Network
 
 from inventory.problems import InputError, Problem
 
@@ -25,12 +25,11 @@ class Usids:
 
     block: IPv6Network
 
-    def carrier(self, *usids: int) -> IPv6Address:
-        """The address that takes a packet along these uSIDs, at most six."""
-        address = int(self.block.network_address)
-        for place, usid in enumerate(usids, start=1):
-            address |= usid << (128 - BLOCK - USID * place)
-        return IPv6Address(address)
+    def carrier(self, *usids: int) -> str:
+        """The address that takes a packet along these uSIDs, at most six, none of them 0."""
+        block = int(self.block.network_address) >> (128 - BLOCK)
+        groups = ":".join(f"{usid:x}" for usid in (block >> USID, block & 0xFFFF, *usids))
+        return groups if len(usids) == CARRIER else f"{groups}::"
 
     def prefix(self, *usids: int) -> str:
         """What a packet with these uSIDs ahead of it is routed by."""
