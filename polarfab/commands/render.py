@@ -46,9 +46,13 @@ def command(
            ovs-ofctl -O OpenFlow13 add-groups BRIDGE groups.txt
            ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
     linux: load.sh, which does it all, and the files it loads
-    frr:   frr.conf, and links.batch and sysctl.conf for what FRR leaves to others
+    frr:   frr.conf, and batches and sysctl.conf for what FRR leaves to others
+    srv6:  paths of hosts, in OUTPUT/hosts/<host>/, and SIDs of switches
     opensm: lfts.txt and what else OpenSM needs, for the whole fabric
     eos, nxos, junos, srlinux, sonic: a config of that system; docs/ has a page each
+    containerlab, ansible, nornir: a lab or an inventory for the files of another target
+
+    docs/ has a page a target, with the options that --set takes.
     """
     from compilers.build import load, require_verified
     from compilers.targets import target as target_of
