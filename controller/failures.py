@@ -90,6 +90,14 @@ class Links:
         """bool[E]: the links that do not carry packets."""
         return self._broken.copy()
 
+    def summary(self) -> str:
+        """How much is dead, in words."""
+        dead = int(np.count_nonzero(self.dead)) // 2
+        words = f"{dead} dead link{'s' * (dead != 1)}"
+        if drained := int(np.count_nonzero(self.drained)):
+            words += f" and {drained} drained switch{'es' * (drained != 1)}"
+        return words
+
     def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
         """All ports of a switch, by number; one that it has not is down.
 

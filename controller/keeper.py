@@ -43,6 +43,7 @@ class _Kept:
     stale: bool = False
     since: float = 0.0
     what: str = ""
+    text: str = ""
 
 
 class Keeper:
@@ -214,12 +215,13 @@ class Keeper:
         vertices = np.union1d(found.switches, kept.repair.switches)
         kept.repair, kept.stale, kept.since = found, False, self.fabric.clock()
         self.repairs += 1
-        kept.what = (
+        kept.what = links.summary()
+        kept.text = (
             f"{len(found.rows)} rows and {len(found.classes)} classes at {len(found.switches)} "
             f"switches differ from the build, computed in {computed * 1e3:.0f} ms"
         )
         if found.cut_off:
-            kept.what += f"; {found.cut_off} pairs of switches have no path left"
+            kept.text += f"; {found.cut_off} pairs of switches have no path left"
         tables = self._with_weights(kept, found.tables)
         self.rounds.start(kept.steering.reroute(tables, vertices, self._generation))
 
@@ -228,14 +230,10 @@ class Keeper:
         kept = self._active()
         if kept is None or not kept.what:
             return
-        links, seconds = kept.watching.links, self.fabric.clock() - kept.since
-        dead = int(np.count_nonzero(links.dead)) // 2
-        node = f"{dead} dead link{'s' * (dead != 1)}"
-        if drained := int(np.count_nonzero(links.drained)):
-            node += f" and {drained} drained switch{'es' * (drained != 1)}"
-        text = f"{kept.what}, in place after {seconds * 1e3:.0f} ms"
+        seconds = self.fabric.clock() - kept.since
+        text = f"{kept.text}, in place after {seconds * 1e3:.0f} ms"
+        self.fabric.tell(Event("repaired", kept.what, text))
         kept.what = ""
-        self.fabric.tell(Event("repaired", node, text))
         if kept.stale:
             self._repair(kept)
 

@@ -176,6 +176,7 @@ def test_a_switch_that_loses_its_controller_gets_no_transit(kept, switches, expe
     running.stop()
 
 
+@pytest.mark.long
 def test_a_flapping_link_is_suppressed_until_it_is_calm(kept, fabric, expected):
     u, k, v = links_of(expected.build)[9]
     repair = expected.of([(u, k)])
@@ -200,12 +201,16 @@ def test_swapped_cables_are_told_with_the_move_that_repairs_them(kept, fabric, e
     )
     hurt = expected.dumps(expected.of([(u, k), (x, j)]))
     running = kept("--discover")
+    # Pulled first: Open vSwitch may not find the peer of a patch port that is replaced with it.
+    pulled = Outage(links=frozenset({(u, v), (x, y)}))
+    fabric.suffer(pulled)
     fabric.suffer(Outage(miswires=(Miswire((u, v), (x, y)),)))
     running.says("miswired, 2 cables misplaced: swap the plugs in")
     until(lambda: len(running.status()["links"]["down"]) == 2, "both links are told")
     assert len(running.status()["links"]["miswired"]) == 1
     assert running.log.read_text().count("miswired, ") == 1
     expected.come(hurt)
+    fabric.suffer(pulled)
     fabric.suffer(Outage())
     running.says("all cables that are seen are as planned")
     running.stop()
