@@ -12,10 +12,11 @@ from pathlib import Path
 from live_routed import DATAGRAMS, Fabric
 
 from compilers.build import load
+from mininet_scenarios.engine import Hosts
 
 
 class Segments(Fabric):
-    """The fabric of the linux target, with SRv6 on switches and hosts."""
+    """The fabric of the linux target, with SRv6 on switches and hosts, one a switch."""
 
     def load(self, files):
         """Take the files of a rendering of target srv6, instead of those of another."""
@@ -23,33 +24,24 @@ class Segments(Fabric):
         for space, name in zip(self.switches, w.names, strict=True):
             space.run("sysctl", "--quiet", "--load", str(files / name / "srv6-sysctl.conf"))
             space.run("ip", "-batch", str(files / name / "srv6.batch"))
-        for space, name in zip(self.hosts, w.host_names, strict=True):
-            here = files / "hosts" / name
-            space.run("sh", str(here / "load.sh"))
-            space.run("ping", "-c1", "-W5", str(self._gateway(space)))
+        for i, (space, name) in enumerate(zip(self.hosts, w.host_names, strict=True)):
+            space.run("sh", str(files / "hosts" / name / "load.sh"))
+            space.run("ping", "-c1", "-W5", self._gateway(i))
 
-    def _gateway(self, space):
-        return self.build.addressing.network6(self.hosts.index(space))[1]
+    def _gateway(self, host):
+        return str(self.build.addressing.network6(host)[1])
 
     def flows(self, source, destination, count):
-        """{switch: {interface: packets sent}} of so many flows from host to host."""
-        before = self._all_sent()
-        to = self.address(destination, 6)
+        """[[packets sent by every link of every switch]] of so many flows from host to host."""
+        before, to = self.sent(), self.address(destination, 6)
         self.hosts[source].run(sys.executable, "-c", DATAGRAMS, to, str(count), check=False)
-        after = self._all_sent()
-        return [
-            {name: now[name] - then[name] for name in now}
-            for now, then in zip(after, before, strict=True)
-        ]
-
-    def _all_sent(self):
-        return [self._sent(v) for v in range(len(self.switches))]
+        return (self.sent() - before).tolist()
 
     def through(self, source, destination, carrier, count):
         """The same, with one carrier for all flows."""
         space = self.hosts[source]
         by = ["encap", "seg6", "mode", "encap.red", "segs", carrier]
-        route = [f"{self.address(destination, 6)}/128", *by, "via", str(self._gateway(space))]
+        route = [f"{self.address(destination, 6)}/128", *by, "via", self._gateway(source)]
         route += ["dev", "eth0", "metric", "1"]
         space.run("ip", "-6", "route", "add", *route)
         seen = self.flows(source, destination, count)
@@ -58,10 +50,8 @@ class Segments(Fabric):
 
 
 def main(build, out, folder, wanted):
-    fabric = Segments(build, out / "linux", folder)
-    fabric.start("linux")
-    for vertex in range(len(fabric.switches)):
-        fabric.meet_neighbours(vertex)
+    fabric = Segments(build, out / "linux", "linux", Hosts.of(build), folder)
+    fabric.start()
     fabric.load(out / "host")
     seen = {"pings": fabric.pings(6)} if wanted.get("ping") else {}
     seen["flows"] = [fabric.flows(*one) for one in wanted["flows"]]
