@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from compilers.targets import openflow_rows as rows
+from compilers.targets.openflow_pipeline import Kind
 from controller import wire
 
 DISCARD_XID = 0xFFFFFF01
 """The xid of the request to drop a refused bundle; a program's own xids are below."""
+OPENING, COMMIT = rows.opening(), rows.commit()
 NUMBERS = 1 << 24
 """A barrier's number has 24 bits."""
 
@@ -53,7 +55,7 @@ class Transaction:
     def start(self) -> list[bytes]:
         """What to send first; the messages themselves are not kept."""
         parts, self.parts = self.parts, ()
-        return [rows.opening(), *parts, rows.barrier(self.number)]
+        return [OPENING, *parts, wire.barrier(_barrier(self.number))]
 
     def error(self, error: wire.Error) -> None:
         """The switch has reported an error."""
@@ -65,7 +67,8 @@ class Transaction:
         if self.state == "committing" and wire.commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = wire.header(message)
-        if kind != wire.BARRIER_REPLY or xid != self._barrier():
+        awaited = _barrier(self.number + (self.state == "committing"))
+        if kind != wire.BARRIER_REPLY or xid != awaited:
             return b""
         if self.state == "committing":
             self._finish(Outcome(self._confirmed and not self._errors, self._error, self._errors))
@@ -74,17 +77,18 @@ class Transaction:
             self._finish(Outcome(False, self._error, self._errors))
             return wire.discard(rows.BUNDLE, DISCARD_XID)
         self.state = "committing"
-        return rows.commit() + rows.barrier(self.number + 1)
+        return COMMIT + wire.barrier(_barrier(self.number + 1))
 
     def lost(self) -> None:
         """The connection has ended."""
         self._finish(Outcome(False, self._error, self._errors, lost=True))
 
-    def _barrier(self) -> int:
-        number = self.number + (self.state == "committing")
-        return wire.header(rows.barrier(number))[2]
-
     def _finish(self, outcome: Outcome) -> None:
         if self.state != "done":
             self.state = "done"
             self.done(outcome)
+
+
+def _barrier(number: int) -> int:
+    """The xid of a transaction's barrier."""
+    return rows.xid(Kind.BARRIER, number)

@@ -60,8 +60,9 @@ def test_a_controller_that_is_killed_and_comes_back_sends_nothing(switches, buil
 
 
 def test_only_what_differs_is_put_right_and_others_keep_theirs(switches, builds, run):
-    run(polarfab(builds[0], "ryu")).wait_for(SWITCHES, "complete")
-    leave(switches, "s3", "s5")
+    first = run(polarfab(builds[0], "ryu"))
+    first.wait_for(SWITCHES, "complete")
+    first.stop()
     foreign = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.1,actions=group:4000"
     switches.ofctl("add-group", "s3", "group_id=4000,type=indirect,bucket=actions=output:1")
     switches.ofctl("add-flow", "s3", foreign)
