@@ -62,14 +62,20 @@ class Difference:
 
     @classmethod
     def of(cls, old: Build, new: Build, in_place: bool | None = None) -> Difference:
-        """Compare; in place wherever that is possible, unless it is said."""
+        """Compare; in place wherever that is possible, unless it is said.
+
+        Raises:
+            ValueError: in place is asked for, but class numbers mean other ports.
+        """
         nodes = Matching.of(old, new)
         possible = same_numbers(old.tables.classes, new.tables.classes, nodes)
+        if in_place and not possible:
+            raise ValueError("class numbers mean other ports than before")
         return cls(
             old=old,
             new=new,
             nodes=nodes,
-            in_place=possible if in_place is None else in_place and possible,
+            in_place=possible if in_place is None else in_place,
             walker=Walker.of(new.tables, new.wiring.cables()),
             walker_before=Walker.of(old.tables, old.wiring.cables()),
         )

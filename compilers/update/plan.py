@@ -96,10 +96,11 @@ def plan(old: Build, new: Build, in_place: bool | None = None) -> Update:
     Args:
         old: what every switch holds.
         new: what it shall hold.
-        in_place: False for the other generation of numbers even where that is not needed.
+        in_place: whether the generation of numbers stays; None for wherever it can.
 
     Raises:
         InputError: no order of rows is safe.
+        ValueError: in place is asked for, but class numbers mean other ports.
     """
     difference = Difference.of(old, new, in_place)
     routes = new.tables.routes

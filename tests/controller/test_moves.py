@@ -1,0 +1,55 @@
+"""Packed builds: what comes over the API is a build and nothing else."""
+
+from __future__ import annotations
+
+import io
+from zipfile import ZipFile
+
+import pytest
+
+from compilers.build import load, save
+from controller.management import moves
+from inventory.problems import InputError
+from tests.compilers.fabrics import polarfly_build
+
+
+def packed(files):
+    stream = io.BytesIO()
+    with ZipFile(stream, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def test_there_and_back(tmp_path):
+    made = save(polarfly_build(2), tmp_path / "build")
+    (tmp_path / "build" / "notes.txt").write_text("not of the build")
+    moves.unpack(moves.pack(tmp_path / "build"), tmp_path / "other")
+    assert load(tmp_path / "other").identity == made.identity
+    assert not (tmp_path / "other" / "notes.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"garbage" * 100,
+        packed({"fabric.json": b"{}"}),
+        packed({"manifest.json": b"{}", "../evil.json": b""}),
+        packed({"manifest.json": b"{}", "/etc/evil.json": b""}),
+        packed({"manifest.json": b"{}", "arrays/../../evil.npy": b""}),
+        packed({"manifest.json": b"{}"})[:-30],
+    ],
+)
+def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
+    folder = tmp_path / "deep" / "folder"
+    with pytest.raises(InputError, match="a build folder, packed"):
+        moves.unpack(data, folder)
+    assert not list(tmp_path.rglob("*evil*"))
+    assert not folder.exists()
+
+
+def test_a_build_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(moves, "MOST_BUILD", 100)
+    with pytest.raises(InputError, match="more than 100 bytes"):
+        moves.unpack(packed({"manifest.json": b"x" * 101}), tmp_path / "folder")
