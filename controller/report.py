@@ -75,7 +75,7 @@ SUMMARIES: dict[Kind, str] = {
 
 @dataclass(slots=True)
 class Reporter:
-    """Turns a fabric's events into output. `write` gets one line at a time, observers each event."""
+    """Turns a fabric's events into output. `write` gets a line at a time, observers each event."""
 
     fabric: Fabric
     write: Callable[[str], None]
