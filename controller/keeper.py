@@ -28,6 +28,7 @@ from controller.rounds import Rounds
 from controller.session import Fabric
 from controller.steering import Steering
 from controller.watching import Watching
+from inventory.problems import InputError, Problem
 
 
 @dataclass(slots=True)
@@ -47,7 +48,11 @@ class _Kept:
 
 
 class Keeper:
-    """Keeps a fabric; made once, before switches connect."""
+    """Keeps a fabric; made once, before switches connect.
+
+    Raises:
+        InputError: weights are to move, and the build has no alternates.
+    """
 
     def __init__(self, fabric: Fabric, duties: Duties | None = None) -> None:
         self.fabric, self.duties = fabric, duties or Duties()
@@ -134,8 +139,16 @@ class Keeper:
             return current
         before, duties = self._kept, self.duties
         watching = before.watching if before and _same_cables(before.build, build) else None
+        if duties.adapt and not build.tables.classes.alternate.shape[2]:
+            raise InputError(
+                Problem(
+                    key="--adapt",
+                    required="a build with alternates, to which weights can move",
+                    given=f"balance: {build.balance}",
+                    todo="write routing: {balance: ugal-pf} in the fabric, and compile",
+                )
+            )
         asked = build.balance == "ugal-pf" if duties.adapt is None else duties.adapt
-        able = bool(build.tables.classes.alternate.shape[2])
         now = self.fabric.clock
         intact = Intact.of(build)
         self._kept = kept = _Kept(
@@ -144,7 +157,7 @@ class Keeper:
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             watching=watching or Watching(build.wiring, duties, now),
-            adaptation=Adaptation(build, now, duties.link_rate) if asked and able else None,
+            adaptation=Adaptation(build, now, duties.link_rate) if asked else None,
         )
         links = kept.watching.links
         if duties.repair and (links.dead.any() or links.drained.any()):

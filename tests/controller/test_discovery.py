@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from os_ken.lib.packet import packet
 from os_ken.lib.packet.lldp import TTL, ChassisID, End, OrganizationallySpecific, PortID
 from os_ken.lib.packet.lldp import lldp as Lldp
@@ -209,3 +211,15 @@ def test_a_plug_that_moves_is_seen_at_its_new_place_alone() -> None:
     report = found.miswired(7.0 + found.interval)
     assert report is not None
     assert [move.kind for move in report.moves] == ["swap"]
+
+
+@given(st.binary(max_size=200), st.integers(0, 150))
+@settings(max_examples=200, deadline=None)
+def test_whatever_comes_in_is_read_or_malformed(data: bytes, cut: int) -> None:
+    good = as_packet_in(3, lldp.frames(5, np.array([2]), 1, 60, KEY)[0].tobytes())
+    for message in (data, good[:cut] + data, good[:24] + data):
+        try:
+            _, frame = packet_in(message)
+        except Malformed:
+            continue
+        assert lldp.read(frame, KEY) in (None, (5, 2, 1))

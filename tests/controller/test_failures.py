@@ -7,6 +7,7 @@ import pytest
 
 from controller.damping import STEP, Damping, Penalties
 from controller.failures import Cables, Links
+from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 
@@ -146,3 +147,15 @@ def test_switches_that_were_never_there_are_not_lost() -> None:
     links = Links(routed(q=3).wiring)
     links.present(3, False, 0.0)
     assert links.settle(100.0) == (False, [])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1,2", "15,2200,1000,x", "0,3,2,1", "15,1000,1000,60", "1,inf,2,3", "1,3,2,nan"]
+)
+def test_damping_that_makes_no_sense_is_one_message(text: str) -> None:
+    with pytest.raises(InputError, match=r"--damping: required half-life.*for example 15,2200"):
+        Damping.parse(text, "--damping")
+
+
+def test_damping_as_it_is_written() -> None:
+    assert Damping.parse("15,2200,1000,60", "--damping") == Damping()

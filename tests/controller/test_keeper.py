@@ -16,6 +16,7 @@ from controller.keeper import Keeper
 from controller.reconcile import held_by
 from controller.rounds import PATIENCE
 from controller.session import Fabric
+from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.test_damage import missing
 from tests.controller.fake_switches import FakeNetwork
@@ -268,3 +269,9 @@ def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
     after.connect()
     assert not hold(after, tables_for(link))
     assert mods(after) == 0
+
+
+def test_weights_can_move_only_where_there_are_alternates():
+    build = replace(routed(q=3), identity="0123456789abcdef")
+    with pytest.raises(InputError, match="--adapt: required a build with alternates"):
+        network(Duties(adapt=True), build)
