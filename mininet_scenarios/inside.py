@@ -19,6 +19,7 @@ from mininet_scenarios.network import FabricNetwork
 from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.pinging import ping_all
 from mininet_scenarios.probing import ProbeProcess
+from mininet_scenarios.prompt import run as run_prompt
 from mininet_scenarios.serving import RUN, Reply, prepare, serve
 
 BYTES, PACKETS = 8, 9
@@ -143,6 +144,10 @@ class Inside:
             list(row) for row in zip(switch.tolist(), ports.tolist(), rates.tolist(), strict=True)
         ]
         return {"rates": arrived, "loads": loads}
+
+    def prompt(self, terminal: str) -> None:
+        """Mininet's prompt at a terminal, until its end."""
+        run_prompt(self.build, self.faults, lambda: self._counters(PACKETS), Path(terminal))
 
     def _counters(self, field: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """int64[S, K]: packets or bytes that have left each switch by its k-th link."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import astuple
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +113,17 @@ class MininetEngine(RealTime):
         for switch, port, rate in found["loads"]:
             loads[switch, port] = rate
         return Carried(np.array(found["rates"]), loads)
+
+    def prompt(self, terminal: str) -> None:
+        """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
+        assert self.inner.process is not None  # noqa: S101
+        outer = self.inner.process.pid
+        inside = int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
+        before = signal.signal(signal.SIGINT, lambda *_: os.kill(inside, signal.SIGINT))
+        try:
+            self.inner.call("prompt", terminal)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def stop(self, step: Step) -> None:
         """Let the inner process leave; everything goes with it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -49,12 +49,17 @@ class Rehearsal:
         engine: Engine,
         observer: Observer,
         events: tuple[Case, ...] = (),
+        then: Callable[[], None] | None = None,
     ) -> None:
-        """Get ready. `events` are those of the scenario's timeline (`moments.cases`).
+        """Get ready.
+
+        `events` are those of the scenario's timeline (`moments.cases`); `then` is called when all
+        is checked, before everything is taken down.
 
         Raises:
             InputError: there are no two hosts to send packets between.
         """
+        self.then = then
         self.events, self.abilities = events, ENGINES[engine.name].abilities
         self.scenario, self.build, self.engine, self.observer = scenario, build, engine, observer
         self.hosts = Hosts.of(build, scenario.hosts)
@@ -84,6 +89,8 @@ class Rehearsal:
             now = self._timeline()
             if self.scenario.traffic.flows:
                 self._flow(now)
+            if self.then:
+                self.then()
         finally:
             self.engine.stop(self._step)
         return self.result

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -56,6 +59,12 @@ SHOWN = 10
     help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
 )
 @click.option(
+    "--cli",
+    "prompt",
+    is_flag=True,
+    help="When all is checked, Mininet's prompt inside; path, fail, heal and load know the fabric.",
+)
+@click.option(
     "--clean",
     "clean_up",
     is_flag=True,
@@ -74,6 +83,7 @@ def command(
     framework: str | None,
     keep: Path | None,
     report: Path | None,
+    prompt: bool,
     clean_up: bool,
     unverified: bool,
     as_json: bool,
@@ -98,15 +108,18 @@ def command(
         return
     if wanted is None:
         raise click.UsageError("which SCENARIO? --list shows those that come with polarfab")
+    terminal = _terminal() if prompt else ""
     loaded = load_scenario(wanted)
-    given = {"engine": engine, "framework": framework}
+    given = {"engine": "mininet" if prompt else engine, "framework": framework}
     scenario = loaded.scenario.model_copy(update={k: v for k, v in given.items() if v})
     observer = Silent() if as_json else Narrator()
     with recorded() as record, _work_folder(keep) as work:
         if not keep:
             add_folder(record, work)
         try:
-            facts, result = _run(loaded, scenario, observer, work, record, unverified, not keep)
+            facts, result = _run(
+                loaded, scenario, observer, work, record, unverified, not keep, terminal
+            )
         except EngineError as error:
             say(f"the emulation failed: {error}")
             say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
@@ -133,6 +146,7 @@ def _run(
     record: Path,
     unverified: bool,
     temporary: bool,
+    terminal: str,
 ) -> tuple[dict[str, Any], Result]:
     """Compile, verify and rehearse; returns what was run, and what it found."""
     from mininet_scenarios.engine import Hosts, Setup
@@ -161,7 +175,9 @@ def _run(
         rate=scenario.traffic.link_rate,
         record=record,
     )
-    result = Rehearsal(scenario, build, kind.make(setup), observer, events).run()
+    engine = kind.make(setup)
+    then = partial(engine.prompt, terminal) if terminal else None  # type: ignore[attr-defined]
+    result = Rehearsal(scenario, build, engine, observer, events, then).run()
     result.seconds = {
         "compile": round(compiled, 2),
         **result.seconds,
@@ -223,6 +239,19 @@ def _build(
     if not verdict.passed and not unverified:
         failed(build, verdict)
     return build, folder
+
+
+def _terminal() -> str:
+    """The terminal that the prompt is to use.
+
+    Raises:
+        InputError: there is none.
+    """
+    from inventory.problems import InputError, Problem
+
+    if not sys.stdin.isatty():
+        raise InputError(Problem("a terminal on standard input", "something else", key="--cli"))
+    return os.ttyname(sys.stdin.fileno())
 
 
 def _command(wanted: str, facts: dict[str, Any], unverified: bool) -> str:
