@@ -59,7 +59,9 @@ ENGINES: dict[str, EngineKind] = {
     ),
     "ovs-fabric": EngineKind(
         title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
-        abilities=frozenset({"counters", "links", "nodes", "miswire", "controller", "paths"}),
+        abilities=frozenset(
+            {"counters", "links", "nodes", "miswire", "controller", "probe", "paths"}
+        ),
         make=_ovs_fabric,
         needs_framework=True,
     ),

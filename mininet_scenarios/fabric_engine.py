@@ -17,12 +17,14 @@ from mininet_scenarios.engine import (
     Miswire,
     NodeChange,
     Observation,
+    Probed,
     Progress,
     RealTime,
     Setup,
     Step,
 )
 from mininet_scenarios.inner import InnerProcess, Job
+from mininet_scenarios.probing import decode
 
 
 class FabricEngine(RealTime):
@@ -80,6 +82,14 @@ class FabricEngine(RealTime):
     def settle(self, patience: float) -> None:
         """Wait for the controller, where one runs, and for the switches."""
         self.inner.call("settle", patience)
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """Send inside."""
+        self.inner.call("probe_start", pairs.tolist(), interval)
+
+    def probe_stop(self) -> Probed:
+        """What was heard inside."""
+        return decode(self.inner.call("probe_stop"))
 
     def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """As Open vSwitch traces them."""

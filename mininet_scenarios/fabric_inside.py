@@ -15,6 +15,7 @@ from mininet_scenarios.collecting import Collectors
 from mininet_scenarios.controlling import CONTROLLER, ControllerProcess
 from mininet_scenarios.diverting import Diverter
 from mininet_scenarios.engine import SILENT, Event, Hosts, LinkChange, Miswire, NodeChange
+from mininet_scenarios.fabric_probe import FabricProbe
 from mininet_scenarios.management import port_counters
 from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.ovsfabric import OvsFabric, bridge_name
@@ -38,6 +39,7 @@ class FabricInside:
         self.diverter = Diverter(self.ovs)
         self.postmen: dict[int, Postman] = {}
         self.collectors: Collectors | None = None
+        self.probe: FabricProbe | None = None
 
     def start(self) -> None:
         """Start the controller, and Open vSwitch with all its bridges."""
@@ -59,7 +61,7 @@ class FabricInside:
         """
         assert self.collectors is not None  # noqa: S101
         counts = np.load(file)
-        postman = self.postmen.setdefault(version, Postman(self.build, self.hosts, version))
+        postman = self._postman(version)
         before = self._counters()
         requests = Packets.of(counts)
         total = 2 * len(requests)
@@ -107,6 +109,18 @@ class FabricInside:
         self.controller.settle(names, patience)
         self.ovs.appctl("revalidator/wait")
 
+    def probe_start(self, pairs: list[list[int]], interval: float) -> None:
+        """Start a probe over pairs of hosts."""
+        assert self.collectors is not None  # noqa: S101
+        ends = np.array(pairs, np.int64).reshape(-1, 2)
+        self.probe = FabricProbe(self.collectors.sockets, self._postman(4), ends, interval)
+        self.probe.start()
+
+    def probe_stop(self) -> str:
+        """End it, and tell what it saw (`probing.decode`)."""
+        assert self.probe is not None  # noqa: S101
+        return self.probe.stop()
+
     def paths(self, pairs: list[list[int]]) -> list[list[int]]:
         """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
         return [self._path(source, destination) for source, destination in pairs]
@@ -121,6 +135,11 @@ class FabricInside:
         )
         text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
         return [int(number) for number in PASSED.findall(text)]
+
+    def _postman(self, version: int) -> Postman:
+        if version not in self.postmen:
+            self.postmen[version] = Postman(self.build, self.hosts, version)
+        return self.postmen[version]
 
     def _apply(self, event: Event) -> None:
         self.fabric.suffer(self.fabric.outage.after(event))

@@ -49,6 +49,11 @@ def test_alternates_and_ipv6_without_hosts():
     assert seen["every pair over IPv6: answered"] == 42
 
 
+def test_swapped_cables_by_packets_one_way():
+    _, seen = passed("miswire-q3", "--engine", "ovs-fabric")
+    assert seen["cables 9-10 and 7-12 swapped: one way or not at all, as predicted"] == 24
+
+
 def test_a_switch_without_power_comes_back_and_paths_are_traced(tmp_path):
     passed("node-failure-q3", "--engine", "ovs-fabric")
     scenario = tmp_path / "scenario.yaml"
