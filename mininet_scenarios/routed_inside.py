@@ -41,6 +41,7 @@ class RoutedInside:
         everyone = [[i, i, 1] for i in range(len(self.hosts))]
         for version in (4, 6) if self.build.addressing.ipv6 else (4,):
             self._ping(everyone, [self._gateway(i, version) for i in range(len(self.hosts))])
+        self.network.quieten()
 
     def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
         """Ping: a list of (from, to, count) by host number, and the version of the protocol.
@@ -94,6 +95,7 @@ class RoutedInside:
     def settle(self, patience: float) -> None:
         """Wait until every router has the routes that it can have."""
         self.network.settle(patience)
+        self.network.quieten()
 
     def probe_start(
         self, pairs: list[tuple[int, int]], interval: float, frames: list[int] | None = None

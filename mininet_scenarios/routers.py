@@ -125,7 +125,6 @@ class Routers:
             what = f"routes of {self.build.wiring.names[vertex]}"
             until(lambda router=router, dead=dead: router.ready(dead), what, patience)  # type: ignore[misc]
         self._meet()
-        self._quieten()
 
     def sent(self) -> NDArray[np.int64]:
         """int64[S, K]: packets that have left each switch by its k-th link."""
@@ -138,8 +137,12 @@ class Routers:
                 loads[vertex, link] = sent[self.name(vertex, link)]
         return loads
 
-    def _quieten(self) -> None:
-        """Wait until no link carries anything: kernels and daemons announce themselves at first."""
+    def quieten(self) -> None:
+        """Wait until no link carries anything: kernels and daemons announce themselves at first.
+
+        Raises:
+            EngineError: something goes on talking.
+        """
         limit, before = time.monotonic() + PATIENCE, self.sent()
         while time.monotonic() < limit:
             time.sleep(SILENCE)
