@@ -35,7 +35,7 @@ POLICIES = [
 ]
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 0}"
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
-SLOW = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def fabric(q):
@@ -226,7 +226,7 @@ def test_protection_alone_changes_in_place():
     assert found["groups"]
 
 
-@pytest.mark.parametrize("q", [3, 4])
+@pytest.mark.parametrize("q", [3, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("policy", [MINIMAL, ("compact-valiant", "link")])
 def test_a_repair_changes_few_rows_in_place(q, policy):
     """Tables repaired after a failure: the same switches and numbers, O(q) rows."""

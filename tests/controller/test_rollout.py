@@ -127,7 +127,9 @@ def programs_of(made):
     return [encoder.program(v) for v in range(made.tables.switches)]
 
 
-@pytest.mark.parametrize("case", ["policy", "expanded", "in place"])
+@pytest.mark.parametrize(
+    "case", ["policy", "in place", pytest.param("expanded", marks=pytest.mark.long)]
+)
 def test_a_refusal_in_any_round_takes_all_back(case):
     old, new = CASES[case]()
     rounds = [r for r in range(plan(old, new).rounds) if _acts(Site(old, new), 3, r)]
