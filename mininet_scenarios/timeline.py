@@ -21,13 +21,13 @@ from mininet_scenarios.moments import Case
 from mininet_scenarios.outage import Outage
 from mininet_scenarios.predict import Prediction
 from mininet_scenarios.result import Happened, Result
-from mininet_scenarios.watching import GUARD, Window, watch
+from mininet_scenarios.watching import GUARD, Window, watch, within
 
 BURST = (4, 0.05)
 """Packets a pair, and seconds between them: with fewer one could be lost for another reason."""
 MOST_IN_BURST = 2000
 LEAD = 0.5
-"""Seconds that a probe runs before the first event, and after each has been dealt with."""
+"""Seconds that a probe runs before the first event, and when nothing may be lost any more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +95,9 @@ class Timeline:
                 reached=int(asked.reached.sum()),
                 max_hops=int(asked.hops.max(initial=0)),
             )
-        if self.probed is not None:
-            self.engine.wait(LEAD)
+        if self.probed is not None and ask:
+            enough = self.windows[-1].begin + within(case.expect) + LEAD
+            self.engine.wait(max(LEAD, enough - self.engine.now()))
         if case.undo:
             self._apply(f"{case.what}, undone", case.undo, None)
             self.engine.settle(self.scenario.patience)

@@ -98,16 +98,16 @@ def _judge(
     never: NDArray[np.bool_],
 ) -> list[Check]:
     expect = window.case.expect if window.case else None
-    within = _within(expect)
+    limit = within(expect)
     title = f"probe, {window.what}"
-    late = np.bincount(seen.pair[lost & (seen.since >= within)], minlength=len(names))
-    what = f"{title}: nothing lost" + (f" after {within:g} s" if window.case else "")
+    late = np.bincount(seen.pair[lost & (seen.since >= limit)], minlength=len(names))
+    what = f"{title}: nothing lost" + (f" after {limit:g} s" if window.case else "")
     checks = [_pairs(what, names, late, "no packet lost", "{} lost")]
     if expect is not None and expect.lost is not None:
         over = np.where(count > expect.lost, count, 0)
         allowed = f"at most {expect.lost} lost"
         checks.append(_pairs(f"{title}: {allowed} a pair", names, over, allowed, "{} lost"))
-    strays = seen.came & never[seen.pair] & (seen.since >= within)
+    strays = seen.came & never[seen.pair] & (seen.since >= limit)
     if never.any():
         came = np.bincount(seen.pair[strays], minlength=len(names))
         checks.append(
@@ -116,7 +116,7 @@ def _judge(
     return checks
 
 
-def _within(expect: Expect | None) -> float:
+def within(expect: Expect | None) -> float:
     """Seconds from which nothing may be lost; at once before anything happens."""
     if expect is None:
         return 0.0

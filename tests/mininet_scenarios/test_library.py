@@ -265,3 +265,23 @@ def test_paths_are_checked_on_engines_that_know_them(tmp_path):
     assert [str(m) for m in wrong["every pair: paths"].mismatches] == [
         "0 → 2: expected 0 7 2, seen 0 4 2"
     ]
+
+
+def test_events_at_their_times_are_watched_by_the_probe_alone(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "name: x\nengine: model\nfabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
+        "traffic: {probe: {interval: 0.1, pairs: 0}}\n"
+        "timeline:\n"
+        "  - {link_down: 0-1, at: 1.5}\n"
+        "  - {link_up: 0-1, at: 4}\n"
+        "  - {node_down: 4, at: 5}\n"
+    )
+    result = rehearse(load_scenario(str(file)))
+    assert not failed(result)
+    assert [event.at for event in result.happened] == [1.5, 4, 5]
+    assert [event.reached for event in result.happened] == [None, None, 124]
+    # Without protection ten pairs are cut off for 2.5 seconds; the rest is the dark node's.
+    lost = result.watched.sent.sum() - result.watched.received.sum()
+    rounds = (result.watched.sent.sum() / 156) - 50
+    assert lost == 10 * 25 + (156 - 124) * rounds
