@@ -61,7 +61,8 @@ def test_routes_are_those_of_a_compile_of_what_is_left(
     for gone in [[link] for link in some(links, most)] + pairs:
         damage = missing(build.wiring, [], gone)
         repair = repaired(intact, damage.links)
-        if not repair.cut_off:
+        alone = (damage.links.sum(axis=1) == build.topology.graph.degrees).any()
+        if not repair.cut_off and not alone:
             assert (with_tables(build, repair) == ports(damaged(build, damage))).all(), gone
 
 
