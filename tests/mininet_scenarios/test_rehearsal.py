@@ -10,11 +10,11 @@ import pytest
 from inventory.problems import InputError
 from mininet_scenarios.checks import Examiner, histogram
 from mininet_scenarios.engine import SILENT, Diversion, Hosts, Setup, hops_of
+from mininet_scenarios.format import Expect, Sample, Scenario
 from mininet_scenarios.model_engine import ModelEngine
 from mininet_scenarios.pinging import Answers, read_answers
 from mininet_scenarios.predict import Prediction
 from mininet_scenarios.rehearsal import Rehearsal, choose_diversion, sample_counts
-from mininet_scenarios.format import Expect, Sample, Scenario
 
 
 def quiet(done, total):

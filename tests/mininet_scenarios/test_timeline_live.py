@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mininet_scenarios.openvswitch import NAMESPACES
 from mininet_scenarios.probing import decode
 
 pytestmark = pytest.mark.live
@@ -77,11 +78,12 @@ def test_the_probe_between_two_namespaces(tmp_path):
     script = tmp_path / "probe.sh"
     script.write_text(
         "set -e; ip link set lo up; unshare -n sleep 60 & other=$!\n"
-        "until ! cmp -s /proc/self/ns/net /proc/$other/ns/net &&"
-        " ip link add a type veth peer name b netns $other 2> /dev/null; do :; done\n"
-        "ip address add 10.9.0.1/24 dev a; ip link set a up\n"
-        "nsenter -t $other -n ip address add 10.9.0.2/24 dev b\n"
-        "nsenter -t $other -n ip link set b up\n"
+        "own=$(readlink /proc/self/ns/net)\n"
+        "while [ $(readlink /proc/$other/ns/net) = $own ]; do :; done\n"
+        "ip link add name near type veth peer name far netns $other\n"
+        "ip address add 10.9.0.1/24 dev near; ip link set near up\n"
+        "nsenter -t $other -n ip address add 10.9.0.2/24 dev far\n"
+        "nsenter -t $other -n ip link set far up\n"
         f'{sys.executable} -c "$1" $$ $other; kill $other\n'
     )
     code = (
@@ -91,7 +93,7 @@ def test_the_probe_between_two_namespaces(tmp_path):
         "time.sleep(1); print(probe.stop())\n"
     )
     done = subprocess.run(
-        ["unshare", "--net", "--pid", "--fork", "--kill-child", "sh", str(script), code],
+        [*NAMESPACES, "sh", str(script), code],
         capture_output=True,
         text=True,
         timeout=60,
