@@ -171,27 +171,33 @@ class Keeper:
         ours = kept is not None and self.fabric.current.programs is kept.steering
         return kept if ours else None
 
+    def _watched(self, vertex: int) -> _Kept | None:
+        """What is kept, where this is one of its switches, whoever says what they are to hold."""
+        kept = self._kept
+        ours = kept is not None and self.fabric.identity == kept.build.identity
+        return kept if ours and kept and vertex < kept.build.tables.switches else None
+
     def _described(self, vertex: int, ports: bytes) -> None:
-        if kept := self._active():
+        if kept := self._watched(vertex):
             kept.watching.described(vertex, ports)
             if kept.adaptation:
                 kept.adaptation.meter.ports(vertex, ports)
-            self._settle()
+            self._settle(kept)
 
     def _present(self, vertex: int, up: bool) -> None:
-        kept = self._active()
+        kept = self._watched(vertex)
         if kept and not up:
             kept.watching.left(vertex)
             if kept.adaptation:
                 kept.adaptation.left(vertex)
 
     def _port_status(self, vertex: int, message: bytes) -> None:
-        if kept := self._active():
+        if kept := self._watched(vertex):
             kept.watching.port_status(vertex, message)
-            self._settle()
+            self._settle(kept)
 
     def _packet_in(self, vertex: int, message: bytes) -> None:
-        if kept := self._active():
+        if kept := self._watched(vertex):
             kept.watching.packet_in(vertex, message)
 
     def _tick(self) -> None:
@@ -203,7 +209,7 @@ class Keeper:
             if vertex in self.fabric.connections:
                 self.fabric.send(vertex, frames)
         kept.watching.look()
-        self._settle()
+        self._settle(kept)
         if kept.adaptation:
             kept.adaptation.ask(self.fabric, now)
             if not self.rounds.busy:
@@ -211,14 +217,13 @@ class Keeper:
 
     # What is done about it
 
-    def _settle(self) -> None:
-        """Tell what has happened to links, and repair."""
-        kept = self._need
+    def _settle(self, kept: _Kept) -> None:
+        """Tell what has happened to links, and repair, once nobody else moves the fabric."""
         changed, events = kept.watching.settle()
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
-        if kept.stale and not self.rounds.busy:
+        if kept.stale and not self.rounds.busy and self._active():
             self._repair(kept)
 
     def _repair(self, kept: _Kept) -> None:

@@ -205,12 +205,25 @@ class Others:
 
 def test_somebody_elses_programs_are_left_alone():
     net, _ = network()
-    net.fabric.load(Current("x", BUILD.wiring.names, Others(Encoder(BUILD)), BUILD))
+    before = net.fabric.current
+    current = Current(BUILD.identity, BUILD.wiring.names, Others(Encoder(BUILD)), BUILD)
+    net.fabric.load(current)
     net.run()
     mods(net)
-    net.cable(*links_of()[0], False)
+    link = links_of()[0]
+    net.cable(*link, False)
     net.tick()
     assert mods(net) == 0
+    net.fabric.load(before)  # the rollout is taken back
+    net.run()
+    net.tick()
+    assert not hold(net, tables_for(link))
+    net.fabric.load(replace(current, identity="another"))
+    net.cable(*link, True)
+    net.tick()
+    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.run()
+    assert not hold(net, BUILD.tables)
 
 
 def test_weights_follow_loads_with_one_group_mod_a_class():
