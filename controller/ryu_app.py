@@ -29,11 +29,12 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
-            reporter = _reporter()
+            reporter, keeper = _started()
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
         super().__init__(*args, fabric=reporter.fabric, reporter=reporter, read=_read, **kwargs)
+        self.mover.foresee = keeper.foresee
 
 
 def _read() -> Current:
@@ -42,13 +43,13 @@ def _read() -> Current:
     return read_build(folder, unverified=bool(os.environ.get(UNVERIFIED)))
 
 
-def _reporter() -> Reporter:
-    """The fabric that the environment names, and its reporter, started."""
+def _started() -> tuple[Reporter, Keeper]:
+    """The reporter of the fabric that the environment names, started, and its keeper."""
     fabric, status = Fabric(_read(), RYU.error_names), os.environ.get(STATUS)
-    Keeper(fabric)
+    keeper = Keeper(fabric)
     reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
     reporter.start("polarfab under ryu-manager")
-    return reporter
+    return reporter, keeper
 
 
 def main() -> None:
