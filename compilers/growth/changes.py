@@ -11,23 +11,16 @@ from compilers.wiring import Wiring
 
 def moved(before: Wiring, after: Wiring) -> int:
     """How many cables of the old fabric are not in the new one, from port to port."""
-    old = _ends(before)
-    return len(old) - len(np.intersect1d(old, _ends(after), assume_unique=True))
+    old, new = _ends(before), _ends(after)
+    stayed = len(old) + len(new) - len(np.unique(np.concatenate((old, new)), axis=0))
+    return len(old) - stayed
 
 
 def _ends(wiring: Wiring) -> NDArray[np.int64]:
-    """int64[E]: a number for each cable that tells both of its ports."""
+    """int64[E, 4]: both ends of each cable, vertex and port, the lower vertex first."""
     switch, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
-    cable = (
-        switch,
-        wiring.port[switch, link],
-        wiring.far[switch, link],
-        wiring.far_port[switch, link],
-    )
-    number = np.zeros(len(switch), np.int64)
-    for part in cable:
-        number = number << 16 | part
-    return number
+    columns = (column[switch, link] for column in (wiring.port, wiring.far, wiring.far_port))
+    return np.column_stack((switch, *columns)).astype(np.int64)
 
 
 def changes(before: Tables, after: Tables) -> dict[str, NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,14 @@ from compilers.load import load_fabric
 from compilers.phases import Stage, phases_of
 from compilers.pipeline import compile_fabric
 from compilers.verify import verify
+from compilers.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.expand import command
+from tests.compilers.routed import routed
 
 CASES = [(3, "quadric", 2), (7, "quadric", 1), (7, "fan", 3), (9, "fan", 1), (4, "nucleus", 1)]
 INVENTORY = "generate: {type: copackaged-4x8}\n"
+NO_LINK = {"port": 0, "far": -1, "far_port": 0}
 
 
 def build(folder: Path, q: int, routing: str = "", inventory: str = INVENTORY) -> Build:
@@ -261,3 +265,16 @@ def test_a_fabric_that_is_not_whole_does_not_grow(tmp_path: Path) -> None:
     part = compile_fabric(load_fabric(tmp_path / "fabric.yaml"), Stage(2, 4))
     with pytest.raises(InputError, match=r"required a whole fabric, given [0-9]+ links missing"):
         grow(part, "quadric", 1)
+
+
+def _one_cable(far: int, order: int = 70_000) -> Wiring:
+    """Vertex 0 and another, port 1 to port 1, in a fabric of more switches than 16 bits number."""
+    ends = {word: np.full((order, 1), none, np.int32) for word, none in NO_LINK.items()}
+    for one, other in ((0, far), (far, 0)):
+        ends["port"][one], ends["far"][one], ends["far_port"][one] = 1, other, 1
+    return replace(routed(q=2).wiring, **ends)
+
+
+@pytest.mark.parametrize("far", [5, 65_536 + 5])
+def test_moved_cables_beyond_65536_switches(far: int) -> None:
+    assert changes.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
