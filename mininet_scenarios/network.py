@@ -121,9 +121,11 @@ class FabricNetwork:
             self.net.addSwitch(bridge_name(vertex), cls=Bridge, dpid=dpid)
         self.batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
-        ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
-        for host in self.hosts:
+        for (
+            host
+        ) in self.hosts:  # before the bridges: one waits for the other's changes in the kernel
             host.configured()
+        ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
 
     def address(self, host: int, version: int) -> str:
         """The address of a host, of version 4 or 6 of the Internet protocol."""
