@@ -16,7 +16,7 @@ import sys
 import time
 from itertools import permutations
 
-from mininet_scenarios.inside import Inside
+from mininet_scenarios.inside import PACKETS, Inside
 from mininet_scenarios.serving import OPEN_FILES
 
 CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
@@ -97,11 +97,11 @@ class Prober:
 
 def spread(inside, prober, vertex, others, flows):
     """Packets by link that leave the vertex when its host sends so many flows to each other."""
-    before = inside._loads()[vertex]
+    before = inside._counters(PACKETS)[vertex]
     ports = range(10000, 10000 + flows)
     heard = prober.round_of([(vertex, other) for other in others], ports)
     assert all(links for *_, links in heard)
-    return (inside._loads()[vertex] - before).tolist()
+    return (inside._counters(PACKETS)[vertex] - before).tolist()
 
 
 def main(build, logs, links, flows):
