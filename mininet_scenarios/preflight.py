@@ -1,4 +1,4 @@
-"""What the Mininet engine needs of this machine, and what to install where it is missing."""
+"""What engines need of this machine, and what to install where it is missing."""
 
 from __future__ import annotations
 
@@ -24,6 +24,13 @@ TOOLS = {
     "unshare": "util-linux",
 }
 """The programs and the Debian packages that they come in."""
+ROUTER_TOOLS = {
+    **{tool: TOOLS[tool] for tool in ("ping", "ip", "mount", "unshare")},
+    "nsenter": "util-linux",
+    "sysctl": "procps",
+}
+"""The same for the engines linux and frr."""
+FRR_TOOLS = {"vtysh": "frr"}
 FRAMEWORKS = {"ryu": "ryu", "os-ken": "os_ken"}
 TUN = "/dev/net/tun"
 ABSENT = "not there"
@@ -44,12 +51,7 @@ def choose_framework(wanted: str | None) -> str | None:
 
 def missing(framework: str | None) -> list[Problem]:
     """Everything that keeps Mininet from running here."""
-    path = os.environ.get("PATH", os.defpath) + SBIN
-    absent = [tool for tool in TOOLS if not shutil.which(tool, path=path)]
-    problems = []
-    if absent:
-        packages = sorted({TOOLS[tool] for tool in absent})
-        problems.append(_missing(", ".join(absent), f"apt install {' '.join(packages)}"))
+    absent, problems = _absent(TOOLS, "mininet")
     if not find_spec("mininet"):
         problems.append(_missing("the Python package mininet", "pip install 'polarfab[mininet]'"))
     if choose_framework(framework) is None:
@@ -60,9 +62,8 @@ def missing(framework: str | None) -> list[Problem]:
         todo = "run as root" if there else "as root: modprobe tun"
         given = "no permission" if there else ABSENT
         problems.append(_missing(f"access to {TUN}", todo, given))
-    if not {"unshare", "mnexec"} & set(absent) and (refusal := _refused()):
-        todo = "run as root" if os.geteuid() else "a container needs --privileged"
-        problems.append(_missing(f"namespaces of one's own ({refusal})", todo))
+    if not {"unshare", "mnexec"} & set(absent) and (refusal := _refused("mnexec", "-n")):
+        problems.append(_no_namespaces(refusal, "mininet"))
     return problems
 
 
@@ -79,11 +80,42 @@ def require(framework: str | None) -> str:
     return chosen
 
 
-def _refused() -> str:
-    """What the kernel says when namespaces are made as the engine makes them; "" if all is well."""
+def require_routers(engine: str) -> None:
+    """Pass where the engine linux or frr can run.
+
+    Raises:
+        InputError: something is missing; all of it at once.
+    """
+    tools = ROUTER_TOOLS | (FRR_TOOLS if engine == "frr" else {})
+    absent, problems = _absent(tools, engine)
+    if "unshare" not in absent and (refusal := _refused("unshare", "--net")):
+        problems.append(_no_namespaces(refusal, engine))
+    if problems:
+        raise InputError(problems)
+
+
+def _absent(tools: dict[str, str], engine: str) -> tuple[list[str], list[Problem]]:
+    """Which of these programs are not there, and the message about them."""
+    path = os.environ.get("PATH", os.defpath) + SBIN
+    absent = [tool for tool in tools if not shutil.which(tool, path=path)]
+    packages = sorted({tools[tool] for tool in absent})
+    todo = f"apt install {' '.join(packages)}"
+    return absent, [_missing(", ".join(absent), todo, engine=engine)] if absent else []
+
+
+def _no_namespaces(refusal: str, engine: str) -> Problem:
+    todo = "run as root" if os.geteuid() else "a container needs --privileged"
+    return _missing(f"namespaces of one's own ({refusal})", todo, engine=engine)
+
+
+def _refused(*command: str) -> str:
+    """What the kernel says when namespaces are made as the engine makes them; "" if all is well.
+
+    `command` makes one more, of the network, for a host.
+    """
     path = {**os.environ, "PATH": os.environ.get("PATH", os.defpath) + SBIN}
     trial = subprocess.run(
-        [*namespaces(), "mnexec", "-n", "true"],
+        [*namespaces(), *command, "true"],
         env=path,
         capture_output=True,
         text=True,
@@ -92,5 +124,5 @@ def _refused() -> str:
     return trial.stderr.strip() or f"exit code {trial.returncode}" if trial.returncode else ""
 
 
-def _missing(what: str, todo: str, given: str = ABSENT) -> Problem:
-    return Problem(key="--engine mininet", required=what, given=given, todo=todo)
+def _missing(what: str, todo: str, given: str = ABSENT, engine: str = "mininet") -> Problem:
+    return Problem(key=f"--engine {engine}", required=what, given=given, todo=todo)

@@ -8,13 +8,19 @@ from compilers.targets import target
 from mininet_scenarios.engine import Setup, Step
 from mininet_scenarios.inner import InnerProcess, Job
 from mininet_scenarios.mininet_engine import MininetEngine
+from mininet_scenarios.preflight import require_routers
 
 
 class RoutedEngine(MininetEngine):
     """Every switch is a network namespace whose kernel forwards; hosts as in Mininet's engine."""
 
     def __init__(self, setup: Setup, name: str) -> None:
-        """`name` is that of the engine and of the target."""
+        """`name` is that of the engine and of the target.
+
+        Raises:
+            InputError: this machine lacks something that it needs; all of it at once.
+        """
+        require_routers(name)
         super().__init__(setup)
         self.name = name
         self.inner = InnerProcess("mininet_scenarios.routed_inside", Job.of(setup))

@@ -29,6 +29,20 @@ def test_everything_that_is_missing_at_once(monkeypatch):
     }
 
 
+def test_what_routers_need(monkeypatch):
+    absent = {"nsenter", "vtysh"}
+    monkeypatch.setattr(
+        preflight.shutil, "which", lambda tool, path: None if tool in absent else tool
+    )
+    monkeypatch.setattr(preflight, "_refused", lambda *_: "no")
+    for engine, packages in [("linux", "util-linux"), ("frr", "frr util-linux")]:
+        with pytest.raises(InputError) as error:
+            preflight.require_routers(engine)
+        tools, space = error.value.problems
+        assert (tools.key, tools.todo) == (f"--engine {engine}", f"apt install {packages}")
+        assert space.required == "namespaces of one's own (no)"
+
+
 def test_ryu_comes_first(monkeypatch):
     assert preflight.choose_framework("os-ken") == "os-ken"
     assert preflight.choose_framework(None) == "ryu"
