@@ -32,7 +32,7 @@ def test_everything_that_is_missing_at_once(monkeypatch):
 def test_what_routers_need(monkeypatch):
     absent = {"nsenter", "vtysh"}
     monkeypatch.setattr(
-        preflight.shutil, "which", lambda tool, path: None if tool in absent else tool
+        preflight.shutil, "which", lambda tool, **_: None if tool in absent else tool
     )
     monkeypatch.setattr(preflight, "_refused", lambda *_: "no")
     for engine, packages in [("linux", "util-linux"), ("frr", "frr util-linux")]:
