@@ -12,6 +12,8 @@ from controller.framework import Framework
 from controller.inbox import Inbox
 from controller.mover import Mover
 from controller.report import Reporter
+from controller.roles import Sessions
+from controller.sending import Priority
 from controller.session import Fabric
 from inventory.problems import InputError
 
@@ -47,6 +49,8 @@ def app_class(framework: Framework) -> Any:
             super().__init__(*args, **kwargs)
             self.fabric, self.reporter, self.read = fabric, reporter, read
             self.mover, self.hung_up = Mover(fabric), False
+            self.sessions: Sessions = fabric
+            self.lapsed: Callable[[], bool] = lambda: False
             self.inbox = Inbox(hub, self)
             connection.use(framework, self)
 
@@ -64,11 +68,11 @@ def app_class(framework: Framework) -> Any:
             datapath = event.datapath
             if event.state == main:
                 host, port = datapath.address[:2]
-                self.fabric.connected(datapath, datapath.id, f"{host}:{port}")
+                self.sessions.connected(datapath, datapath.id, f"{host}:{port}")
             elif datapath.id is None:
                 self.fabric.stranger(str(datapath.address[0]))
             else:
-                self.fabric.closed(datapath)
+                self.sessions.closed(datapath)
             self.flush()
 
         def received(self, datapath: Any, message: bytes) -> None:
@@ -77,13 +81,25 @@ def app_class(framework: Framework) -> Any:
 
         def handle(self, datapath: Any, message: bytes) -> None:
             """It is this message's turn."""
-            self.fabric.received(datapath, message)
+            self.sessions.received(datapath, message)
             self.flush()
 
         @property
         def busy(self) -> bool:
             """Whether so much waits to be handled that no more should be received."""
             return self.inbox.full
+
+        @property
+        def silenced(self) -> bool:
+            """Whether nothing may be sent any more, since another controller leads."""
+            return self.lapsed()
+
+        def send(self, datapath: Any, data: bytes | None) -> None:
+            """Send something urgent, or end the connection."""
+            if data is None:
+                datapath.end()
+            else:
+                datapath.enqueue(Priority.URGENT, data)
 
         def malformed(self, datapath: Any, text: str) -> None:
             """A connection is being ended for what its peer sent."""

@@ -35,6 +35,10 @@ class Edge(Protocol):
     def busy(self) -> bool:
         """Whether so much waits that no more should be received."""
 
+    @property
+    def silenced(self) -> bool:
+        """Whether nothing may be sent any more."""
+
     def received(self, connection: Any, message: bytes) -> None:
         """A message from a switch that has named itself."""
 
@@ -104,7 +108,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 while self.state != dead:
                     self.wake.wait()
                     self.wake.clear()
-                    while self.queue and self.state != dead:
+                    while self.queue and self.state != dead and not edge.silenced:
                         self.socket.sendall(self.queue.take())
                         hub.sleep(0)
                     if self.last:

@@ -33,6 +33,11 @@ Kind = Literal[
     "miswired",
     "wired",
     "shifted",
+    "leader",
+    "deposed",
+    "store",
+    "contested",
+    "not-ready",
     "status",
 ]
 

@@ -9,6 +9,7 @@ from compilers.build import Build
 from compilers.update.loss import Loss, loss
 from compilers.update.plan import plan
 from compilers.update.programs import Programs
+from controller.agreement import Record
 from controller.current import Current
 from controller.rollout import Rollout
 from controller.session import Fabric
@@ -20,13 +21,15 @@ class Mover:
     """Moves a fabric to other builds; its `rollout` is the last one, None before the first.
 
     arrived is called with a build that all switches have come to hold. foresee gives a build the
-    tables that its switches will hold, where these are not the compiled ones.
+    tables that its switches will hold, where these are not the compiled ones. agree is asked before
+    each step of a move whether it may be taken (`controller.several`).
     """
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.arrived: Callable[[Current], None] = lambda _: None
         self.foresee: Callable[[Build], Build] = lambda build: build
+        self.agree: Callable[[Record], bool] = lambda _: True
         self.rollout: Rollout | None = None
         fabric.hooks.on_tick(self._tick)
         fabric.parts["rollout"] = self.status
@@ -61,7 +64,7 @@ class Mover:
         update = plan(old, self.foresee(new))
         if not accept_loss and not (found := loss(update)).none:
             raise InputError(refusal(found))
-        self.rollout = Rollout(self.fabric, Programs(update), target)
+        self.rollout = Rollout(self.fabric, Programs(update), target, self.agree)
 
     def load(self, target: Current) -> None:
         """Move to a build whatever is lost; where switches are missing, all others at once.
@@ -73,6 +76,22 @@ class Mover:
             self.move(target, accept_loss=True)
         else:
             self.fabric.load(target)
+
+    def resume(self, old: Current, target: Current, record: Record) -> None:
+        """Go on with a move that another controller began; before switches connect.
+
+        Raises:
+            InputError: no order of rows is safe.
+        """
+        if old is not self.fabric.current:
+            self.fabric.load(old)
+        if old.build is None or target.build is None:
+            raise ValueError("a move between builds")
+        update = plan(old.build, target.build)
+        if record.round >= update.last:
+            self.fabric.load(target)
+        elif record.way == "forth" or record.round > 0:
+            self.rollout = Rollout(self.fabric, Programs(update), target, self.agree, record)
 
     def _tick(self) -> None:
         if self.rollout is None or self.rollout.over:

@@ -43,6 +43,11 @@ LINES: dict[Kind, str] = {
     "miswired": "miswired, {node}: {text}",
     "wired": "all cables that are seen are as planned",
     "shifted": "weights moved at {node}: {text}",
+    "leader": "{node} leads",
+    "deposed": "{node} leads no more, and starts anew",
+    "store": "the store: {node}",
+    "contested": "datapath id {node} does not take us as its master",
+    "not-ready": "{node} leads and cannot begin: {text}",
 }
 SUMMARIES: dict[Kind, str] = {
     "refused": "{count} more switches refused their program, the first of them {node}: {text}",
@@ -70,12 +75,20 @@ SUMMARIES: dict[Kind, str] = {
     "miswired": "{count} more moves, the first of them {node}: {text}",
     "wired": "all cables that are seen are as planned",
     "shifted": "weights moved {count} more times",
+    "deposed": "{node} leads no more, and starts anew",
+    "leader": "{count} more leaders, the first of them {node}",
+    "store": "{count} more words of the store",
+    "contested": "{count} more datapath ids do not take us as their master",
+    "not-ready": "{node} leads and cannot begin: {text}",
 }
 
 
 @dataclass(slots=True)
 class Reporter:
-    """Turns a fabric's events into output. `write` gets a line at a time, observers each event."""
+    """Turns a fabric's events into output. `write` gets a line at a time, observers each event.
+
+    stands_by: whether no switches are waited for, since another controller leads.
+    """
 
     fabric: Fabric
     write: Callable[[str], None]
@@ -83,6 +96,7 @@ class Reporter:
     status_file: Path | None = None
     observers: list[Callable[[Event], None]] = field(default_factory=list)
     clock: Callable[[], float] = monotonic
+    stands_by: Callable[[], bool] = lambda: False
     _written: str = ""
     _unwritable: str = ""
     _since: float | None = None
@@ -149,7 +163,7 @@ class Reporter:
         elif done != self._counted and self.clock() - self._spoke > PROGRESS:
             yield f"{done}/{fabric.expected} programmed"
             self._counted = done
-        elif not fabric.complete and self.clock() - self._spoke > REMIND:
+        elif not (fabric.complete or self.stands_by()) and self.clock() - self._spoke > REMIND:
             yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
     def _status(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from compilers.update.programs import Programs
 from compilers.update.slots import BEGINNING
+from controller.agreement import Record
 from controller.current import Current
 from controller.events import Event
 from controller.moment import Moment
@@ -39,12 +40,16 @@ State = Literal["reading", "forth", "back", "done", "failed"]
 class Rollout:
     """One update under way. `tick` is to be called a few times a second.
 
-    target: the new build. reason: why it was taken back.
+    target: the new build. agree: asked before each step whether it may be taken; asked again until
+    it may. begun: how far another controller came, whose work is gone on with. reason: why it was
+    taken back.
     """
 
     fabric: Fabric
     programs: Programs
     target: Current
+    agree: Callable[[Record], bool] = lambda _: True
+    begun: Record | None = None
     settle: float = SETTLE
     patience: float = PATIENCE
     state: State = field(init=False, default="reading")
@@ -60,6 +65,10 @@ class Rollout:
     def __post_init__(self) -> None:
         self._before, self._moment = self.fabric.current, Moment(self.programs)
         self._since = self.fabric.clock()
+        if self.begun is not None:
+            # Switches hold what they should after this round or beside it: reading evens that out.
+            self.round = self.begun.round - (self.begun.way == "back")
+            self._moment.done = dict.fromkeys(self._moment.node, self.round)
         old = self.programs.update.old
         self.fabric.load(Current(old.identity, self._moment.names, self._moment, old))
 
@@ -99,8 +108,11 @@ class Rollout:
         fabric = self.fabric
         if fabric.complete:
             self._moment.generation = {v: fabric.generation(v) for v in self._moment.node}
-            self.state = "forth"
-            self._begin(0)
+            if self.begun is not None and self.begun.way == "back":
+                self.state, self.reason, self._since = "back", "taken back", fabric.clock()
+            else:
+                self.state = "forth"
+                self._next()
         elif fabric.errors or late:
             named = ", ".join(fabric.missing()[:5])
             first = next(iter(fabric.errors.items()), None)
@@ -116,10 +128,17 @@ class Rollout:
         elif self._waiting:
             self._fill()
         elif not self._sent and self._rested():
-            if self.round == self.programs.update.last:
-                self._finish()
-            else:
-                self._begin(self.round + 1)
+            self._next()
+
+    def _next(self) -> None:
+        """The round after this one, if there is one and it is agreed."""
+        if self.round == self.programs.update.last:
+            self._finish()
+        elif self._agreed(self.round + 1, "forth"):
+            self._begin(self.round + 1)
+
+    def _agreed(self, round: int, way: Literal["forth", "back"]) -> bool:
+        return self.agree(Record(self._before.identity, self.target.identity, round, way))
 
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()
@@ -158,8 +177,10 @@ class Rollout:
         if self._sent and not late:
             return  # what is under way has to end first, one way or the other
         moment = self._moment
-        if late:
+        if late or self.round == BEGINNING:
             self._stop(self.reason)
+            return
+        if not self._agreed(self.round, "back"):
             return
         self._waiting.extend(v for v in moment.node if moment.done[v] == self.round)
         if self._waiting:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from compilers.build import Build, load, require_verified
-from controller import listening, management
+from controller import listening, management, several
 from controller.app import app_class
 from controller.current import Current, Programs
 from controller.framework import Framework
@@ -102,6 +102,7 @@ def serve(
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
     app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
     app.mover.foresee = keeper.foresee
+    resign = several.join(settings, app, folder) if settings.group and folder else None
     if settings.http:
         management.start(settings.http, settings, reporter, keeper, app.flush, app.mover, folder)
     services = manager.instantiate_apps()
@@ -109,4 +110,6 @@ def serve(
         if all(getattr(service, "dead", False) for service in services):
             raise RuntimeError(f"{framework.name} stopped listening")
         framework.hub.sleep(POLL)
+    if resign:
+        resign()
     reporter.tick()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from controller.duties import Duties
 from controller.reconcile import Policy
+from controller.store import Group
 from inventory.problems import InputError, Problem
 
 
@@ -87,8 +88,19 @@ class Tls:
             InputError: a file cannot be read or is not what it should be.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
+        return self._filled(context)
+
+    def asking(self) -> ssl.SSLContext:
+        """The same files for a client: the server's certificate must be of the authority.
+
+        Raises:
+            InputError: a file cannot be read or is not what it should be.
+        """
+        return self._filled(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+
+    def _filled(self, context: ssl.SSLContext) -> ssl.SSLContext:
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         problems = []
         try:
             # Without a password callback OpenSSL would ask for one on the terminal.
@@ -112,7 +124,7 @@ class Settings:
 
     insecure: plain text beyond loopback was asked for. foreign: rows of others. http: where the
     management API listens, tokens: the file of those who may change things. duties: what to do
-    about failures and loads.
+    about failures and loads. group: the other controllers of the fabric, where there are any.
     """
 
     listen: Address
@@ -124,6 +136,7 @@ class Settings:
     status_file: Path | None = None
     as_json: bool = False
     duties: Duties = field(default_factory=Duties)
+    group: Group | None = None
 
     def check(self) -> None:
         """Refuse what would let strangers in by oversight.

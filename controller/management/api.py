@@ -2,7 +2,7 @@
 
 | method and path | what |
 |---|---|
-| GET /api/health | the fabric in a few numbers; 503 where a switch lacks its program |
+| GET /api/health | the fabric in a few numbers; 503 where a leader's switch lacks its program |
 | GET /api/state | switch by switch, links that are dead or loaded |
 | GET /api/floor | racks, switches and links, which do not change |
 | GET /api/events?after=N | what has happened since event N |
@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from werkzeug.exceptions import (
     BadRequest,
+    Conflict,
     Forbidden,
     HTTPException,
     NotFound,
@@ -97,7 +98,8 @@ class Api:
     def health(self, _: _Request) -> Response:
         """The fabric in a few numbers."""
         health = self.overview.health()
-        return _json(health, 200 if health["complete"] else 503)
+        good = health["complete"] or health["role"] == "follower"
+        return _json(health, 200 if good else 503)
 
     def state(self, _: _Request) -> Response:
         """Switch by switch."""
@@ -141,6 +143,7 @@ class Api:
     def reconcile(self, request: _Request) -> Response:
         """Read switches again and put right what has changed by other hands."""
         self._authorise(request)
+        self._lead()
         fabric, node = self.overview.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
             raise NotFound(f"node: there is none called {node!r}")
@@ -160,6 +163,7 @@ class Api:
     def apply(self, request: _Request) -> Response:
         """Move to the build in the body, round by round."""
         self._authorise(request)
+        self._lead()
         request.max_content_length = MOST_BUILD
         options = (request.args.get(word) == "1" for word in ("accept_loss", "unverified"))
         answer = self._moves.apply(request.get_data(), *options)
@@ -179,6 +183,12 @@ class Api:
     def exposition(self, _: _Request) -> Response:
         """Metrics in Prometheus' text format."""
         return Response(generate_latest(self.metrics.registry), content_type=CONTENT_TYPE_LATEST)
+
+    def _lead(self) -> None:
+        """Leave changes to the leader."""
+        found = self.overview.leading()
+        if found["role"] != "leader":
+            raise Conflict(f"changes are for the controller that leads: {found['leader']}")
 
     def _authorise(self, request: _Request) -> None:
         if not self.tokens.known:

@@ -49,6 +49,7 @@ class Metrics(Collector):
             ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
             ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
             ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
+            ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic goes around.", health["dead_links"]),
         ):
             yield _gauge(name, what, value)

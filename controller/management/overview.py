@@ -87,7 +87,14 @@ class Overview:
             "in_sync": len(fabric.in_sync),
             "errors": len(fabric.errors) + len(fabric.duplicates),
             "dead_links": self._dead_links(),
+            **self.leading(),
         }
+
+    def leading(self) -> dict[str, str]:
+        """What this controller is among several: its role and the leader's name."""
+        part = self.fabric.parts.get("leading")
+        found = part() if part else {"role": "leader", "leader": ""}
+        return {word: str(found[word]) for word in ("role", "leader")}
 
     def state(self) -> dict[str, Any]:
         """Switch by switch, with the links that do not carry traffic."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from socket import gethostname
 
 import click
 
@@ -102,6 +103,12 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     is_flag=True,
     help="Push a build that verify has not passed on: its tables may lose packets or loop.",
 )
+@click.option(
+    "--store",
+    metavar="URL,…",
+    help="etcd, where several controllers of a fabric agree who leads; one alone needs none.",
+)
+@click.option("--name", help="What the others call this controller.  [default: the host's name]")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON an event.")
 def command(
     folder: Path,
@@ -123,6 +130,8 @@ def command(
     damping: str,
     patience: float,
     unverified: bool,
+    store: str | None,
+    name: str | None,
     as_json: bool,
 ) -> None:
     """Give every switch of BUILD its program when it connects, until SIGINT or SIGTERM.
@@ -137,6 +146,7 @@ def command(
     from controller.duties import Duties
     from controller.server import read_build, serve
     from controller.settings import Address, Settings, Tls
+    from controller.store import Group
 
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
@@ -156,6 +166,7 @@ def command(
             patience=patience,
             damping=Damping.parse(damping, "--damping"),
         ),
+        group=Group.parse(store, name or gethostname()) if store else None,
     )
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
