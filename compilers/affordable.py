@@ -6,20 +6,21 @@ is refused by name, or with `on_missing: minimal` the policy is reduced to what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec import FabricSpec, RoutingSpec
+from compilers.spec import EQUAL_COST, FabricSpec, RoutingSpec
 from compilers.targets import target
-from compilers.targets.needs import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS
+from compilers.targets.needs import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES
+from compilers.targets.options import choose
 from compilers.wiring_checks import Locate
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from compilers.build import Build
     from inventory.model import Inventory
 
-NEEDS = {"balance": BALANCE_NEEDS, "protect": PROTECT_NEEDS}
-LEAST = {"balance": "minimal", "protect": "none"}
+LEAST = {"balance": "minimal", "protect": "none", "minimal_share": EQUAL_COST}
 
 
 def affordable(spec: FabricSpec, inventory: Inventory, locate: Locate) -> RoutingSpec:
@@ -35,14 +36,13 @@ def affordable(spec: FabricSpec, inventory: Inventory, locate: Locate) -> Routin
             their limits (`compilers.capacity`).
     """
     routing, problems = spec.routing, []
-    for word, needs in NEEDS.items():
-        asked = getattr(routing, word)
+    for word, least in LEAST.items():
+        asked, needs = getattr(routing, word), _needs(routing, word)
         if routing.on_missing == "minimal":
-            lacking = [*_targets_without(spec, needs[asked])]
-            if lacking or _types_without(inventory, needs[asked]):
-                routing = routing.model_copy(update={word: LEAST[word]})
+            if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
+                routing = routing.model_copy(update={word: least})
             continue
-        for name, missing in _targets_without(spec, needs[asked]):
+        for name, missing in _targets_without(spec, needs):
             file, line = locate(("routing", word))
             problems.append(
                 Problem(
@@ -51,13 +51,39 @@ def affordable(spec: FabricSpec, inventory: Inventory, locate: Locate) -> Routin
                     key=f"routing.{word}",
                     required=f"what target {name} can do, which is not {' and '.join(missing)}",
                     given=asked,
-                    todo=f"choose {LEAST[word]}, let `on_missing: minimal` do so, or take {name} "
+                    todo=f"choose {least}, let `on_missing: minimal` do so, or take {name} "
                     "out of `targets`",
                 )
             )
     if problems:
         raise InputError(problems)
     return routing
+
+
+def require_targets(build: Build, targets: Iterable[str]) -> None:
+    """Pass when each of these targets, its options at their defaults, can do all of the build.
+
+    Raises:
+        InputError: they cannot; `render` would say the same.
+    """
+    problems: list[Problem] = []
+    for name in targets:
+        module = target(name)
+        try:
+            module.require(build, choose(name, module.OPTIONS, None))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(few(problems))
+
+
+def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
+    if word == "balance":
+        return BALANCE_NEEDS[routing.balance]
+    if word == "protect":
+        return PROTECT_NEEDS[routing.protect]
+    shared = routing.balance != "minimal" and routing.minimal_share != EQUAL_COST
+    return frozenset({SHARES} if shared else ())
 
 
 def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
@@ -68,6 +94,6 @@ def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[
 
 def _types_without(inventory: Inventory, needs: frozenset[str]) -> bool:
     used = {node.type for node in inventory.nodes}
-    words = {IN_NODE_TYPES[need] for need in needs}
+    words = {IN_NODE_TYPES[need] for need in needs if need in IN_NODE_TYPES}
     able = [inventory.node_types[name].capabilities for name in used]
     return any(known is not None and not words <= set(known) for known in able)

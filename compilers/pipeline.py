@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compilers.addressing import plan
-from compilers.affordable import affordable
+from compilers.affordable import affordable, require_targets
 from compilers.build import Build
 from compilers.cables import check_lengths, numbered
 from compilers.capacity import check_capacity
@@ -72,7 +72,7 @@ def compile_placed(
     else:
         tables, topology = _tables(placed, routing, damage, topology, wiring)
     check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
-    return Build(
+    build = Build(
         name=spec.name,
         balance=routing.balance,
         protect=routing.protect,
@@ -84,6 +84,8 @@ def compile_placed(
         tables=tables,
         hardware=known,
     )
+    require_targets(build, spec.targets)
+    return build
 
 
 def _tables(
@@ -102,7 +104,7 @@ def _tables(
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
     """What was asked for and `on_missing` took back, for reports."""
-    words = ("balance", "protect")
+    words = ("balance", "protect", "minimal_share")
     return {
         f"asked_{word}": getattr(asked, word)
         for word in words

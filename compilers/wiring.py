@@ -53,7 +53,7 @@ class Wiring:
         return self.port_names[int(self.node_type[vertex])][port - 1]
 
     def same_ports(self, other: Wiring) -> bool:
-        """Whether every link takes the same ports as in another wiring, so that tables are alike."""
+        """Whether every link takes the same ports as in another, so that tables are alike."""
         words = ("port", "far", "far_port")
         return all(np.array_equal(getattr(self, word), getattr(other, word)) for word in words)
 
@@ -69,8 +69,8 @@ class Wiring:
 def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0) -> Inventory:
     """An inventory that just fits: one node type, a node a vertex, named by its vertex.
 
-    Behind `plane`, where there are several. Fabric ports come first and are as many as the largest degree, so the host ports have the same
-    numbers on every switch; a quadric leaves one fabric port free.
+    Behind `plane`, where there are several. Fabric ports come first and are as many as the largest
+    degree, so the host ports have the same numbers on every switch; a quadric leaves one free.
     """
     from inventory.model import Inventory, Node, NodeType, PortBlock
 

@@ -46,6 +46,17 @@ class Target(Protocol):
     OPTIONS: Options
     CAPABILITIES: Capabilities
 
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """Pass when the target can do all that the build and the options ask for; of `SYSTEMS`.
+
+        Args:
+            build: what is to be rendered.
+            chosen: the value of every option.
+
+        Raises:
+            InputError: it cannot; every reason at once.
+        """
+
     def render(
         self,
         build: Build,

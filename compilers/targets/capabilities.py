@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compilers.build import Build
-from compilers.targets.needs import AGGREGATES, BALANCE_NEEDS, PROTECT_NEEDS
+from compilers.tables import Classes
+from compilers.targets.needs import AGGREGATES, BALANCE_NEEDS, PROTECT_NEEDS, SHARES, WEIGHTS
 from inventory.problems import InputError, Problem
+
+Numbers = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
-    features are what it can do, in the words of `compilers.targets.needs`. rows counts route rows of one address family,
-    groups the classes, or whatever the target makes of them.
+    features are what it can do, in the words of `compilers.targets.needs`. rows counts route rows
+    of one address family, groups the classes, or whatever the target makes of them.
     """
 
     target: str
@@ -32,7 +38,11 @@ class Capabilities:
         Raises:
             InputError: it cannot; every reason at once, with what remains.
         """
-        if problems := [*self._policies(build), *self._limits(build, groups)]:
+        if problems := [
+            *self._policies(build),
+            *self._weights(build),
+            *self._limits(build, groups),
+        ]:
             raise InputError(problems)
 
     def _policies(self, build: Build) -> list[Problem]:
@@ -53,6 +63,19 @@ class Capabilities:
                     )
                 )
         return problems
+
+    def _weights(self, build: Build) -> list[Problem]:
+        """Only where the target shares traffic at all; otherwise that is the message."""
+        if SHARES in self.features or WEIGHTS not in self.features:
+            return []
+        return [
+            Problem(
+                key="routing.minimal_share",
+                required=f"equal-cost: target {self.target} cannot do {SHARES}",
+                given=str(build.policy.get("minimal_share", "unequal shares")),
+                todo="change the fabric's policy, options of the target, or choose another target",
+            )
+        ] * _unequal(build.tables.classes)
 
     def _limits(self, build: Build, groups: int | None) -> list[Problem]:
         routes = build.tables.routes
@@ -82,3 +105,11 @@ class Capabilities:
                     )
                 )
         return problems
+
+
+def _unequal(classes: Classes) -> bool:
+    """Whether the ports that share the traffic of any class have unequal parts of it."""
+    port: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
+    weight: Numbers = np.where(port > 0, classes.weight, 0)
+    heaviest = weight.max(axis=2, keepdims=True, initial=0)
+    return bool(((weight > 0) & (weight < heaviest)).any())

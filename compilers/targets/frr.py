@@ -25,7 +25,7 @@ from compilers.targets.lookups import (
     require_weights,
     rules,
 )
-from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, WEIGHTS
+from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed, Share
@@ -39,7 +39,9 @@ OPTIONS: Options = MappingProxyType(
         "bfd": choice("Whether BFD watches every link.", "off", "on"),
     }
 )
-CAPABILITIES = Capabilities("frr", frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}))
+FEATURES = frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES})
+CAPABILITIES = Capabilities("frr with version=8.4", FEATURES)
+NEW_CAPABILITIES = Capabilities("frr", FEATURES | {SHARES})
 BGP_CAPABILITIES = Capabilities("frr with routing=bgp", frozenset({AGGREGATES}))
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
@@ -69,26 +71,12 @@ def render(
 
 
 def require(build: Build, chosen: Chosen) -> None:
-    """Pass when this FRR can do all that the build and the options ask for.
-
-    Raises:
-        InputError: it cannot.
-    """
+    """Pass when this FRR can do what is asked; see `compilers.targets.Target.require`."""
     bgp, old = chosen["routing"] == "bgp", chosen["version"] == "8.4"
-    (BGP_CAPABILITIES if bgp else CAPABILITIES).require(build)
+    (BGP_CAPABILITIES if bgp else CAPABILITIES if old else NEW_CAPABILITIES).require(build)
     require_weights(build, "frr")
-    problems = []
-    if old and not bgp and _unequal(build):
-        problems.append(
-            Problem(
-                key="routing.minimal_share",
-                required="equal-cost: static routes of FRR 8.4 have no weights",
-                given=str(build.policy.get("minimal_share", "unequal shares")),
-                todo="change it, or render for FRR 10.7 with --set version=10.7",
-            )
-        )
     if old and not bgp and chosen["bfd"] == "on":
-        problems.append(
+        raise InputError(
             Problem(
                 key="--set bfd",
                 required="off: static routes of FRR 8.4 do not follow BFD",
@@ -96,19 +84,6 @@ def require(build: Build, chosen: Chosen) -> None:
                 todo="add --set version=10.7 or --set routing=bgp",
             )
         )
-    if problems:
-        raise InputError(problems)
-
-
-def _unequal(build: Build) -> bool:
-    """Whether the shares of any class differ."""
-    classes = build.tables.classes
-    if not classes.alternate.shape[2]:
-        return False
-    port: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
-    weight: Numbers = np.where(port > 0, classes.weight, 0)
-    heaviest = weight.max(axis=2, keepdims=True)
-    return bool(((weight > 0) & (weight < heaviest)).any())
 
 
 def variables(

@@ -8,7 +8,7 @@ from pathlib import Path
 from compilers.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import JUNOS
-from compilers.targets.junos_entering import entering, require_equal
+from compilers.targets.junos_entering import entering
 from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.numbered import OPTIONS, Numbered
 from compilers.targets.options import Chosen, choose
@@ -29,8 +29,7 @@ def render(
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("junos", OPTIONS, options)
-    CAPABILITIES.require(build)
-    require_equal(build)
+    require(build, chosen)
     renderer = Renderer("junos", templates)
     numbered = Numbered.of(build, JUNOS, chosen)
 
@@ -40,3 +39,8 @@ def render(
 
     renderer.each(build, write, progress)
     return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when Junos can do what is asked; see `compilers.targets.Target.require`."""
+    CAPABILITIES.require(build)

@@ -10,36 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from compilers.build import Build
 from compilers.targets.numbered import Numbered
-from compilers.targets.routed import Numbers, Routed
-from inventory.problems import InputError, Problem
+from compilers.targets.routed import Routed
 
 Entering = list[tuple[str, list[str]]]
 """Prefixes, and the gateways that share what enters the fabric for them."""
-
-
-def require_equal(build: Build) -> None:
-    """Pass when the ports that share a class's traffic have equal parts of it.
-
-    Raises:
-        InputError: they have not; static routes of Junos have no weights.
-    """
-    classes = build.tables.classes
-    port: Numbers = np.concatenate((classes.port[..., None], classes.alternate), axis=2)
-    weight: Numbers = np.where(port > 0, classes.weight, 0)
-    heaviest = weight.max(axis=2, keepdims=True)
-    if ((weight > 0) & (weight < heaviest)).any():
-        raise InputError(
-            Problem(
-                key="routing.minimal_share",
-                required="equal-cost: static routes of Junos have no weights",
-                given=str(build.policy.get("minimal_share", "unequal shares")),
-                todo="change it, or choose another target",
-            )
-        )
 
 
 def entering(numbered: Numbered, vertex: int) -> dict[str, Any]:

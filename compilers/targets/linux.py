@@ -20,7 +20,7 @@ import numpy as np
 from compilers.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.lookups import ENTER, PROTOCOL, RULE, in_order, require_weights, rules
-from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, WEIGHTS
+from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import NONE, Chosen, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed
@@ -35,7 +35,7 @@ FILES = (
     "sysctl.conf",
 )
 OPTIONS = NONE
-CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}))
+CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
 LINK, GROUP = 500_000, 600_000
 """Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
 Route = tuple[str, int, int, int]
@@ -58,8 +58,7 @@ def render(
     options: Chosen | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
-    choose("linux", OPTIONS, options)
-    require(build)
+    require(build, choose("linux", OPTIONS, options))
     renderer = Renderer("linux", templates)
     routed = Routed.of(build)
 
@@ -70,12 +69,8 @@ def render(
     return renderer.written
 
 
-def require(build: Build) -> None:
-    """Pass when Linux can do all that the build asks for.
-
-    Raises:
-        InputError: it cannot.
-    """
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when Linux can do what is asked; see `compilers.targets.Target.require`."""
     CAPABILITIES.require(build)
     require_weights(build, "linux")
 

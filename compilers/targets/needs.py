@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 WEIGHTS = "weighted classes"
+SHARES = "unequal weights"
 INGRESS = "packets that enter the fabric told from transit"
 REPAIR = "repair in the switch"
 AGGREGATES = "aggregated routes"

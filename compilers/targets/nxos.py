@@ -28,7 +28,7 @@ def render(
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("nxos", OPTIONS, options)
-    CAPABILITIES.require(build)
+    require(build, chosen)
     renderer = Renderer("nxos", templates)
     numbered = Numbered.of(build, NXOS, chosen)
 
@@ -37,3 +37,8 @@ def render(
 
     renderer.each(build, write, progress)
     return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when NX-OS can do what is asked; see `compilers.targets.Target.require`."""
+    CAPABILITIES.require(build)

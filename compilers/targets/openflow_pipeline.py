@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from compilers.build import Build
 from compilers.tables import no_route
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, WEIGHTS
+from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.openflow_groups import Groups, groups, roles
 
 GENERATIONS = 2
@@ -28,7 +28,7 @@ OUR_GROUPS = GENERATIONS * GROUP_SPACE
 
 CAPABILITIES = Capabilities(
     target="openflow",
-    features=frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES}),
+    features=frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}),
     groups=GROUP_SPACE,
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000

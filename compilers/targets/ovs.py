@@ -6,7 +6,7 @@ The same rows as `compilers.targets.openflow` sends, from the same pipeline.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,21 @@ from numpy.typing import NDArray
 from compilers.addressing import format_mac
 from compilers.build import Build
 from compilers.targets.openflow_groups import Groups, Role, group_numbers
+from compilers.targets.openflow_pipeline import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow_pipeline import (
-    CAPABILITIES,
     ClassPriority,
     Pipeline,
     class_metadata,
     marker_cookie,
-    require,
 )
+from compilers.targets.openflow_pipeline import require as require_openflow
 from compilers.targets.options import NONE, Chosen, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.wire import IN_PORT, GroupType
 
 FILES = ("groups.txt", "flows.txt")
 OPTIONS = NONE
+CAPABILITIES = replace(OPENFLOW, target="ovs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,7 @@ def render(
         InputError: an option is given, the build asks for what this target cannot do, a template
             of the user's is wrong, or OUT cannot be written.
     """
-    choose("ovs", OPTIONS, options)
-    require(build, target="ovs")
+    require(build, choose("ovs", OPTIONS, options))
     renderer = Renderer("ovs", templates)
     fabric = Fabric.of(build)
 
@@ -91,6 +91,11 @@ def render(
 
     renderer.each(build, write, progress)
     return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when Open vSwitch can do what is asked; see `compilers.targets.Target.require`."""
+    require_openflow(build, CAPABILITIES.target)
 
 
 @dataclass(frozen=True, slots=True)

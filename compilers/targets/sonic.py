@@ -16,7 +16,7 @@ from compilers.build import Build
 from compilers.targets import numbered as links
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import SONIC
-from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
+from compilers.targets.needs import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.targets.numbered import UNREACHABLE, VLAN, HostPort, Link, Numbered, Router
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
@@ -51,7 +51,7 @@ OPTIONS: Options = MappingProxyType(
     }
 )
 CAPABILITIES = Capabilities("sonic", frozenset({AGGREGATES}))
-BY_HOSTS = Capabilities("sonic", frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+BY_HOSTS = Capabilities("sonic", frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
 """With SRv6: hosts choose among paths, and switches only pass packets on."""
 UNADVERTISED = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
@@ -66,11 +66,10 @@ def render(
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("sonic", OPTIONS, options)
-    uses_srv6 = chosen[SRV6] != OFF
-    (BY_HOSTS if uses_srv6 else CAPABILITIES).require(build)
+    require(build, chosen)
     renderer = Renderer("sonic", templates)
     numbered = Numbered.of(build, SONIC, chosen)
-    srv6 = Srv6.of(numbered, chosen) if uses_srv6 else None
+    srv6 = Srv6.of(numbered, chosen) if chosen[SRV6] != OFF else None
     build = numbered.routed.build
     ports = port_facts(build) if chosen[PORTS] == "type" else []
 
@@ -86,6 +85,11 @@ def render(
 
     renderer.each(build, write, progress)
     return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:
+    """Pass when SONiC can do what is asked; see `compilers.targets.Target.require`."""
+    (CAPABILITIES if chosen[SRV6] == OFF else BY_HOSTS).require(build)
 
 
 def config_db(values: Mapping[str, Any], facts: Table, hwsku: str) -> dict[str, Table]:

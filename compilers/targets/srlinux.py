@@ -41,8 +41,7 @@ def render(
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("srlinux", OPTIONS, options)
-    families = 2 if build.addressing.ipv6 else 1
-    replace(CAPABILITIES, rows=ROUTES // families).require(build)
+    require(build, chosen)
     renderer = Renderer("srlinux", templates)
     numbered = Numbered.of(build, SRLINUX, chosen)
 
@@ -52,6 +51,12 @@ def render(
 
     renderer.each(build, write, progress)
     return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when SR Linux can do what is asked; see `compilers.targets.Target.require`."""
+    families = 2 if build.addressing.ipv6 else 1
+    replace(CAPABILITIES, rows=ROUTES // families).require(build)
 
 
 def config(values: Mapping[str, Any]) -> Tree:

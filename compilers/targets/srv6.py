@@ -21,7 +21,7 @@ from compilers.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import LINUX
 from compilers.targets.lookups import PROTOCOL, require_weights
-from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
+from compilers.targets.needs import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import NODE, Link, Routed
@@ -62,7 +62,7 @@ OPTIONS: Options = MappingProxyType(
         ),
     }
 )
-CAPABILITIES = Capabilities("srv6", frozenset({WEIGHTS, INGRESS, AGGREGATES}))
+CAPABILITIES = Capabilities("srv6", frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES}))
 NEXTHOP, GROUP = 1_000_000, 1_000_000_000
 """Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
 

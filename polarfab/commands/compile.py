@@ -109,10 +109,13 @@ def _planes(
 
 def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
-    for word in ("balance", "protect"):
+    from compilers.spec import EQUAL_COST
+
+    for word in ("balance", "protect", "minimal_share"):
         if asked := build.policy.get(f"asked_{word}"):
+            done = getattr(build, word, EQUAL_COST)
             say(
-                f"routing.{word}: {getattr(build, word)} in place of {asked}, which not every "
+                f"routing.{word}: {done} in place of {asked}, which not every "
                 "target and node type can do (routing.on_missing)"
             )
 

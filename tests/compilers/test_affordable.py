@@ -1,11 +1,14 @@
 """`targets` and `routing.on_missing`: what is refused before compiling, and what is reduced."""
 
+from dataclasses import replace
+
 import pytest
 
 from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
 from compilers.targets import SYSTEMS, target
 from compilers.targets.needs import BALANCE_NEEDS, PROTECT_NEEDS
+from compilers.targets.options import choose
 from inventory.problems import InputError
 
 FABRIC = """
@@ -13,6 +16,7 @@ name: lab
 topology: {{family: polarfly, q: 3}}
 targets: [{targets}]
 routing: {{balance: {balance}, protect: {protect}, on_missing: {on_missing}}}
+addressing: {{ipv6: 'fd00::/48'}}
 """
 
 
@@ -35,6 +39,43 @@ def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, 
     else:
         with pytest.raises(InputError, match=rf"what target {name} can do, which is not"):
             compiled(tmp_path, name, balance, protect)
+
+
+UNEQUAL = "compact-valiant, minimal_share: 1/2"
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
+    build = compiled(tmp_path, "", UNEQUAL)
+    try:
+        target(name).require(build, choose(name, target(name).OPTIONS, None))
+    except InputError:
+        with pytest.raises(InputError, match=rf"what target {name} can do, which is not"):
+            compiled(tmp_path, name, UNEQUAL)
+    else:
+        compiled(tmp_path, name, UNEQUAL)
+
+
+def test_on_missing_minimal_makes_shares_equal(tmp_path):
+    build = compiled(tmp_path, "frr, junos", UNEQUAL, on_missing="minimal")
+    assert build.balance == "compact-valiant"
+    assert build.policy["minimal_share"] == "equal-cost"
+    assert build.policy["asked_minimal_share"] == "1/2"
+    for name in ("frr", "junos"):
+        target(name).render(replace(build, identity="0" * 16), tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "balance", "said"),
+    [
+        ("linux", "compact-valiant, minimal_share: 0.999", "weights are at most 256 for target"),
+        ("srlinux", "minimal", "at most 5 routes a switch for target srlinux, given 13"),
+    ],
+)
+def test_limits_of_targets_are_checked_on_the_tables(tmp_path, monkeypatch, name, balance, said):
+    monkeypatch.setattr("compilers.targets.srlinux.ROUTES", 10)
+    with pytest.raises(InputError, match=said):
+        compiled(tmp_path, name, balance)
 
 
 def test_the_message_names_target_line_and_way_out(tmp_path):
@@ -61,7 +102,7 @@ def test_on_missing_minimal_reduces_only_what_is_missing(tmp_path):
 def test_on_missing_minimal_for_node_types(tmp_path):
     (tmp_path / "inventory.yaml").write_text(
         "node_types:\n  plain:\n    ports: [{name: 'eth{}', count: 8}]\n"
-        "    capabilities: [repair]\ngenerate: {type: plain}\n"
+        "    capabilities: [repair, ipv6]\ngenerate: {type: plain}\n"
     )
     more = "inventory: inventory.yaml\n"
     with pytest.raises(InputError, match=r"a type that can do weighted groups \(weights\)"):

@@ -76,7 +76,8 @@ def test_unequal_shares_are_refused(tmp_path):
     with pytest.raises(InputError) as error:
         target("junos").render(unequal, tmp_path / "out")
     assert str(error.value) == (
-        "routing.minimal_share: required equal-cost: static routes of Junos have no weights, "
-        "given unequal shares; change it, or choose another target"
+        "routing.minimal_share: required equal-cost: target junos cannot do unequal weights, "
+        "given unequal shares; change the fabric's policy, options of the target, or choose "
+        "another target"
     )
     assert not (tmp_path / "out").exists()

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from compilers.targets import SYSTEMS, target
-from compilers.targets.needs import AGGREGATES, CHANNELS, INGRESS, REPAIR, WEIGHTS
+from compilers.targets.needs import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "targets.md"
-COLUMNS = (WEIGHTS, INGRESS, REPAIR, AGGREGATES, CHANNELS)
+COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS)
 
 
 def table():
