@@ -105,7 +105,7 @@ def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
         fine, shares = _finely(used * enters[:, None], weight)
         yield from _alike(Role.ENTER, there, fine, anywhere, ~falls, shares)
         yield from _alike(Role.FALLBACK, there, order * falls[:, None], anywhere, always)
-    if classes.bounce.shape[2]:
+    if classes.bounce.shape[2] or classes.alternate.shape[2]:
         bounce = _last(classes.bounce[vertex, there], minimal)
         yield from _alike(Role.BOUNCE, there, bounce, minimal[:, 0], always)
     for place in range(1, order.shape[1]):

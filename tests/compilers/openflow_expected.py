@@ -56,7 +56,7 @@ def class_rules(build, vertex):
             if set(order) - set(weighted):
                 enter = failover(3, order, (0, ANY, enter, ("group", enter)))
             rule(2, {"metadata": (0x10000 | k, 0x1FFFF)}, enter)
-        if c.bounce.shape[2]:
+        if c.bounce.shape[2] or c.alternate.shape[2]:
             number = failover(2, bounce, back=port)
             rule(2, {"in_port": port, "metadata": (k, 0xFFFF)}, number)
         for place, came in enumerate(c.protection[vertex, k].tolist()):
