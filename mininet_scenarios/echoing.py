@@ -37,7 +37,10 @@ class EchoProbe:
         self._thread.join()
 
     def _run(self) -> None:
-        with self._connect() as peer:
+        connected = self._connect()
+        if connected is None:
+            return
+        with connected as peer:
             peer.settimeout(self.patience)
             peer.sendall(_message(HELLO))
             while not self._done.is_set():
@@ -48,12 +51,14 @@ class EchoProbe:
                 self.answers += 1
                 self._done.wait(EVERY)
 
-    def _connect(self) -> socket.socket:
-        while True:
+    def _connect(self) -> socket.socket | None:
+        """As soon as the controller listens; None where the context ends before."""
+        while not self._done.is_set():
             try:
                 return socket.create_connection(self.address)
             except OSError:
-                time.sleep(EVERY)
+                self._done.wait(EVERY)
+        return None
 
     def _answer(self, peer: socket.socket) -> None:
         """Read up to the echo reply, and say who we are where that is asked."""
