@@ -144,9 +144,9 @@ class Fabric:
         switch = self._switches.pop(key, None)
         if switch is None:
             return
-        switch.lost()
         if switch.vertex is not None:
             self._one_less(key, switch.vertex)
+        switch.lost()
 
     def stranger(self, host: str) -> None:
         """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""

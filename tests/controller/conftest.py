@@ -84,13 +84,13 @@ def builds(tmp_path_factory):
 
 
 class Running:
-    """A controller in a process of its own, and all bridges connected to it.
+    """A controller in a process of its own, and all bridges connected to it, or those given.
 
     command(port, status file) is what to run.
     """
 
-    def __init__(self, switches, folder, command, **environment):
-        self.port = next(PORTS)
+    def __init__(self, switches, folder, command, port=None, bridges=None, **environment):
+        self.port = port or next(PORTS)
         self.status_file, self.log = folder / "status.json", folder / "log"
         environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
         with self.log.open("w") as log:
@@ -102,7 +102,8 @@ class Running:
             )
         try:
             until(self.listens, f"a controller on {self.port}")
-            connect(switches, self.port, *BRIDGES)
+            if names := BRIDGES if bridges is None else bridges:
+                connect(switches, self.port, *names)
         except BaseException:
             self.process.kill()
             raise

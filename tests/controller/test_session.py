@@ -430,6 +430,17 @@ def test_changes_of_others_come_one_after_the_other_and_are_told_apart(fabric):
     assert (outcomes[1].committed, outcomes[1].lost) == (False, True)
 
 
+def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fabric):
+    """Who hears of it may want to change other switches at once, and this one not any more."""
+    program(fabric, "k", 11)
+    seen = []
+    fabric.change(
+        0, [row(5).tobytes()], lambda _: seen.append((fabric.in_sync, fabric.connections))
+    )
+    fabric.closed("k")
+    assert seen == [(frozenset(), {})]
+
+
 def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
     seen, present = [], []
     fabric.hooks.on(wire.Type.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
