@@ -94,8 +94,7 @@ class Srv6:
     def routes(self, vertex: int) -> Iterator[Route]:
         """Prefix, gateway and interface of the other switches' locators, and of uSIDs of hosts."""
         by_vertex = self._by_vertex(vertex)
-        to = self.paths.destinations(vertex)
-        for there, via in zip(to.tolist(), self.paths.after[vertex, to].tolist(), strict=True):
+        for there, via in self.paths.locators(vertex):
             link = by_vertex[via]
             yield self.usids.prefix(self.usids.switch(there)), link.gateway6, link.interface
         if self.at_host:

@@ -48,10 +48,24 @@ class Paths:
         )
 
     def destinations(self, source: int) -> NDArray[np.int64]:
-        """int64[D]: the other switches of the fabric that are there."""
-        there = self.build.topology.present.copy()
+        """int64[D]: the other switches that this one has a route to."""
+        there = self.after[source] >= 0
         there[source] = False
         return np.flatnonzero(there)
+
+    def locators(self, source: int) -> list[tuple[int, int]]:
+        """Switches whose uSIDs a packet at this one may carry first, each with the next switch.
+
+        Destinations, and neighbours: a path names each of its switches, also one without hosts that
+        no packet is for.
+        """
+        after = self.after[source].copy()
+        after[source] = -1
+        far = self.build.wiring.far[source]
+        near = far[far >= 0]
+        after[near] = np.where(after[near] < 0, near, after[near])
+        there = np.flatnonzero(after >= 0)
+        return list(zip(there.tolist(), after[there].tolist(), strict=True))
 
     def of_switch(self, source: int, longest: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
         """int32[D, W, H], int[D, W]: for each of `destinations` up to W paths, and their weights.
