@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.build import FABRIC, MANIFEST, PLANES, Build, load, put, write
+from inventory.problems import InputError, Problem
 
 OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fabric.json")
 
@@ -41,11 +42,25 @@ def _name(plane: int) -> str:
 
 
 def builds_in(folder: Path) -> tuple[Path, ...]:
-    """The folder of each plane, in their order; the folder itself where it is one build's."""
-    if not (folder / PLANES).is_file():
+    """The folder of each plane, in their order; the folder itself where it is one build's.
+
+    Raises:
+        InputError: its list of planes is damaged.
+    """
+    try:
+        names = json.loads((folder / PLANES).read_text())["planes"]
+        return tuple(folder / str(name) for name in names)
+    except FileNotFoundError:
         return (folder,)
-    found = (path for path in folder.glob("plane-*") if (path / MANIFEST).is_file())
-    return tuple(sorted(found, key=lambda path: (len(path.name), path.name)))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            Problem(
+                file=str(folder / PLANES),
+                required="the planes of a fabric",
+                given=f"a damaged file ({error})",
+                todo="compile it again",
+            )
+        ) from error
 
 
 def alike(one: Path, other: Path) -> bool:

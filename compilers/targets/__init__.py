@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
@@ -64,6 +64,7 @@ class Target(Protocol):
         templates: Path | None = None,
         progress: Callable[[int, int], None] | None = None,
         options: Chosen | None = None,
+        only: Collection[int] | None = None,
     ) -> Written:
         """Write the files of every switch of the build in OUT/<node>/; returns how much.
 
@@ -74,6 +75,7 @@ class Target(Protocol):
             templates: a folder with templates of the user's own, TARGET/FILE.j2.
             progress: called with (switches done, all switches).
             options: values of `OPTIONS` by name; defaults for those that are not there.
+            only: vertices of the switches to write; None for all.
 
         Raises:
             InputError: an option is wrong, the build asks for what this target cannot do, a

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from compilers.build import Build
 from compilers.targets import pushing
 from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.rendering import Renderer, Written, require_all
+from compilers.targets.template_check import known
 
 FILES = ("inventory.yaml", "push.yaml")
+VARIABLES = known(FILES, "name identity system connection network_os nodes files")
 CONNECTIONS = {
     "frr": ("ssh", ""),
     "linux": ("ssh", ""),
@@ -32,10 +34,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write OUT/inventory.yaml and OUT/push.yaml; see `compilers.targets.Target.render`."""
+    require_all("ansible", only)
     chosen = choose("ansible", OPTIONS, options)
-    renderer = Renderer("ansible", templates)
+    renderer = Renderer("ansible", templates, VARIABLES)
     listed = pushing.node_list(build, chosen)
     connection, network_os = CONNECTIONS[chosen[pushing.SYSTEM]]
     variables = {

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -16,11 +16,13 @@ from compilers.build import Build
 from compilers.targets import interfaces, pushing
 from compilers.targets.interfaces import Interfaces
 from compilers.targets.options import Chosen, Option, Options, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.rendering import Renderer, Written, require_all
 from compilers.targets.routed import NODE, Routed
+from compilers.targets.template_check import known
 from inventory.problems import InputError, Problem, few
 
 FILES = ("topology.clab.yml", "daemons")
+VARIABLES = known(FILES, "name identity management system kind image host_image nodes hosts links")
 MANAGEMENT = IPv4Network("172.28.0.0/16")
 """Of the containers' first interfaces: the usual network has room for 253 of them."""
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
@@ -101,15 +103,17 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write OUT/topology.clab.yml and OUT/daemons; see `compilers.targets.Target.render`."""
+    require_all("containerlab", only)
     chosen = choose("containerlab", OPTIONS, options)
     system = KINDS[chosen[pushing.SYSTEM]]
     routed = Routed.of(build, system.ports)
     build = routed.build
     listed = pushing.node_list(build, chosen)
     require(build, chosen)
-    renderer = Renderer("containerlab", templates)
+    renderer = Renderer("containerlab", templates, VARIABLES)
     variables = {
         "name": build.name,
         "identity": build.identity,

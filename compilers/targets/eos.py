@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +10,15 @@ from compilers.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import EOS
 from compilers.targets.needs import AGGREGATES
-from compilers.targets.numbered import OPTIONS, UNREACHABLE, VLAN, Numbered, Router
+from compilers.targets.numbered import COMMON, OPTIONS, UNREACHABLE, VLAN, Numbered, Router
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_check import known
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
 FILES = ("eos.cfg", "avd.json")
+VARIABLES = known(FILES, COMMON, "avd")
 CAPABILITIES = Capabilities("eos", frozenset({AGGREGATES}))
 
 
@@ -26,11 +28,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("eos", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("eos", templates)
+    renderer = Renderer("eos", templates, VARIABLES, only)
     numbered = Numbered.of(build, EOS, chosen)
 
     def write(vertex: int, name: str) -> None:

@@ -6,7 +6,7 @@ tables of their own for what depends on where a packet came in (`compilers.targe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -29,9 +29,15 @@ from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed, Share
+from compilers.targets.template_check import known
 from inventory.problems import InputError, Problem
 
 FILES = ("frr.conf", "links.batch", "rules.batch", "sysctl.conf")
+VARIABLES = known(
+    FILES,
+    "switch identity unreachable ipv4_routes ipv6_routes ipv4_pool ipv6_pool rules "
+    "rule_preference protocol bgp bfd",
+)
 OPTIONS: Options = MappingProxyType(
     {
         "version": choice("The oldest FRR that is to take it.", "8.4", "10.7"),
@@ -55,11 +61,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("frr", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("frr", templates)
+    renderer = Renderer("frr", templates, VARIABLES, only)
     routed = Routed.of(build)
     sessions = Sessions.of(routed) if chosen["routing"] == "bgp" else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from compilers.build import Build
@@ -10,13 +10,15 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import JUNOS
 from compilers.targets.junos_entering import entering
 from compilers.targets.needs import AGGREGATES, INGRESS, WEIGHTS
-from compilers.targets.numbered import OPTIONS, Numbered
+from compilers.targets.numbered import COMMON, OPTIONS, Numbered
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_check import known
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
 FILES = ("junos.set",)
+VARIABLES = known(FILES, COMMON, "entering4 entering6")
 CAPABILITIES = Capabilities("junos", frozenset({AGGREGATES, INGRESS, WEIGHTS}))
 
 
@@ -26,11 +28,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("junos", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("junos", templates)
+    renderer = Renderer("junos", templates, VARIABLES, only)
     numbered = Numbered.of(build, JUNOS, chosen)
 
     def write(vertex: int, name: str) -> None:

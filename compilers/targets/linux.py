@@ -9,7 +9,7 @@ main by `ip rule iif`; where such a table has no route (left), main decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -24,6 +24,7 @@ from compilers.targets.needs import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import NONE, Chosen, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed import Numbers, Routed
+from compilers.targets.template_check import known
 
 FILES = (
     "addresses.batch",
@@ -33,6 +34,9 @@ FILES = (
     "routes.batch",
     "rules.batch",
     "sysctl.conf",
+)
+VARIABLES = known(
+    FILES, "switch identity protocol link_nexthop groups routes rules rule_preference pools"
 )
 OPTIONS = NONE
 CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
@@ -56,10 +60,11 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     require(build, choose("linux", OPTIONS, options))
-    renderer = Renderer("linux", templates)
+    renderer = Renderer("linux", templates, VARIABLES, only)
     routed = Routed.of(build)
 
     def write(vertex: int, name: str) -> None:

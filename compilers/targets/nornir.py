@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from compilers.build import Build
 from compilers.targets import pushing
 from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.rendering import Renderer, Written, require_all
+from compilers.targets.template_check import known
 
 FILES = ("config.yaml", "hosts.yaml", "groups.yaml", "defaults.yaml")
+VARIABLES = known(FILES, "name identity system platform nodes files")
 PLATFORMS = {
     "frr": "linux",
     "linux": "linux",
@@ -32,10 +34,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write OUT/hosts.yaml and the files beside it; see `compilers.targets.Target.render`."""
+    require_all("nornir", only)
     chosen = choose("nornir", OPTIONS, options)
-    renderer = Renderer("nornir", templates)
+    renderer = Renderer("nornir", templates, VARIABLES)
     listed = pushing.node_list(build, chosen)
     variables = {
         "name": build.name,

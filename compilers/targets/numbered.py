@@ -25,6 +25,8 @@ from compilers.targets.options import SET, Chosen, Option, Options
 from compilers.targets.routed import NODE, Routed
 from inventory.problems import InputError, Problem, few
 
+COMMON = "router identity vlan unreachable ipv4_pool ipv6_pool ipv4_routes ipv6_routes"
+"""The variables of the templates of all these targets."""
 LINKS, LINKS6 = "links", "links6"
 UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""

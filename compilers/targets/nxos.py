@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 from compilers.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import NXOS
 from compilers.targets.needs import AGGREGATES
-from compilers.targets.numbered import OPTIONS, Numbered
+from compilers.targets.numbered import COMMON, OPTIONS, Numbered
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_check import known
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
 FILES = ("nxos.cfg",)
+VARIABLES = known(FILES, COMMON)
 CAPABILITIES = Capabilities("nxos", frozenset({AGGREGATES}))
 
 
@@ -25,11 +27,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("nxos", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("nxos", templates)
+    renderer = Renderer("nxos", templates, VARIABLES, only)
     numbered = Numbered.of(build, NXOS, chosen)
 
     def write(vertex: int, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,15 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.guids import Guids
 from compilers.targets.needs import AGGREGATES, CHANNELS
 from compilers.targets.options import Chosen, Option, choice, choose
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.rendering import Renderer, Written, nodes, require_all
+from compilers.targets.template_check import known
 from compilers.walk import Walker
 from inventory.problems import InputError, Problem
 
 FILES = ("opensm.conf", "qos-policy.conf", "fabric.net")
+VARIABLES = known(
+    FILES, "identity folder lanes max_vls arbitration sl2vl groups rules switches hosts"
+)
 LFTS = "lfts.txt"
 OPTIONS = {
     "guids": choice(
@@ -48,17 +52,19 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of the fabric; see `compilers.targets.Target.render`.
 
     The LFT file is read back and compared with the tables before it takes its place.
     """
+    require_all("opensm", only)
     chosen = choose("opensm", OPTIONS, options)
     require(build, chosen)
     guids = Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.known(build)
     found = layers(build)
     _require(build, found)
-    renderer = Renderer("opensm", templates)
+    renderer = Renderer("opensm", templates, VARIABLES)
     renderer.write(out, FILES, variables(build, guids, found, chosen["folder"]))
     tables = _Tables(build, guids)
     renderer.write_bytes(out, LFTS, tables.blocks(progress), tables.prove)

@@ -5,7 +5,7 @@ The same rows as `compilers.targets.openflow` sends, from the same pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,15 @@ from compilers.targets.openflow_pipeline import (
 from compilers.targets.openflow_pipeline import require as require_openflow
 from compilers.targets.options import NONE, Chosen, choose
 from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_check import known
 from compilers.targets.wire import IN_PORT, GroupType
 
 FILES = ("groups.txt", "flows.txt")
+VARIABLES = known(
+    FILES,
+    "node identity marker_cookie gateway_mac ipv4_length ipv4_block ipv6_block ipv4_routes "
+    "ipv6_routes hosts entering classes groups",
+)
 OPTIONS = NONE
 CAPABILITIES = replace(OPENFLOW, target="ovs")
 
@@ -68,6 +74,7 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write OUT/<node>/groups.txt and flows.txt for every switch of the build.
 
@@ -77,13 +84,14 @@ def render(
         templates: a folder with templates of the user's own, `ovs/flows.txt.j2` for instance.
         progress: called with (switches done, all switches).
         options: none.
+        only: vertices of the switches to write; None for all.
 
     Raises:
         InputError: an option is given, the build asks for what this target cannot do, a template
             of the user's is wrong, or OUT cannot be written.
     """
     require(build, choose("ovs", OPTIONS, options))
-    renderer = Renderer("ovs", templates)
+    renderer = Renderer("ovs", templates, VARIABLES, only)
     fabric = Fabric.of(build)
 
     def write(vertex: int, name: str) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import TemplateError, TemplateSyntaxError
 
 from compilers.build import Build
 from compilers.targets.cores import on_all_cores
+from compilers.targets.template_check import Variables, check_templates
 from inventory.problems import InputError, Problem
 from templates import environment
 
@@ -48,13 +49,31 @@ def nodes(
 
 
 class Renderer:
-    """The templates of one target, those in the folder `own` before ours."""
+    """The templates of one target, those in the folder `own` before ours.
 
-    def __init__(self, target: str, own: Path | None = None) -> None:
+    Args:
+        target: whose templates.
+        own: the user's own, checked here.
+        variables: those of each file.
+        only: vertices of the switches to write; None for all.
+
+    Raises:
+        InputError: templates of the user's are wrong.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        own: Path | None,
+        variables: Variables,
+        only: Collection[int] | None = None,
+    ) -> None:
         self.target = target
         self.written = Written()
-        self._own = own
+        self._own, self._only = own, only
         self._environment = environment(own)
+        if own:
+            check_templates(target, own, self._environment, variables)
 
     def each(
         self,
@@ -79,6 +98,8 @@ class Renderer:
             return self.written - before
 
         present = np.flatnonzero(build.topology.present).tolist()
+        if self._only is not None:
+            present = [vertex for vertex in present if vertex in self._only]
         total = self.written
         for done, here in enumerate(on_all_cores(one, present), start=1):
             total += here
@@ -135,16 +156,25 @@ class Renderer:
         name = f"{self.target}/{file}.j2"
         try:
             return self._environment.get_template(name).render(variables)
-        except TemplateError as error:
-            raise InputError(
-                Problem(
-                    file=str(self._own / name if self._own else name),
-                    line=error.lineno if isinstance(error, TemplateSyntaxError) else 0,
-                    required="a template of the documented variables",
-                    given=error.message or type(error).__name__,
-                    todo="see the page of the target in docs/",
-                )
-            ) from error
+        except Exception as error:
+            if not self._own:
+                raise
+            raise _failed(self._own, name, error) from error
+
+
+def _failed(own: Path, name: str, error: Exception) -> InputError:
+    """What a template of the user's did when it was rendered, at the innermost line of its own."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).is_relative_to(own)]
+    return InputError(
+        Problem(
+            file=inside[-1].filename if inside else str(own / name),
+            line=(inside[-1].lineno or 0) if inside else 0,
+            required="a template of the documented variables",
+            given=str(error) or type(error).__name__,
+            todo="see the page of the target in docs/",
+        )
+    )
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:
@@ -156,3 +186,19 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
             todo="name another folder with -o, or make room",
         )
     )
+
+
+def require_all(target: str, only: Collection[int] | None) -> None:
+    """Pass when nobody asks for some nodes of a target that writes for the whole fabric.
+
+    Raises:
+        InputError: somebody does.
+    """
+    if only is not None:
+        raise InputError(
+            Problem(
+                key="--node",
+                required=f"no node: target {target} writes for the whole fabric",
+                given=f"{len(only)}",
+            )
+        )

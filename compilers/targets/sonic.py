@@ -7,7 +7,7 @@ the tag that bgpcfgd gives routes it doesn't advertise, so that both name the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,14 +17,16 @@ from compilers.targets import numbered as links
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import SONIC
 from compilers.targets.needs import AGGREGATES, INGRESS, SHARES, WEIGHTS
-from compilers.targets.numbered import UNREACHABLE, VLAN, HostPort, Link, Numbered, Router
+from compilers.targets.numbered import COMMON, UNREACHABLE, VLAN, HostPort, Link, Numbered, Router
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.sonic_ports import Entry, Table, port_facts
 from compilers.targets.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, Srv6
 from compilers.targets.srv6_sids import parse_block
+from compilers.targets.template_check import known
 
 FILES = ("config_db.json", "frr.conf")
+VARIABLES = known(FILES, COMMON, "config_db tag")
 PORTS, HWSKU = "ports", "hwsku"
 OPTIONS: Options = MappingProxyType(
     {
@@ -63,11 +65,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("sonic", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("sonic", templates)
+    renderer = Renderer("sonic", templates, VARIABLES, only)
     numbered = Numbered.of(build, SONIC, chosen)
     srv6 = Srv6.of(numbered, chosen) if chosen[SRV6] != OFF else None
     build = numbered.routed.build

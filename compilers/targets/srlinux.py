@@ -5,7 +5,7 @@ A next hop group a link and address family, and routes that name it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,15 @@ from compilers.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.interfaces import SRLINUX
 from compilers.targets.needs import AGGREGATES
-from compilers.targets.numbered import OPTIONS, UNREACHABLE, VLAN, Numbered, Router
+from compilers.targets.numbered import COMMON, OPTIONS, UNREACHABLE, VLAN, Numbered, Router
 from compilers.targets.options import Chosen, choose
 from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_check import known
 
 __all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
 
 FILES = ("srlinux.json",)
+VARIABLES = known(FILES, COMMON, "config")
 ROUTES = 16_384
 """Static routes of a network instance, both families together: max-elements of the model."""
 CAPABILITIES = Capabilities("srlinux", frozenset({AGGREGATES}), rows=ROUTES)
@@ -38,11 +40,12 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write the files of every switch; see `compilers.targets.Target.render`."""
     chosen = choose("srlinux", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("srlinux", templates)
+    renderer = Renderer("srlinux", templates, VARIABLES, only)
     numbered = Numbered.of(build, SRLINUX, chosen)
 
     def write(vertex: int, name: str) -> None:

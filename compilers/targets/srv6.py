@@ -8,7 +8,7 @@ target linux or frr.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 from pathlib import Path
@@ -35,10 +35,15 @@ from compilers.targets.srv6_sids import (
     parse_block,
     require_numbers,
 )
+from compilers.targets.template_check import known
 from inventory.problems import InputError, Problem, few, shown
 
 FILES = ("srv6.batch", "srv6.conf", "srv6-sysctl.conf")
 HOST_FILES = ("host.batch", "host-sysctl.conf", "load.sh")
+VARIABLES = {
+    **known(FILES, "switch identity protocol block locator sids locators hosts"),
+    **known(HOST_FILES, "host identity protocol interface gateway own carriers ways"),
+}
 HOSTS_FOLDER = "hosts"
 OPTIONS: Options = MappingProxyType(
     {
@@ -91,6 +96,7 @@ def render(
     templates: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
     options: Chosen | None = None,
+    only: Collection[int] | None = None,
 ) -> Written:
     """Write OUT/<node>/ for every switch and OUT/hosts/<host>/ for every host.
 
@@ -98,7 +104,7 @@ def render(
     """
     chosen = choose("srv6", OPTIONS, options)
     require(build, chosen)
-    renderer = Renderer("srv6", templates)
+    renderer = Renderer("srv6", templates, VARIABLES, only)
     fabric = Fabric.of(build, chosen)
 
     def write(vertex: int, name: str) -> None:
@@ -182,8 +188,6 @@ class Fabric:
         usids, switch = self.usids, self.routed.switch(vertex)
         a = self.routed.build.addressing
         by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
-        to = self.paths.destinations(vertex)
-        after = self.paths.after[vertex, to].tolist()
         ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
         at_host = self.chosen["decap"] == "host"
         return {
@@ -194,8 +198,7 @@ class Fabric:
             "locator": self.locators[vertex],
             "sids": list(self._sids(vertex, switch.links)),
             "locators": [
-                (self.locators[there], by_vertex[via])
-                for there, via in zip(to.tolist(), after, strict=True)
+                (self.locators[there], by_vertex[via]) for there, via in self.paths.locators(vertex)
             ],
             "hosts": [
                 (usids.prefix(HOST + h), str(a.host6(vertex, h)))

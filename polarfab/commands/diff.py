@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from compilers.targets import TARGETS
 from polarfab.output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ SHOWN = 20
 @click.command("diff")
 @click.argument("one", metavar="BUILD_A", type=click.Path(path_type=Path))
 @click.argument("other", metavar="BUILD_B", type=click.Path(path_type=Path))
-@click.option("--target", metavar="TARGET", help="Compare what `render` writes for this target.")
+@click.option(
+    "--target", type=click.Choice(list(TARGETS)), help="Compare what `render` writes for this one."
+)
 @json_option
 def command(one: Path, other: Path, target: str | None, as_json: bool) -> None:
     """Show what BUILD_B has that BUILD_A has not, and the other way round.

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from compilers.targets import TARGETS
 from polarfab.output import json_option, print_json, progress, say
+
+if TYPE_CHECKING:
+    from compilers.build import Build
+    from compilers.targets.options import Chosen
 
 
 @click.command("render")
@@ -28,6 +33,7 @@ from polarfab.output import json_option, print_json, progress, say
     multiple=True,
     help="An option of the target; again for more.",
 )
+@click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
 @json_option
 def command(
@@ -36,10 +42,13 @@ def command(
     output: Path,
     templates: Path | None,
     words: tuple[str, ...],
+    names: tuple[str, ...],
     unverified: bool,
     as_json: bool,
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
+
+    Where BUILD has several planes, in OUTPUT/plane-1/<node>/ and so on.
 
     \b
     ovs:   groups.txt and flows.txt, for
@@ -55,30 +64,77 @@ def command(
     docs/ has a page a target, with the options that --set takes.
     """
     from compilers.build import load, require_verified
-    from compilers.targets import target as target_of
+    from compilers.plane_folders import builds_in
     from compilers.targets.options import read
-    from compilers.targets.rendering import nodes
 
     options = read(words)
-    build = load(folder)
+    folders = builds_in(folder)
+    builds = [load(one) for one in folders]
     if unverified:
         say("warning: --unverified: nobody has checked that these tables forward")
     else:
-        require_verified(folder, build)
-    render = target_of(target).render
-    with progress(f"rendering {target}") as report:
-        written = render(build, output, templates=templates, progress=report, options=options)
-    count = len(list(nodes(build)))
-    if not as_json:
-        say(f"{count} nodes of build {build.identity} rendered in {output}")
+        for one, build in zip(folders, builds, strict=True):
+            require_verified(one, build)
+    single = len(builds) == 1
+    outputs = [output if single else output / one.name for one in folders]
+    wanted = _wanted(builds, names)
+    done = [
+        _render(build, target, out, templates, options, only)
+        for build, out, only in zip(builds, outputs, wanted, strict=True)
+        if only is None or only
+    ]
+    if as_json:
+        print_json(done[0] if single else {"target": target, "planes": done})
         return
-    print_json(
-        {
-            "build": build.identity,
-            "target": target,
-            "folder": str(output),
-            "nodes": count,
-            "files": written.files,
-            "bytes": written.bytes,
-        }
-    )
+    for facts in done:
+        say(f"{facts['nodes']} nodes of build {facts['build']} rendered in {facts['folder']}")
+
+
+def _render(
+    build: Build,
+    target: str,
+    output: Path,
+    templates: Path | None,
+    options: Chosen,
+    only: list[int] | None,
+) -> dict[str, Any]:
+    from compilers.targets import target as target_of
+
+    with progress(f"rendering {target}") as report:
+        written = target_of(target).render(build, output, templates, report, options, only)
+    return {
+        "build": build.identity,
+        "target": target,
+        "folder": str(output),
+        "nodes": int(build.topology.present.sum()) if only is None else len(only),
+        "files": written.files,
+        "bytes": written.bytes,
+    }
+
+
+def _wanted(builds: list[Build], names: tuple[str, ...]) -> list[list[int] | None]:
+    """For each build the switches that have one of the names; None for all where none is given.
+
+    Raises:
+        InputError: no switch has one of them.
+    """
+    if not names:
+        return [None] * len(builds)
+    from compilers.targets.rendering import nodes
+    from inventory.problems import InputError, Problem, few, nearest, shown
+
+    there = [{name: vertex for vertex, name in nodes(build)} for build in builds]
+    problems = [
+        Problem(
+            key="--node",
+            required="the name of a switch of the build",
+            given=shown(name),
+            todo=f"did you mean {near}?" if (near := nearest(name, set().union(*there))) else "",
+        )
+        for name in dict.fromkeys(names)
+        if not any(name in of_plane for of_plane in there)
+    ]
+    if problems:
+        raise InputError(few(problems))
+    chosen = dict.fromkeys(names)
+    return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in there]

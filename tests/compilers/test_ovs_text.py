@@ -66,21 +66,6 @@ def test_templates_of_ones_own_stand_in_for_ours(build, tmp_path):
     assert "write_metadata" in (tmp_path / "out" / "1" / "flows.txt").read_text()
 
 
-@pytest.mark.parametrize(
-    ("template", "said"),
-    [("{{ nod }}", "'nod' is undefined"), ("\n{% for %}", "groups.txt.j2:2: required a template")],
-)
-def test_a_wrong_template_is_named(build, tmp_path, template, said):
-    own = tmp_path / "own"
-    (own / "ovs").mkdir(parents=True)
-    (own / "ovs" / "groups.txt.j2").write_text(template)
-    with pytest.raises(InputError) as error:
-        ovs.render(build, tmp_path / "out", templates=own)
-    assert said in str(error.value)
-    assert "groups.txt.j2" in str(error.value)
-    assert not list((tmp_path / "out").rglob("*.txt"))
-
-
 def test_a_folder_that_cannot_be_written_is_named(build, tmp_path):
     (tmp_path / "out").write_text("a file")
     with pytest.raises(InputError, match="out/0: required a folder that can be written"):

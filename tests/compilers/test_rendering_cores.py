@@ -13,7 +13,7 @@ from compilers.targets import cores, target
 from inventory.problems import InputError, Problem
 from tests.compilers.routed import routed
 
-TEMPLATE = "{{ switch.node }} {% if switch.node == '70' %}{{ nothing }}{% endif %}\n"
+TEMPLATE = "{{ switch.node }} {% if switch.node == '70' %}{{ switch.nothing }}{% endif %}\n"
 
 
 def two(monkeypatch, *, count=2, least=1):
@@ -43,7 +43,7 @@ def test_an_error_in_a_process_is_the_error(tmp_path, monkeypatch):
     two(monkeypatch)
     (tmp_path / "own" / "frr").mkdir(parents=True)
     (tmp_path / "own" / "frr" / "frr.conf.j2").write_text(TEMPLATE)
-    with pytest.raises(InputError, match="'nothing' is undefined"):
+    with pytest.raises(InputError, match="has no attribute 'nothing'"):
         target("frr").render(routed(q=9), tmp_path / "out", templates=tmp_path / "own")
     assert not list((tmp_path / "out").rglob(".*"))
 

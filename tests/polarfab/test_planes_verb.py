@@ -55,6 +55,54 @@ def test_a_plane_is_a_build(polarfab: Run, build: Path, tmp_path: Path) -> None:
     assert "p2-0 to p2-5" in text
 
 
+def test_render_takes_all_planes(polarfab: Run, build: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, text, _ = polarfab("render", build, "--target", "eos", "-o", out, "--json")
+    planes = json.loads(text)["planes"]
+    assert code == 0
+    assert [(p["folder"], p["nodes"], p["files"]) for p in planes] == [
+        (str(out / "plane-1"), 13, 26),
+        (str(out / "plane-2"), 13, 26),
+    ]
+    alone = tmp_path / "alone"
+    assert polarfab("render", build / "plane-2", "--target", "eos", "-o", alone)[0] == 0
+    for path in alone.rglob("*.*"):
+        assert (out / "plane-2" / path.relative_to(alone)).read_bytes() == path.read_bytes()
+    (build / "plane-2" / "verified.json").unlink()
+    code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "no")
+    assert (code, "plane-2" in err, (tmp_path / "no").exists()) == (2, True, False)
+
+
+def test_render_one_switch(polarfab: Run, build: Path, tmp_path: Path) -> None:
+    words = "render", build, "--target", "nxos", "-o"
+    assert polarfab(*words, tmp_path / "out", "--node", "p2-3", "--node", "p1-3")[0] == 0
+    written = sorted(p.relative_to(tmp_path / "out") for p in (tmp_path / "out").rglob("*.cfg"))
+    assert written == [Path("plane-1/p1-3/nxos.cfg"), Path("plane-2/p2-3/nxos.cfg")]
+    code, text, _ = polarfab(*words, tmp_path / "one", "--node", "p2-3", "--json")
+    assert (code, [p["nodes"] for p in json.loads(text)["planes"]]) == (0, [1])
+    code, _, err = polarfab(*words, tmp_path / "no", "--node", "p3-3", "--node", "")
+    assert code == 2
+    assert "--node: required the name of a switch of the build, given p3-3; did you mean p" in err
+    assert len(err.splitlines()) == 2
+
+
+@pytest.mark.parametrize("target", ["ansible", "containerlab", "nornir", "opensm"])
+def test_no_node_of_what_is_for_the_whole_fabric(
+    polarfab: Run, build: Path, tmp_path: Path, target: str
+) -> None:
+    words = "--target", target, "-o", tmp_path / "out", "--node", "p1-0"
+    code, _, err = polarfab("render", build / "plane-1", *words)
+    assert (code, f"target {target} writes for the whole fabric" in err) == (2, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_damaged_list_of_planes(polarfab: Run, build: Path, tmp_path: Path) -> None:
+    for text, said in (("{", "required the planes of a fabric"), ('{"planes": {"a": ""}}', "/a: ")):
+        (build / "planes.json").write_text(text)
+        code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")
+        assert (code, said in err) == (2, True)
+
+
 def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
     code, out, _ = polarfab("cables", build, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
@@ -84,7 +132,6 @@ def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
     "words",
     [
         ("controller", "BUILD"),
-        ("render", "BUILD", "--target", "ovs", "-o", "out"),
         ("explain", "BUILD", "0", "1"),
         ("expand", "BUILD", "--racks", "quadric"),
         ("throughput", "BUILD"),
