@@ -76,10 +76,7 @@ class Conversation:
             self._reply(xid, message)
         elif self._running is not None:
             self._since = self._clock()
-            if answer := self._running.received(message):
-                self._send(Priority.BULK, answer)
-            if self._running.state == "done":
-                self._next()
+            self._go_on(self._running.received(message))
 
     def lost(self) -> None:
         """The connection has ended: nothing will be answered any more."""
@@ -109,6 +106,13 @@ class Conversation:
             for part in self._running.start():
                 self._send(Priority.BULK, part)
 
+    def _go_on(self, answer: bytes) -> None:
+        """Send what the running bundle wants sent; begin with the next one at its end."""
+        if answer:
+            self._send(Priority.BULK, answer)
+        if self._running is not None and self._running.state == "done":
+            self._next()
+
     def _error(self, error: wire.Error) -> None:
         if error.xid == DISCARD_XID:
             return
@@ -116,7 +120,7 @@ class Conversation:
             if request := self._requests.pop(error.xid, None):
                 request.answer(None)
         elif self._running is not None:
-            self._running.error(error)
+            self._go_on(self._running.error(error))
         else:
             self._fault(error)
 

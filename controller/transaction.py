@@ -57,27 +57,32 @@ class Transaction:
         parts, self.parts = self.parts, ()
         return [OPENING, *parts, wire.barrier(_barrier(self.number))]
 
-    def error(self, error: wire.Error) -> None:
-        """The switch has reported an error."""
+    def error(self, error: wire.Error) -> bytes:
+        """The switch has reported an error; returns what to send."""
         self._error = self._error or error
         self._errors += 1
+        return self._answered() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
         """The switch has sent a bundle reply or a barrier reply; returns what to send."""
         if self.state == "committing" and wire.commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = wire.header(message)
-        awaited = _barrier(self.number + (self.state == "committing"))
-        if kind != wire.BARRIER_REPLY or xid != awaited:
-            return b""
-        if self.state == "committing":
-            self._finish(Outcome(self._confirmed and not self._errors, self._error, self._errors))
-            return b""
-        if self._errors:
-            self._finish(Outcome(False, self._error, self._errors))
-            return wire.discard(rows.BUNDLE, DISCARD_XID)
-        self.state = "committing"
-        return COMMIT + wire.barrier(_barrier(self.number + 1))
+        return self._answered() if (kind, xid) == (wire.BARRIER_REPLY, self._awaited) else b""
+
+    @property
+    def _awaited(self) -> int:
+        """The xid of the barrier that the switch is to answer now."""
+        return _barrier(self.number + (self.state == "committing"))
+
+    def _answered(self) -> bytes:
+        """The switch is through with all that was sent, or refuses the barrier itself."""
+        if self.state == "filling" and not self._errors:
+            self.state = "committing"
+            return COMMIT + wire.barrier(_barrier(self.number + 1))
+        good = self._confirmed and not self._errors
+        self._finish(Outcome(good, self._error, self._errors))
+        return b"" if good else wire.discard(rows.BUNDLE, DISCARD_XID)
 
     def lost(self) -> None:
         """The connection has ended."""

@@ -1,8 +1,7 @@
 """A seeded campaign of faults against a controller and real Open vSwitch, and what it leaves.
 
-`plan` is a pure function of its arguments, so a seed gives the same events again; how they meet what
-the controller is doing just then is up to the machine. Events come in rounds; after each everything
-is whole again, and every switch must hold exactly the compiled program, whatever it went through.
+Events come in rounds (`tests.controller.campaign_plan`). After each, everything is whole again, and
+every switch must hold exactly the compiled program, whatever it went through.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +29,7 @@ from mininet_scenarios.openvswitch import PrivateOvs
 from mininet_scenarios.outage import Outage
 from mininet_scenarios.ovsfabric import OvsFabric
 from tests.compilers.live_ovs import BRIDGE, dump
+from tests.controller.campaign_plan import BY_HAND, FAULTS, Event
 from tests.controller.conftest import Running, polarfab, until
 from tests.controller.meddler import COUNTED, Fault, Meddler
 from tests.controller.unixctl import Unixctl
@@ -40,98 +40,8 @@ FOREIGN = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.{},actions=drop"
 ALL_OURS = f"cookie={OURS << 48:#x}/{OURS_MASK << 48:#x}"
 OPTIONS = ("--patience", "1", "--damping", "1,2200,1000,3")
 """Switches that are gone and links that flap are put aside, and back, while a round lasts."""
-MOST_DARK, MOST_CUT = 2, 3
 LIMIT = 40.0
 """Seconds in which everything must be right again on a machine with other work."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happens: its kind, what it happens to, and a number for what is left to chance.
-
-    pause: seconds until the next one.
-    """
-
-    kind: str
-    vertex: int = -1
-    link: tuple[int, int] = (-1, -1)
-    chance: int = 0
-    pause: float = 0.0
-
-
-KINDS: Mapping[str, float] = {
-    "port flaps": 3,
-    "cable cut": 3,
-    "cable mended": 2,
-    "switch killed": 1.5,
-    "switch returns": 1,
-    "Open vSwitch killed": 0.5,
-    "controller killed": 1,
-    "controller ended": 0.7,
-    "build changed": 1.5,
-    "row deleted": 1,
-    "row altered": 1,
-    "row of ours added": 1,
-    "rows all deleted": 0.5,
-    "group altered": 1,
-    "foreign row added": 1,
-    "connection slow": 1.5,
-    "connection cut": 1.5,
-    "message truncated": 1,
-    "bytes flipped": 1.5,
-    "message swallowed": 1,
-    "request refused": 3,
-}
-"""How often each kind of event comes, in proportion."""
-BY_HAND = [kind for kind in KINDS if kind.startswith(("row", "group", "foreign"))]
-FAULTS = {
-    "connection slow": "slow",
-    "connection cut": "cut",
-    "message truncated": "truncate",
-    "bytes flipped": "flip",
-    "message swallowed": "swallow",
-    "request refused": "refuse",
-}
-
-
-def plan(build: Build, seed: int, events: int, together: int = 6) -> list[list[Event]]:
-    """So many events in rounds of up to `together`; each can happen when those before it have."""
-    chance = random.Random(seed)  # noqa: S311
-    far = build.wiring.far
-    links = [(int(u), int(far[u, k])) for u, k in np.argwhere(far >= 0) if far[u, k] > u]
-    rounds: list[list[Event]] = []
-    while events > 0:
-        count = min(events, chance.randint(2, together))
-        rounds.append(list(_round(chance, links, len(far), count)))
-        events -= count
-    return rounds
-
-
-def _round(
-    chance: random.Random, links: list[tuple[int, int]], switches: int, count: int
-) -> Iterator[Event]:
-    dark: set[int] = set()
-    cut: set[tuple[int, int]] = set()
-    for _ in range(count):
-        possible = {
-            "cable cut": len(cut) < MOST_CUT,
-            "cable mended": bool(cut),
-            "switch killed": len(dark) < MOST_DARK,
-            "switch returns": bool(dark),
-        }
-        kinds = [kind for kind in KINDS if possible.get(kind, True)]
-        kind = chance.choices(kinds, [KINDS[kind] for kind in kinds])[0]
-        vertex = chance.choice([v for v in range(switches) if v not in dark])
-        whole = [link for link in links if link not in cut and not dark & set(link)]
-        link = chance.choice(whole)
-        if kind == "switch returns":
-            vertex = chance.choice(sorted(dark))
-        elif kind == "cable mended":
-            link = chance.choice(sorted(cut))
-        cut ^= {link} if kind.startswith("cable") else set()
-        dark ^= {vertex} if kind.startswith("switch") else set()
-        pause = chance.choice((0, 0.05, 0.3, 1.2))
-        yield Event(kind, vertex, link, chance.randrange(1 << 30), pause)
 
 
 @dataclass(slots=True)
@@ -429,7 +339,7 @@ class Campaign:
         return found
 
     def _forwards(self, when: str) -> None:
-        """A packet from every switch's first host to every other's arrives, by the switches' word."""
+        """Packets from each switch's first host to each other's arrive, as switches trace them."""
         a, w = self.build.addressing, self.build.wiring
         with Unixctl(self.ovs.control) as control:
             for s in self.switches:

@@ -1,4 +1,4 @@
-"""A middlebox between switches and their controller: it delays, cuts, garbles, loses and refuses."""
+"""A middlebox between switches and their controller that delays, cuts, garbles and refuses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COUNTED = {
 }
 """What a fault may be about: the message, or that in a bundle, and what is asked of the bundle."""
 REFUSALS = {FLOW_MOD: (5, 1), GROUP_MOD: (6, 3), CONTROL: (0xFFFF, 2304), BARRIER_REQUEST: (1, 6)}
-"""The type and code of the error for each: table full, out of groups, out of bundles, is a slave."""
+"""The type and code of the error: table full, out of groups, out of bundles, is a slave."""
 CHUNK, SLOW = 1 << 16, 0.005
 
 

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from compilers.build import load
-from tests.controller.campaign import KINDS, Campaign, Killable, plan
+from tests.controller.campaign import Campaign, Killable
+from tests.controller.campaign_plan import KINDS, plan
 from tests.controller.conftest import POLARFAB, PORTS, own_network
 
 SPEC = "name: {0}\ntopology: {{family: polarfly, q: 3}}\nrouting: {1}\n"

@@ -235,8 +235,20 @@ def test_an_error_of_the_commit_refuses(fabric):
     barrier(fabric, "k", OPENED)
     bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, wire.ONF) + wire.message(4, 7)
     fabric.received("k", wire.message(wire.ERROR, 7, bundle_failed))
-    barrier(fabric, "k", COMMITTED)
+    assert barrier(fabric, "k", COMMITTED) == wire.discard(rows.BUNDLE, DISCARD_XID)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
+
+
+@pytest.mark.parametrize("answered", [[], [OPENED]])
+def test_a_barrier_that_is_refused_is_an_answer(fabric, answered):
+    connect(fabric, "k", 11)
+    for xid in answered:
+        barrier(fabric, "k", xid)
+    fabric.received("k", error(1, 6, COMMITTED if answered else OPENED))
+    assert sent(fabric, "k") == wire.discard(rows.BUNDLE, DISCARD_XID)
+    assert list(fabric.errors) == ["a"]
+    fabric.reconcile(0)
+    assert row(0).tobytes() in tell(fabric, "k")
 
 
 def test_a_barrier_without_a_commit_reply_refuses(fabric):

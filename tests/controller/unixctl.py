@@ -1,4 +1,4 @@
-"""What ovs-appctl says to a daemon (JSON-RPC 1.0 over a Unix socket), without a process each time."""
+"""What ovs-appctl tells a daemon: JSON-RPC 1.0 over a Unix socket."""
 
 from __future__ import annotations
 

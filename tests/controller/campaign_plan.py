@@ -1,0 +1,105 @@
+"""The events of a campaign of faults: a pure function of a seed.
+
+How they meet what the controller is doing just then is up to the machine.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.build import Build
+
+MOST_DARK, MOST_CUT = 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens: its kind, and what it happens to.
+
+    chance: a number for all else that is chosen; pause: seconds until the next one.
+    """
+
+    kind: str
+    vertex: int = -1
+    link: tuple[int, int] = (-1, -1)
+    chance: int = 0
+    pause: float = 0.0
+
+
+KINDS: Mapping[str, float] = {
+    "port flaps": 3,
+    "cable cut": 3,
+    "cable mended": 2,
+    "switch killed": 1.5,
+    "switch returns": 1,
+    "Open vSwitch killed": 0.5,
+    "controller killed": 1,
+    "controller ended": 0.7,
+    "build changed": 1.5,
+    "row deleted": 1,
+    "row altered": 1,
+    "row of ours added": 1,
+    "rows all deleted": 0.5,
+    "group altered": 1,
+    "foreign row added": 1,
+    "connection slow": 1.5,
+    "connection cut": 1.5,
+    "message truncated": 1,
+    "bytes flipped": 1.5,
+    "message swallowed": 1,
+    "request refused": 3,
+}
+"""How often each kind of event comes, in proportion."""
+BY_HAND = [kind for kind in KINDS if kind.startswith(("row", "group", "foreign"))]
+FAULTS = {
+    "connection slow": "slow",
+    "connection cut": "cut",
+    "message truncated": "truncate",
+    "bytes flipped": "flip",
+    "message swallowed": "swallow",
+    "request refused": "refuse",
+}
+
+
+def plan(build: Build, seed: int, events: int, together: int = 6) -> list[list[Event]]:
+    """So many events in rounds of up to `together`; each can happen when those before it have."""
+    chance = random.Random(seed)  # noqa: S311
+    far = build.wiring.far
+    links = [(int(u), int(far[u, k])) for u, k in np.argwhere(far >= 0) if far[u, k] > u]
+    rounds: list[list[Event]] = []
+    while events > 0:
+        count = min(events, chance.randint(2, together))
+        rounds.append(list(_round(chance, links, len(far), count)))
+        events -= count
+    return rounds
+
+
+def _round(
+    chance: random.Random, links: list[tuple[int, int]], switches: int, count: int
+) -> Iterator[Event]:
+    dark: set[int] = set()
+    cut: set[tuple[int, int]] = set()
+    for _ in range(count):
+        possible = {
+            "cable cut": len(cut) < MOST_CUT,
+            "cable mended": bool(cut),
+            "switch killed": len(dark) < MOST_DARK,
+            "switch returns": bool(dark),
+        }
+        kinds = [kind for kind in KINDS if possible.get(kind, True)]
+        kind = chance.choices(kinds, [KINDS[kind] for kind in kinds])[0]
+        vertex = chance.choice([v for v in range(switches) if v not in dark])
+        whole = [link for link in links if link not in cut and not dark & set(link)]
+        link = chance.choice(whole)
+        if kind == "switch returns":
+            vertex = chance.choice(sorted(dark))
+        elif kind == "cable mended":
+            link = chance.choice(sorted(cut))
+        cut ^= {link} if kind.startswith("cable") else set()
+        dark ^= {vertex} if kind.startswith("switch") else set()
+        pause = chance.choice((0, 0.05, 0.3, 1.2))
+        yield Event(kind, vertex, link, chance.randrange(1 << 30), pause)
