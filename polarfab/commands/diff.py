@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from compilers.targets import TARGETS
-from polarfab.output import json_option, print_json, print_table, say
+from polarfab.output import json_option, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from compilers.build import Build
+    from compilers.targets.options import Chosen
 
 SHOWN = 20
 """Nodes or cables that a list shows; --json has all."""
@@ -25,8 +26,13 @@ SHOWN = 20
 @click.option(
     "--target", type=click.Choice(list(TARGETS)), help="Compare what `render` writes for this one."
 )
+@click.option(
+    "--set", "words", metavar="NAME=VALUE", multiple=True, help="As for `render --target`."
+)
 @json_option
-def command(one: Path, other: Path, target: str | None, as_json: bool) -> None:
+def command(
+    one: Path, other: Path, target: str | None, words: tuple[str, ...], as_json: bool
+) -> None:
     """Show what BUILD_B has that BUILD_A has not, and the other way round.
 
     Inputs, policy, nodes, cables from port to port; for each switch rows by network and next hop,
@@ -34,9 +40,13 @@ def command(one: Path, other: Path, target: str | None, as_json: bool) -> None:
     differences. Exit code 1 when anything differs.
     """
     from compilers.build import load
+    from compilers.targets.options import read
 
+    if words and not target:
+        raise click.UsageError("--set is for a target: name it with --target")
+    options = read(words)
     old, new = load(one), load(other)
-    report = _texts(old, new, target) if target else as_dict(old, new)
+    report = _texts(old, new, target, options) if target else as_dict(old, new)
     if as_json:
         print_json(report)
     elif target:
@@ -69,7 +79,7 @@ def as_dict(old: Build, new: Build) -> dict[str, Any]:
     }
 
 
-def _texts(old: Build, new: Build, target: str) -> dict[str, Any]:
+def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, Any]:
     """What `render` writes for both, file by file where it differs."""
     from tempfile import TemporaryDirectory
 
@@ -80,7 +90,8 @@ def _texts(old: Build, new: Build, target: str) -> dict[str, Any]:
     with TemporaryDirectory() as name:
         folders = Path(name) / "a", Path(name) / "b"
         for build, folder in zip((old, new), folders, strict=True):
-            renderer.render(build, folder)
+            with progress(f"rendering {target}") as bar:
+                renderer.render(build, folder, progress=bar, options=options)
         files = [asdict(change) for change in differences(*folders, target)]
     return {
         "a": old.identity,

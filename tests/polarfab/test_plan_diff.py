@@ -111,3 +111,21 @@ def test_diff_of_configurations(compiled, polarfab):
     assert any(line.startswith("no ip route 10.0.") for line in typed)
     assert any(line.startswith("ip route 10.0.") for line in gone)
     assert polarfab("diff", old, new, "--target", "ovs")[1].startswith("--- a/0/flows.txt\n")
+
+
+def test_diff_with_options_of_a_target(compiled, polarfab):
+    old, new = compiled("a"), compiled("b", FULL)
+    words = "diff", old, new, "--target", "frr"
+    assert " weight " not in polarfab(*words)[1]
+    code, out, _ = polarfab(*words, "--set", "version=10.7")
+    assert (code, "+ip route 10.0.0.8/30 fe80::5 eth2" in out) == (1, True)
+    for wrong, said in (
+        (("--set", "version=9"), "--set version: required 8.4 or 10.7"),
+        (("--set", "x"), "--set: required NAME=VALUE"),
+    ):
+        code, _, err = polarfab(*words, *wrong)
+        assert (code, said in err) == (2, True)
+    code, _, err = polarfab("diff", old, new, "--set", "version=8.4")
+    assert (code, "name it with --target" in err) == (2, True)
+    code, _, err = polarfab("diff", old, new, "--target", "eoss")
+    assert (code, "'eoss' is not one of" in err) == (2, True)
