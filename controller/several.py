@@ -14,14 +14,13 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Literal, Protocol
 
-from compilers.build import load
 from controller import agreement
 from controller.agreement import Record
 from controller.current import Current
 from controller.desk import Campaign, Desk
 from controller.events import Event
 from controller.leading import Election, Unavailable, boottime
-from controller.management.moves import pack, unpack
+from controller.management.moves import beside, find, unpack
 from controller.mover import Mover
 from controller.roles import Roles
 from controller.settings import Settings
@@ -124,8 +123,9 @@ class Several:
         return self._record == record
 
     def _written(self, done: bool | Unavailable) -> None:
-        if done is True:
+        if done is True and self._writing:
             self._record = self._writing
+            self._clear(self._record)
         self._writing = None
 
     # From follower to leader
@@ -163,27 +163,25 @@ class Several:
     def _unpacked(self, identity: str, data: bytes | None) -> Current:
         if data is None:
             raise Unavailable(f"build {identity} is neither here nor in the store")
-        place = self._place(identity)
+        place = beside(self.folder, identity)
         rmtree(place, ignore_errors=True)
         unpack(data, place)
         return self._read(place)
 
     # Elsewhere
 
-    def _place(self, identity: str) -> Path:
-        """Where a build from the store lies."""
-        return self.folder.with_name(f".{self.folder.name}.store") / identity
-
     def _packed(self, identity: str) -> bytes | None:
-        """A build that lies in one of our folders, packed."""
-        next_one = self.folder.with_name(f".{self.folder.name}.next")
-        for folder in (self.folder, next_one, self._place(identity)):
-            try:
-                if load(folder).identity == identity:
-                    return pack(folder)
-            except InputError:
-                continue
-        return None
+        """A build of ours; None where it cannot be read: then only we can go on with it."""
+        try:
+            return find(self.folder, identity)
+        except InputError:
+            return None
+
+    def _clear(self, record: Record) -> None:
+        """Let go of builds from the store that are needed no more."""
+        for place in beside(self.folder, record.build).parent.glob("*"):
+            if place.name not in (record.build, record.to):
+                rmtree(place, ignore_errors=True)
 
     def _refused(self, datapath_id: int) -> None:
         if datapath_id not in self._told:

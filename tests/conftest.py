@@ -18,6 +18,7 @@ LIVE_COMMANDS = {
     "ip": "iproute2",
     "ping": "iputils-ping",
     "unshare": "util-linux",
+    "etcd": "etcd-server",
     "vtysh": "frr",
     "opensm": "opensm",
     "ibsim": "ibsim-utils",

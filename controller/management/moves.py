@@ -63,6 +63,27 @@ def unpack(data: bytes, folder: Path) -> None:
         raise _problem("a build folder, packed", error) from error
 
 
+def beside(folder: Path, identity: str) -> Path:
+    """Where a build lies that came from another controller (`controller.several`)."""
+    return folder.with_name(f".{folder.name}.store") / identity
+
+
+def find(folder: Path, identity: str) -> bytes | None:
+    """A build, packed, from the controller's folder or beside it; None where it is in neither.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    for place in (folder, folder.with_name(f".{folder.name}.next"), beside(folder, identity)):
+        try:
+            found = load(place).identity
+        except InputError:
+            continue
+        if found == identity:
+            return pack(place)
+    return None
+
+
 class Moves:
     """What the API needs to move a fabric; folder is where the controller has its build."""
 
@@ -77,10 +98,11 @@ class Moves:
         Raises:
             InputError: the folder has another one by now.
         """
-        there = load(self.folder).identity
-        if there != self.mover.fabric.identity:
+        packed = find(self.folder, self.mover.fabric.identity)
+        if packed is None:
+            there = load(self.folder).identity
             raise _problem("the running build in its folder", f"build {there}")
-        return pack(self.folder)
+        return packed
 
     def apply(self, data: bytes, accept_loss: bool, unverified: bool) -> dict[str, Any]:
         """Begin to move to a packed build; how far it is.

@@ -25,14 +25,18 @@ URL = "http://127.0.0.1:8080"
 def command(url: str, authority: Path | None, everything: bool, as_json: bool) -> None:
     """Show the fabric of the controller whose management API is at URL (http://127.0.0.1:8080).
 
-    Exit code 0 when every switch holds its program and no link is dead, else 1.
+    Exit code 0 when every switch holds its program and no link is dead, or when another controller
+    leads, else 1.
     """
     from controller.management.client import Client
 
     state = Client.to(url, "URL", authority=authority).get("state")
-    good = state["complete"] and not state["dead_links"]
+    follows = state["role"] == "follower"
+    good = follows or (state["complete"] and not state["dead_links"])
     if as_json:
         print_json(state)
+    elif follows:
+        say(f"{state['name']}: this controller stands by; {state['leader'] or 'none'} leads")
     else:
         _show(state, everything)
     if not good:

@@ -48,7 +48,9 @@ function show(state) {
   document.title = `${state.in_sync}/${state.switches.length} ${state.name}`;
   $("name").textContent = state.name;
   $("build").textContent = state.build;
-  $("in_sync").textContent = `${state.in_sync} of ${state.switches.length}`;
+  $("in_sync").textContent = state.role === "follower"
+    ? `stands by: ${state.leader || "nobody"} leads`
+    : `${state.in_sync} of ${state.switches.length}`;
   for (const word of ["connected", "dead_links", "errors"]) $(word).textContent = state[word];
   const broken = new Set(state.links.filter((link) => link.dead).map((link) => link.node));
   for (const one of state.switches) {

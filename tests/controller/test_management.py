@@ -55,6 +55,24 @@ def test_health_says_what_is_missing(api):
     assert (answer.json["complete"], answer.json["in_sync"]) == (False, 0)
 
 
+def test_one_controller_leads(api):
+    assert api.get("/api/health").json["role"] == "leader"
+    assert "polarfab_leader 1.0" in api.get("/metrics").text
+
+
+@pytest.mark.parametrize(("role", "code"), [("follower", 200), ("preparing", 503)])
+def test_one_of_several_leaves_changes_to_the_leader(api, overview, role, code):
+    overview.fabric.parts["leading"] = lambda: {"role": role, "leader": "other"}
+    answer = api.get("/api/health")
+    assert (answer.status_code, answer.json["leader"]) == (code, "other")
+    assert "polarfab_leader 0.0" in api.get("/metrics").text
+    for path in ("/api/reconcile", "/api/apply"):
+        assert api.post(path).status_code == 401
+        refused = api.post(path, headers=bearer(TOKEN))
+        assert refused.status_code == 409
+        assert refused.json["error"] == "changes are for the controller that leads: other"
+
+
 def test_state_has_every_switch(api):
     switches = api.get("/api/state").json["switches"]
     assert len(switches) == 13
