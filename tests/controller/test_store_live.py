@@ -1,0 +1,104 @@
+"""The client of etcd against etcd."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from time import time
+
+import pytest
+
+from controller.leading import Unavailable
+from controller.settings import Tls
+from controller.store import Etcd
+from tests.controller.conftest import own_network, until
+
+pytestmark = pytest.mark.live
+CLIENT, PEER, NOBODY = 7881, 7882, "http://127.0.0.1:1"
+
+
+@pytest.fixture
+def etcd(tmp_path):
+    """Start etcd, once or anew without its data; ends with the test."""
+    started = []
+
+    def start(name="one", scheme="http", *options):
+        for process in started:
+            process.kill()
+            process.wait()
+        url, peer = f"{scheme}://127.0.0.1:{CLIENT}", f"http://127.0.0.1:{PEER}"
+        client = ("--listen-client-urls", url, "--advertise-client-urls", url)
+        peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
+        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap")
+        command = ["etcd", "--data-dir", tmp_path / name, *client, *peers, *cluster, *options]
+        with (tmp_path / f"{name}.log").open("w") as log:
+            started.append(
+                subprocess.Popen([*map(str, command)], stdout=log, stderr=subprocess.STDOUT)
+            )
+        until(lambda: "serving client traffic" in (tmp_path / f"{name}.log").read_text(), "etcd")
+        return url
+
+    with own_network():
+        yield start
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def test_leases_claims_and_what_only_a_leader_may_put(etcd):
+    url = etcd()
+    one, other = Etcd([NOBODY, url], "polarfab/lab"), Etcd([url], "polarfab/lab")
+    elsewhere = Etcd([url], "polarfab/yard")
+    (first, ttl), (second, _) = one.grant(5), other.grant(5)
+    assert ttl == 5
+    mine = one.claim(first, "a")
+    assert (mine.leader, mine.ours) == ("a", True)
+    assert one.claim(first, "a") == mine, "once more is the same term"
+    theirs = other.claim(second, "b")
+    assert (theirs.leader, theirs.term, theirs.ours) == ("a", mine.term, False)
+    assert one.renew(first) == 5
+    assert elsewhere.claim(elsewhere.grant(5)[0], "c").ours, "another fabric"
+
+    assert one.put("builds/x/1", b"\0\xff", mine.term)
+    assert one.put("builds/y/1", b"y", mine.term)
+    assert other.get("builds/x/1") == b"\0\xff"
+    assert other.keys("builds/x") == ["builds/x/1"]
+    one.revoke(first)
+    assert one.renew(first) == 0
+    assert not one.put("builds/z/1", b"late", mine.term)
+    assert not one.delete("builds/", mine.term)
+    late = other.claim(second, "b")
+    assert late.ours
+    assert late.term > mine.term
+    assert other.delete("builds/x/", late.term)
+    assert other.keys("builds/") == ["builds/y/1"]
+    assert other.get("builds/x/1") is None
+
+
+def test_terms_grow_when_a_store_is_made_anew(etcd):
+    store = Etcd([etcd()], "p")
+    before = store.claim(store.grant(5)[0], "a").term
+    revision = before & 0xFFFFFFFF
+    until(lambda: time() >= int(store.get("epoch")) + 1, "a second has passed")
+    store = Etcd([etcd("two")], "p")
+    claimed = store.claim(store.grant(5)[0], "a")
+    assert claimed.term > before
+    assert claimed.term & 0xFFFFFFFF <= revision
+
+
+def test_a_store_that_is_not_there_or_is_something_else():
+    with own_network(), socket.create_server(("127.0.0.1", CLIENT)) as silent:
+        for url in (NOBODY, f"http://127.0.0.1:{silent.getsockname()[1]}"):
+            with pytest.raises(Unavailable, match=url):
+                Etcd([url], "p").get("record")
+
+
+def test_tls_with_certificates_of_both(etcd, certificates):
+    c = certificates
+    options = ("--cert-file", c["ours"], "--key-file", c["ours-key"], "--client-cert-auth")
+    url = etcd("tls", "https", *options, "--trusted-ca-file", c["authority"])
+    good = Tls(c["switch-key"], c["switch"], c["authority"])
+    assert Etcd([url], "p", good.asking()).get("record") is None
+    bad = Tls(c["stranger-key"], c["stranger"], c["authority"])
+    with pytest.raises(Unavailable):
+        Etcd([url], "p", bad.asking()).get("record")
