@@ -13,7 +13,7 @@ from compilers.explain import explain
 from mininet_scenarios.engine import ControllerChange, NodeChange, Setup
 from mininet_scenarios.mininet_engine import MininetEngine
 from tests.controller.conftest import until
-from tests.controller.windows import loses_nothing, probed
+from tests.controller.windows import carried, loses_nothing
 
 pytestmark = pytest.mark.live
 INTERVALS = 0.01, 0.04, 0.16
@@ -96,13 +96,9 @@ def test_a_switch_that_restarts_loses_only_what_it_was_carrying(engine):
         engine.apply(NodeChange((node,), up=True))
         engine.settle(60)
 
-    for interval in INTERVALS:
-        found = probed(engine, interval, power)
-        if found.kept and not found.calm.any():
-            break
+    found, _ = carried(engine, INTERVALS, power)
     paths = [explain(engine.build, *pair).minimal for pair in found.pairs.tolist()]
     touched = np.array([node in path for path in paths])
-    assert not found.calm.any()
-    assert found.event[touched].any()
-    assert not found.event[~touched].any()
-    assert not found.after.any()
+    assert found.lost[touched].any()
+    assert not found.lost[~touched].any()
+    assert not found.lost_after.any()

@@ -71,25 +71,26 @@ class Site:
 
     def move(self, build):
         """Have the controller move to a build, and wait until it has."""
+        text = f"all switches hold build {load(build).identity}"
+        before = self.log.count(text)
         rmtree(self.folder)
         copytree(build, self.folder)
         os.kill(controller_of(self.work), signal.SIGHUP)
-        text = f"all switches hold build {load(build).identity}"
-        until(lambda: "is complete" in self.log.partition(text)[2], text, 60)
+        until(lambda: "is complete" in "".join(self.log.split(text)[before + 1 :]), text, 60)
 
-    def probed(self, build, hosts, interval=INTERVAL):
-        """Move while these hosts send to each other; what became of the packets."""
-        self.engine.probe_start(np.array(list(permutations(range(hosts), 2))), interval)
+    def probed(self, build):
+        """Move while 13 hosts send to each other; what became of the packets."""
+        self.engine.probe_start(np.array(list(permutations(range(13), 2))), INTERVAL)
         self.engine.wait(CALM)
         self.move(build)
         self.engine.wait(CALM)
         return self.engine.probe_stop()
 
 
-def check(probed, log, hosts=13, interval=INTERVAL):
+def check(probed, log):
     each = np.bincount(probed.pair)
-    assert len(each) == hosts * (hosts - 1)
-    assert each.min() >= 2 * CALM / interval / 2, "the probe kept its rate"
+    assert len(each) == 13 * 12
+    assert each.min() >= CALM / INTERVAL, "the probe kept its rate"
     assert np.isnan(probed.received).sum() == 0, log
     assert "round 1 of" in log
 
@@ -102,7 +103,7 @@ def test_a_policy_change_loses_nothing(tmp_path, old, new):
         (tmp_path / name).mkdir()
     first, then = compiled(tmp_path / "one", old), compiled(tmp_path / "two", new)
     with Site(tmp_path, first) as site:
-        check(site.probed(then, 13), site.log)
+        check(site.probed(then), site.log)
 
 
 def test_an_expansion_loses_nothing(tmp_path):
@@ -112,21 +113,7 @@ def test_an_expansion_loses_nothing(tmp_path):
     subprocess.run([POLARFAB, "expand", first, "--racks", "quadric:1", "-o", then], check=True)
     with Site(tmp_path, then) as site:  # all switches are cabled; the new ones are not in use
         site.move(first)
-        check(site.probed(then, 13), site.log)
-
-
-@pytest.mark.long
-def test_larger_fabrics_lose_nothing(tmp_path):
-    """q=5: another policy, then an expansion, with packets between all 31 hosts."""
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-    first, then = compiled(tmp_path / "one", MINIMAL, q=5), compiled(tmp_path / "two", FULL, q=5)
-    larger = tmp_path / "larger"
-    subprocess.run([POLARFAB, "expand", then, "--racks", "quadric:1", "-o", larger], check=True)
-    with Site(tmp_path, larger) as site:
-        site.move(first)
-        for build in (then, larger):
-            check(site.probed(build, 31, 0.5), site.log, 31, 0.5)
+        check(site.probed(then), site.log)
 
 
 def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
