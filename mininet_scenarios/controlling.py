@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from compilers.build import Build, load, put
 from mininet_scenarios.engine import EngineError
 
 CONTROLLER = "127.0.0.1:6653"
 POLL = 0.05
 """Seconds between two looks at the controller's status."""
+OFTEN = 0.005
+"""The same, while it has to be caught in a round."""
+CATCH = 30.0
+"""Seconds until it must have come to a round."""
 
 
 class ControllerProcess:
@@ -25,15 +34,25 @@ class ControllerProcess:
         self.job, self.logs = job, Path(job["logs"])
         self.status_file = self.logs / "controller.json"
         self.process: subprocess.Popen[bytes] | None = None
+        self.folder, self.moving = Path(job["build"]), False
+        if job.get("running"):
+            self.folder = self.logs / "current"
+            self._put(Path(job["running"]))
+
+    @property
+    def build(self) -> Build:
+        """The build that it has, or is to move to."""
+        return load(self.folder)
 
     def start(self) -> None:
         """Start it; switches that connect get their programs."""
-        command = [sys.executable, "-P", "-m", "polarfab", "controller", self.job["build"]]
+        command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
         command += ["--framework", self.job["framework"], "--listen", CONTROLLER]
         command += ["--status-file", str(self.status_file)]
         # Predictions are about the tables of the build: switches repair, nobody else.
         command += ["--no-repair", "--no-adapt"]
         command += ["--unverified"] * self.job["unverified"]
+        self.moving = False
         with suppress(OSError):  # of an earlier run, or controller
             self.status_file.unlink()
         with (self.logs / "controller.log").open("wb") as log:
@@ -63,29 +82,74 @@ class ControllerProcess:
             progress(done, expected)
             time.sleep(POLL)
 
-    def settle(self, names: set[str], patience: float) -> None:
-        """Until just the nodes of these names have their programs; at once where none runs.
+    def move(self, folder: str) -> None:
+        """Let it move to another build, in rounds; where none runs, the next begins with that."""
+        self._put(Path(folder))
+        if self.process is not None and self.process.poll() is None:
+            self.moving = True
+            self.process.send_signal(signal.SIGHUP)
+
+    def settle(self, dark: Set[int], patience: float) -> None:
+        """Until its build is what just the switches with power hold; at once where none runs.
+
+        Args:
+            dark: datapath ids of switches without power.
+            patience: seconds that this may take.
 
         Raises:
-            EngineError: `patience` seconds were not enough.
+            EngineError: `patience` seconds were not enough, or it has refused to move.
         """
-        deadline = time.monotonic() + patience
+        build, deadline = self.build, time.monotonic() + patience
+        present = np.flatnonzero(build.topology.present).tolist()
+        wiring = build.wiring
+        names = {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in dark}
         while self.process is not None and self.process.poll() is None:
-            there = self.status().get("programmed", [])
-            if set(there) == names:
+            status = self.status()
+            there, rollout = status.get("programmed", []), status.get("rollout") or {}
+            ours = self.moving and rollout.get("to") == build.identity
+            if ours and rollout["state"] == "failed":
+                raise EngineError(f"the fabric has not moved: {rollout['reason']}")
+            arrived = not self.moving or (ours and rollout["state"] == "done")
+            if set(there) == names and status["build"] == build.identity and arrived:
+                self.moving = False
                 return
             if time.monotonic() > deadline:
                 raise EngineError(
-                    f"{len(there)} switches have their program after {patience:g} s, where "
-                    f"{len(names)} should; the controller's last words: {self._last_words()}"
+                    f"{len(there)} switches have their program of build {status.get('build')} "
+                    f"after {patience:g} s, where {len(names)} should have that of "
+                    f"{build.identity}; the controller's last words: {self._last_words()}"
                 )
             time.sleep(POLL)
 
-    def kill(self) -> None:
-        """End it as a crash would."""
+    def kill(self, round: int | None = None) -> None:
+        """End it as a crash would; in a round (from 1) of the move that is under way.
+
+        Raises:
+            EngineError: it has not come to that round, or is beyond the move.
+        """
         if self.process is not None:
+            if round is not None:
+                self._catch(round)
             self.process.kill()
             self.process.wait()
+
+    def _catch(self, round: int) -> None:
+        deadline, wanted = time.monotonic() + CATCH, self.build.identity
+        while time.monotonic() < deadline:
+            rollout = self.status().get("rollout") or {}
+            if rollout.get("to") == wanted and rollout["state"] != "reading":
+                if rollout["state"] != "forth":
+                    break
+                if rollout["round"] + 1 >= round:
+                    return
+            time.sleep(OFTEN)
+        raise EngineError(
+            f"the controller was not seen in round {round} of a move: {self._last_words()}"
+        )
+
+    def _put(self, build: Path) -> None:
+        """Have a build in its folder."""
+        put(self.folder, lambda beside: shutil.copytree(build, beside))
 
     def status(self) -> dict[str, Any]:
         """What its status file says; nothing yet when it has just been started."""

@@ -102,6 +102,8 @@ class Setup:
     of each switch's hosts take part, None for all. patience: seconds until every switch must have
     its program. rate: of every link between switches, in Mb/s; None for as fast as they go. record:
     where processes outside of namespaces are noted (`mininet_scenarios.runs`), None for nowhere.
+    running: the folder of the first build of a fabric that moves from build to build; `build` is
+    then what is cabled, and has all that any of them has.
     """
 
     build: Build
@@ -114,6 +116,7 @@ class Setup:
     patience: float = 60
     rate: float | None = None
     record: Path | None = None
+    running: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +177,21 @@ class Miswire:
 
 @dataclass(frozen=True, slots=True)
 class ControllerChange:
-    """The controller is killed (SIGKILL), or started again."""
+    """The controller is killed (SIGKILL), or started again.
+
+    round: of the move that is under way, from 1: it is killed when that has begun; None for now.
+    """
 
     running: bool
+    round: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BuildChange:
-    """The fabric is to run another build: that in `folder`, with the same switches and ports."""
+    """The fabric is to move to the build in `folder`, in rounds (docs/plan.md).
+
+    Where no controller runs, the next one that is started has that build.
+    """
 
     folder: Path
 

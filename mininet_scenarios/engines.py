@@ -52,7 +52,10 @@ ENGINES: dict[str, EngineKind] = {
     "mininet": EngineKind(
         title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
         abilities=frozenset(
-            {"counters", "links", "nodes", "miswire", "controller", "probe", "flows", "rates"}
+            {
+                *("counters", "links", "nodes", "miswire", "controller", "build"),
+                *("probe", "flows", "rates"),
+            }
         ),
         make=_mininet,
         needs_framework=True,
@@ -60,7 +63,10 @@ ENGINES: dict[str, EngineKind] = {
     "ovs-fabric": EngineKind(
         title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
         abilities=frozenset(
-            {"counters", "links", "nodes", "miswire", "controller", "probe", "paths"}
+            {
+                *("counters", "links", "nodes", "miswire", "controller", "build"),
+                *("probe", "paths"),
+            }
         ),
         make=_ovs_fabric,
         needs_framework=True,

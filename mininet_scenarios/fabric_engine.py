@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mininet_scenarios.engine import (
+    BuildChange,
     ControllerChange,
     Counts,
     Diversion,
@@ -74,8 +75,10 @@ class FabricEngine(RealTime):
                 self.inner.call("nodes", switches, up)
             case Miswire(one, other, repaired):
                 self.inner.call("swap", one, other, repaired)
-            case ControllerChange(running):
-                self.inner.call("run_controller", running)
+            case ControllerChange(running, round):
+                self.inner.call("run_controller", running, round)
+            case BuildChange(folder):
+                self.inner.call("move", str(folder.resolve()))
             case _:
                 super().apply(event)
 

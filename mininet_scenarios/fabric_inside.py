@@ -51,7 +51,8 @@ class FabricInside:
 
     def program(self, patience: float) -> None:
         """Wait until the controller says that every switch has its program."""
-        self.controller.wait(len(self._powered()), patience, self._progress)
+        expected = int(self.controller.build.topology.present.sum())
+        self.controller.wait(expected, patience, self._progress)
 
     def send(self, file: str, version: int) -> None:
         """Send requests, and an answer to each that arrives.
@@ -97,16 +98,21 @@ class FabricInside:
         """Let two cables change places."""
         self._apply(Miswire((one[0], one[1]), (other[0], other[1]), repaired))
 
-    def run_controller(self, running: bool) -> None:
-        """Kill the controller, or start one."""
-        self.controller.kill()
+    def run_controller(self, running: bool, round: int | None) -> None:
+        """Kill the controller, in a round of a move, or start one."""
+        self.controller.kill(round)
         if running:
             self.controller.start()
 
+    def move(self, folder: str) -> None:
+        """Let the controller move the fabric to another build."""
+        self.controller.move(folder)
+
     def settle(self, patience: float) -> None:
         """Wait until switches with power have their programs, and packets follow all changes."""
-        names = {self.build.wiring.names[v] for v in self._powered()}
-        self.controller.settle(names, patience)
+        identity = self.build.wiring.datapath_id
+        dark = {int(identity[v]) for v in self.fabric.outage.switches}
+        self.controller.settle(dark, patience)
         self.ovs.appctl("revalidator/wait")
 
     def probe_start(self, pairs: list[list[int]], interval: float) -> None:

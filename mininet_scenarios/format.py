@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from compilers.spec import RoutingSpec
 from inventory.model import Model, Name, Whole, refusal
 from inventory.values import Line
 
@@ -135,6 +136,10 @@ class Moment(Model):
     rewire: Pair | None = None
     controller: Literal["killed", "started"] | None = None
     each: Literal["link", "node"] | None = None
+    build: Line | None = None
+    policy: RoutingSpec | None = None
+    expand: Annotated[str, Field(pattern=r"^[a-z]+(:[0-9]{1,4})?$")] | None = None
+    in_round: Annotated[Whole, Field(ge=1, le=64)] | None = None
     sample: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     seed: Seed = 1
     at: Number | None = None
@@ -145,8 +150,10 @@ class Moment(Model):
         return [word for word in HAPPENS if getattr(self, word) is not None]
 
 
-HAPPENS = tuple(Moment.model_fields)[: list(Moment.model_fields).index("sample")]
+HAPPENS = tuple(Moment.model_fields)[: list(Moment.model_fields).index("in_round")]
 """The keys of a moment that say what happens."""
+MOVES = ("build", "policy", "expand")
+"""Those of them that move the fabric to another build."""
 PATTERN_NAMES = get_args(Pattern)
 
 

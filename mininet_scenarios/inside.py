@@ -56,7 +56,8 @@ class Inside:
 
     def program(self, patience: float) -> None:
         """Wait until the controller says that every switch has its program."""
-        self.controller.wait(int(self.build.topology.present.sum()), patience, self._progress)
+        expected = int(self.controller.build.topology.present.sum())
+        self.controller.wait(expected, patience, self._progress)
 
     def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
         """Ping: a list of (from, to, count) by host number, and the version of the protocol.
@@ -103,18 +104,21 @@ class Inside:
         """Let two cables change places."""
         self.faults.swap((one[0], one[1]), (other[0], other[1]), repaired)
 
-    def run_controller(self, running: bool) -> None:
-        """Kill the controller, or start one."""
-        self.controller.kill()
+    def run_controller(self, running: bool, round: int | None) -> None:
+        """Kill the controller, in a round of a move, or start one."""
+        self.controller.kill(round)
         if running:
             self.controller.start()
 
+    def move(self, folder: str) -> None:
+        """Let the controller move the fabric to another build."""
+        self.controller.move(folder)
+
     def settle(self, patience: float) -> None:
         """Wait until switches with power have their programs, and packets follow all changes."""
-        dark = self.faults.outage.switches
-        present = np.flatnonzero(self.build.topology.present).tolist()
-        names = {self.build.wiring.names[v] for v in present if v not in dark}
-        self.controller.settle(names, patience)
+        identity = self.build.wiring.datapath_id
+        dark = {int(identity[v]) for v in self.faults.outage.switches}
+        self.controller.settle(dark, patience)
         self.faults.settle()
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:

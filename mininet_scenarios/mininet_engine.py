@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mininet_scenarios.engine import (
     SILENT,
+    BuildChange,
     Carried,
     ControllerChange,
     Counts,
@@ -86,8 +87,10 @@ class MininetEngine(RealTime):
                 self.inner.call("nodes", switches, up)
             case Miswire(one, other, repaired):
                 self.inner.call("swap", one, other, repaired)
-            case ControllerChange(running):
-                self.inner.call("run_controller", running)
+            case ControllerChange(running, round):
+                self.inner.call("run_controller", running, round)
+            case BuildChange(folder):
+                self.inner.call("move", str(folder.resolve()))
             case _:
                 super().apply(event)
 

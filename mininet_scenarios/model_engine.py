@@ -1,22 +1,25 @@
 """The engine without a network: the tables alone answer. Needs no privilege, and takes any size.
 
 Packets are walked by `mininet_scenarios.predict`, each by the first of its ways that is up; flows
-get max-min fair rates on the links (`compilers.fair`). Time is a number that `wait` adds to.
+get max-min fair rates on the links (`compilers.fair`). Time is a number that `wait` adds to. A move
+to another build has states, in each of which packets are walked through a mixture of both and a
+probe sends once over every pair; where something is down, it is instantaneous.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import load
+from compilers.build import Build, load
+from controller.rollout import SETTLE
 from mininet_scenarios.engine import (
     SILENT,
     BuildChange,
     Carried,
+    ControllerChange,
     Counts,
     Diversion,
     Event,
@@ -29,6 +32,9 @@ from mininet_scenarios.engine import (
     Step,
 )
 from mininet_scenarios.fluid import carry
+from mininet_scenarios.moving import Moving
+from mininet_scenarios.numbering import Numbering, renumbered
+from mininet_scenarios.outage import Outage
 from mininet_scenarios.predict import Prediction
 
 SLACK = 1e-9
@@ -41,31 +47,37 @@ class ModelEngine:
     versions: tuple[int, ...] = (4,)  # the tables are the same for both
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self.build = setup, setup.build
-        self.hosts = Hosts.of(setup.build, setup.hosts)
-        self.walked = Prediction.of(setup.build)
+        self.setup, self.ground = setup, setup.build
         self.right: Prediction | None = None
-        self.clock = 0.0
+        self.clock, self.controlled = 0.0, True
         self.probe: _Probe | None = None
+        self.move: Moving | None = None
+        self.build, self.hosts = setup.build, Hosts.of(setup.build, setup.hosts)
+        self.numbers = Numbering.same(setup.build.tables.switches, len(self.hosts))
+        self.walked = Prediction.of(setup.build)
+        if setup.running:
+            self._run(load(setup.running), Outage())
 
     def start(self, step: Step) -> None:
         """Nothing to bring up."""
 
     def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:  # noqa: ARG002
         """Walk requests and replies; a reply needs both ways."""
+        numbers = self.numbers
+        own = numbers.gather(counts)
         switch = self.hosts.switch
         hops = self.walked.first.astype(np.int64)[switch[:, None], switch]
         arrives = hops >= 0
-        answered = np.where(arrives & arrives.T, counts, 0)
-        seen = np.where(answered.T > 0, hops, SILENT)
-        loads = self.walked.loads(self.hosts.by_switch(counts, len(self.walked.first)))
+        answered = np.where(arrives & arrives.T, own, 0)
+        seen = numbers.spread(np.where(answered.T > 0, hops, SILENT), SILENT)
+        loads = self.walked.loads(self.hosts.by_switch(own, len(self.walked.first)))
         progress(int(counts.sum()), int(counts.sum()))
-        return Observation(answered, seen, seen, loads)
+        return Observation(numbers.spread(answered, 0), seen, seen, numbers.spread_rows(loads))
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
         port = self.build.tables.classes.port.copy()
-        port[diversion.switch, diversion.egress] = diversion.port
+        port[self.numbers.vertex_of[diversion.switch], diversion.egress] = diversion.port
         classes = replace(self.build.tables.classes, port=port)
         tables = replace(self.build.tables, classes=classes)
         self.right = self.walked
@@ -81,21 +93,52 @@ class ModelEngine:
 
     def wait(self, seconds: float) -> None:
         """Add to it."""
-        self.clock += max(0.0, seconds)
+        until = self.clock + max(0.0, seconds)
+        self.settle(seconds)
+        self.clock = max(self.clock, until)
 
     def apply(self, event: Event) -> None:
-        """Walk packets through what is left; the controller has no part in it."""
+        """Walk packets through what is left; the controller moves the fabric, and nothing else."""
         self._send_probe()
-        if isinstance(event, BuildChange):
-            self.build = load(Path(event.folder))
-            self.walked = Prediction.of(self.build, self.walked.outage)
-            return
-        outage = self.walked.outage.after(event)
-        if outage != self.walked.outage:
-            self.walked = self.walked.under(outage)
+        match event:
+            case BuildChange(folder):
+                self.move = Moving(self.build, load(folder))
+            case ControllerChange(running, round):
+                if round is not None:
+                    self._go(round)
+                self.controlled = running
+                if self.move and not running:
+                    self.move.broken = True
+            case _:
+                own = renumbered(event, self.numbers.vertex_of)
+                outage = self.walked.outage.after(own)
+                if outage != self.walked.outage:
+                    self.walked = self.walked.under(outage)
 
-    def settle(self, patience: float) -> None:
-        """Everything is instantaneous."""
+    def settle(self, patience: float) -> None:  # noqa: ARG002
+        """Come to the end of a move; all else is instantaneous."""
+        if self.move and self.controlled:
+            if self.walked.outage == Outage() and not self.move.broken:
+                self._go(self.move.rounds)
+            self._send_probe()
+            vertex = self.move.vertex
+            self._run(self.move.new, self.walked.outage.renumbered(vertex))
+            self.move = None
+
+    def _go(self, last: int) -> None:
+        """Through the rounds of a move, to the middle of the last of them (from 1)."""
+        assert self.move is not None  # noqa: S101
+        for state in self.move.states(last):
+            self.walked = self.move.walked(self.walked, state)
+            # Long enough for a packet of every pair in every state.
+            self.clock += max(SETTLE, self.probe.interval if self.probe else 0)
+            self._send_probe()
+
+    def _run(self, build: Build, outage: Outage) -> None:
+        """Let all switches hold a build."""
+        self.build, self.hosts = build, Hosts.of(build, self.setup.hosts)
+        self.walked = Prediction.of(build, outage)
+        self.numbers = Numbering.of(build, self.ground, self.setup.hosts)
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
         """Packets leave at clock + k · interval."""
@@ -110,11 +153,17 @@ class ModelEngine:
 
     def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
         """Max-min fair rates on the links' rate."""
-        return carry(self.walked, self.hosts, flows, self.setup.rate)
+        ends = (self.numbers.host_of[end] for end in (flows.source, flows.destination))
+        source, destination = ends
+        own = replace(flows, source=source, destination=destination)
+        found = carry(self.walked, self.hosts, own, self.setup.rate)
+        return Carried(found.rate, self.numbers.spread_rows(found.loads))
 
     def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """The walked ones."""
-        return tuple(self.walked.path(int(s), int(d)) for s, d in self.hosts.switch[pairs])
+        ends = self.hosts.switch[self.numbers.host_of[pairs]]
+        paths = (self.walked.path(int(s), int(d)) for s, d in ends)
+        return tuple(tuple(int(self.numbers.vertex[v]) for v in path) for path in paths)
 
     def stop(self, step: Step) -> None:
         """Nothing to take down."""
@@ -122,8 +171,9 @@ class ModelEngine:
     def _send_probe(self) -> None:
         """Send what has become due since the last change."""
         if self.probe:
-            hops = self.walked.first[tuple(self.hosts.switch[self.probe.pairs].T)]
-            self.probe.send(self.clock, hops)
+            ends = self.numbers.host_of[self.probe.pairs]
+            hops = self.walked.first[tuple(self.hosts.switch[ends].T)]
+            self.probe.send(self.clock, np.where((ends >= 0).all(axis=1), hops, np.int8(SILENT)))
 
 
 class _Probe:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from compilers.build import Build
+from compilers.build import Build, load
 from compilers.explain import find_failure, find_switch
 from compilers.forwarding import Forwarding
 from compilers.topologies.layout import layout
@@ -16,13 +17,14 @@ from inventory.yamlfile import Document
 from mininet_scenarios.engine import (
     NEEDS,
     Ability,
+    BuildChange,
     ControllerChange,
     Event,
     LinkChange,
     Miswire,
     NodeChange,
 )
-from mininet_scenarios.format import Expect, Moment, Scenario
+from mininet_scenarios.format import MOVES, Expect, Moment, Scenario
 
 Link = tuple[int, int]
 
@@ -39,9 +41,26 @@ class Case:
     undo: Event | None = None
     """What follows when its checks are done, unchecked."""
 
+    @property
+    def soon(self) -> bool:
+        """Whether it does not wait until the fabric has dealt with the event before."""
+        crash = isinstance(self.event, ControllerChange) and self.event.round is not None
+        return crash or self.at is not None
 
-def cases(scenario: Scenario, build: Build, document: Document | None) -> tuple[Case, ...]:
+
+def cases(
+    scenario: Scenario,
+    build: Build,
+    document: Document | None,
+    folders: Mapping[int, Path] | None = None,
+) -> tuple[Case, ...]:
     """The events of a scenario's timeline, in their order.
+
+    Args:
+        scenario: whose.
+        build: the first one.
+        document: its file, None where there is none.
+        folders: of the builds that moments move the fabric to, by the moments' numbers.
 
     Raises:
         InputError: it names what the fabric does not have; all of it, with lines.
@@ -51,6 +70,10 @@ def cases(scenario: Scenario, build: Build, document: Document | None) -> tuple[
     problems: list[Problem] = []
     for number, moment in enumerate(scenario.timeline):
         try:
+            if folders and number in folders:
+                found.append(_move(moment, folders[number]))
+                reader = _Reader(load(folders[number]))
+                continue
             found += reader.cases(moment)
         except InputError as error:
             word = moment.happens()[0]
@@ -132,8 +155,10 @@ class _Reader:
 
     def _controller(self, moment: Moment) -> Iterator[Case]:
         what = f"controller {moment.controller}"
-        event = ControllerChange(moment.controller == "started")
-        yield Case(what, what, event, moment.expect, moment.at)
+        what += f" in round {moment.in_round}" if moment.in_round else ""
+        event = ControllerChange(moment.controller == "started", moment.in_round)
+        expect = _without_loss(moment.expect) if moment.in_round else moment.expect
+        yield Case(what, what, event, expect, moment.at)
 
     def _each(self, moment: Moment) -> Iterator[Case]:
         f, names = self.forwarding, self.build.wiring.names
@@ -162,6 +187,21 @@ class _Reader:
         one, other = f.ends(element)
         # In the order of the word: which end a swap moves depends on it.
         return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)
+
+
+def _move(moment: Moment, folder: Path) -> Case:
+    """To the build in a folder; where nothing else is said, no packet is lost."""
+    word = next(word for word in MOVES if getattr(moment, word) is not None)
+    said = moment.expand or moment.build or ""
+    if moment.policy:
+        values = moment.policy.model_dump(mode="json", exclude_unset=True)
+        said = ", ".join(f"{key} {value}" for key, value in values.items())
+    what = f"{word}: {said}"
+    return Case(what, what, BuildChange(folder), _without_loss(moment.expect), moment.at)
+
+
+def _without_loss(expect: Expect) -> Expect:
+    return expect if expect.lost is not None else expect.model_copy(update={"lost": 0})
 
 
 def _state(up: bool) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding import Forwarding
 from mininet_scenarios.engine import Event, LinkChange, Miswire, NodeChange
+from mininet_scenarios.numbering import renumbered
 
 Link = tuple[int, int]
 DOWN = -4
@@ -42,6 +43,18 @@ class Outage:
                     return replace(self, miswires=tuple(m for m in self.miswires if m != wrong))
                 return replace(self, miswires=(*self.miswires, wrong))
         return self
+
+    def renumbered(self, vertex: NDArray[np.int64]) -> Outage:
+        """The same where switch v has number vertex[v]; what names one without is left out."""
+        result = Outage()
+        down: list[LinkChange | NodeChange | Miswire] = [
+            LinkChange(tuple(sorted(self.links)), up=False),
+            NodeChange(tuple(sorted(self.switches)), up=False),
+            *self.miswires,
+        ]
+        for event in down:
+            result = result.after(renumbered(event, vertex))
+        return result
 
     def up(self, order: int) -> NDArray[np.bool_]:
         """bool[S]: the switches with power."""

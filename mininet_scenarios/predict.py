@@ -8,7 +8,7 @@ are forwarded by the rule of `compilers.tables.Classes` and no controller acts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -98,6 +98,24 @@ class Prediction:
         switch, link = np.nonzero(port)
         table[switch, port[switch, link]] = of_links[switch, link]
         return table
+
+    def on_the_way(self, other: Prediction, vertex: NDArray[np.int64]) -> Prediction:
+        """While the fabric moves to another build: what is promised of every mixture of both.
+
+        A pair that both deliver arrives, over no more links than the longest paths of both together
+        (docs/plan.md); of others nothing is known.
+
+        Args:
+            other: of the build to come.
+            vertex: int64[S], the numbers of our switches there; negative where it has them not.
+        """
+        there = (vertex[:, None] >= 0) & (vertex >= 0)
+        later = np.where(there, other.fewest[vertex[:, None], vertex], LOST)
+        sure = (self.fewest >= 0) & (later >= 0)
+        fewest = np.where(sure, np.minimum(self.fewest, 1), LOST).astype(np.int8)
+        bound = max(0, int(self.most.max())) + max(0, int(other.most.max()))
+        most = np.where(np.eye(len(sure), dtype=np.bool_), 0, bound).astype(np.int8)
+        return replace(self, fewest=fewest, most=most)
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
         """The switches that a packet passes by the first of its ways; where it ends is the last."""

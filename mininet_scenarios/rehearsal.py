@@ -12,14 +12,15 @@ import numpy as np
 from compilers.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.checks import Check, Examiner, histogram
-from mininet_scenarios.engine import Counts, Diversion, Engine, Hosts, Progress
+from mininet_scenarios.engine import Counts, Diversion, Engine, Hosts, Observation, Progress
 from mininet_scenarios.engines import ENGINES
 from mininet_scenarios.flowing import flow
-from mininet_scenarios.format import Sample, Scenario
+from mininet_scenarios.format import Expect, Sample, Scenario
 from mininet_scenarios.moments import Case
 from mininet_scenarios.predict import Prediction
 from mininet_scenarios.result import Result
 from mininet_scenarios.timeline import Timeline
+from mininet_scenarios.view import View
 
 TOO_FEW = Problem(
     key="hosts_per_node",
@@ -27,6 +28,8 @@ TOO_FEW = Problem(
     given="a fabric with fewer",
     todo="compile it with hosts_per_node: 1 or more",
 )
+NEW = "new build, "
+"""Before the names of checks of the build that a fabric has moved to."""
 
 
 class Observer(Protocol):
@@ -50,18 +53,21 @@ class Rehearsal:
         observer: Observer,
         events: tuple[Case, ...] = (),
         then: Callable[[], None] | None = None,
+        ground: Build | None = None,
     ) -> None:
         """Get ready.
 
         `events` are those of the scenario's timeline (`moments.cases`); `then` is called when all
-        is checked, before everything is taken down.
+        is checked, before everything is taken down; `ground` is what the engine has cabled where
+        the fabric moves from build to build.
 
         Raises:
             InputError: there are no two hosts to send packets between.
         """
         self.then = then
         self.events, self.abilities = events, ENGINES[engine.name].abilities
-        self.scenario, self.build, self.engine, self.observer = scenario, build, engine, observer
+        self.scenario, self.build, self.observer = scenario, build, observer
+        self.engine = View(engine, ground, build, scenario.hosts) if ground else engine
         self.hosts = Hosts.of(build, scenario.hosts)
         if len(self.hosts) < 2:
             raise InputError(TOO_FEW)
@@ -124,21 +130,25 @@ class Rehearsal:
         port = wiring.port_name(switch, diversion.port)
         return f"class {diversion.egress} of switch {wiring.names[switch]} sent to {port}: {first}"
 
-    def _every_pair(self, version: int) -> None:
+    def _every_pair(self, version: int, of: str = "") -> None:
+        """With `of` it is another build than the first; then what the scenario expects is not."""
         counts = self.hosts.every_pair()
         over = "" if version == 4 else f" over IPv{version}"
-        what = f"check every ordered pair{over}, {self.result.pairs:,}"
-        with self._step("pairs" if version == 4 else f"pairs{version}", what) as progress:
+        name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
+        with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
             seen = self.engine.send(counts, progress, version)
+        expect = Expect() if of else self.scenario.expect
         self.result.checks += [
-            *self.examiner.judge(f"every pair{over}", self.scenario.expect, seen),
-            *self.examiner.compare(f"every pair{over}", counts, seen, self._counted),
+            *self.examiner.judge(name, expect, seen),
+            *self.examiner.compare(name, counts, seen, self._counted),
         ]
-        if self.scenario.expect.paths:
-            wanted = self.scenario.expect.paths
-            self.result.checks.append(self.examiner.check_paths("every pair", wanted, self.engine))
-        if version != 4:
-            return
+        if expect.paths:
+            self.result.checks.append(self.examiner.check_paths(name, expect.paths, self.engine))
+        if version == 4 and not of:
+            self._note(counts, seen)
+
+    def _note(self, counts: Counts, seen: Observation) -> None:
+        """What the result tells of the round of all pairs."""
         wiring = self.build.wiring
         switch, link = np.nonzero(wiring.far >= 0)
         self.result.loads = seen.loads[switch, wiring.port[switch, link]]
@@ -147,23 +157,30 @@ class Rehearsal:
             self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
         self.result.seen_hops = histogram(seen.longest, counts > 0)
 
-    def _sample(self) -> None:
+    def _sample(self, of: str = "") -> None:
         counts = sample_counts(self.scenario.sample, len(self.hosts))
         pairs = np.count_nonzero(counts)
         if not pairs:
             return
-        with self._step(
-            "sample", f"check {pairs} pairs with 1 to {pairs} packets each"
-        ) as progress:
+        what = f"check {pairs} pairs with 1 to {pairs} packets each"
+        with self._step(f"{of}sample", what) as progress:
             seen = self.engine.send(counts, progress)
-        self.result.checks += self.examiner.compare("sample", counts, seen, self._counted)
+        self.result.checks += self.examiner.compare(f"{of}sample", counts, seen, self._counted)
 
     def _timeline(self) -> Prediction:
-        """What happens, and how things are then."""
+        """What happens, and how things are then; another build is checked as the first one was."""
         if not self.events and self.scenario.traffic.probe is None:
             return self.prediction
         timeline = Timeline(self.scenario, self.examiner, self.engine, self.abilities, self._step)
-        return timeline.run(self.events, self.result)
+        now = timeline.run(self.events, self.result)
+        self.engine, self.examiner = timeline.engine, timeline.whole
+        self.hosts, self.build = timeline.hosts, timeline.whole.build
+        self.prediction = timeline.whole.prediction
+        if timeline.moved:
+            for version in self.engine.versions:
+                self._every_pair(version, NEW)
+            self._sample(NEW)
+        return now
 
     def _flow(self, now: Prediction) -> None:
         self.result.throughput, check = flow(

@@ -92,7 +92,8 @@ class Result:
     """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links.
 
     predicted_hops is empty where alternates leave that to the switches. loads: int64[E], packets
-    over each direction of each link in the round of all pairs.
+    over each direction of each link in the round of all pairs. slowed: intervals at which the
+    probe by itself lost packets, so that a longer one was taken.
     """
 
     pairs: int
@@ -103,6 +104,7 @@ class Result:
     checks: list[Check] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     happened: list[Happened] = field(default_factory=list)
+    slowed: list[str] = field(default_factory=list)
     loads: NDArray[np.int64] | None = None
     watched: Watched | None = None
     throughput: Throughput | None = None
@@ -123,7 +125,7 @@ class Result:
             "caught": self.caught,
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
             "timeline": [asdict(event) for event in self.happened],
-            "probe": self.watched.as_dict() if self.watched else None,
+            "probe": self.watched.as_dict() | {"slowed": self.slowed} if self.watched else None,
             "throughput": found
             and {
                 "pattern": found.pattern,

@@ -14,7 +14,7 @@ from inventory.load import schema_of
 from inventory.problems import InputError, Problem, nearest
 from inventory.validate import validate
 from inventory.yamlfile import STDIN, Document, read
-from mininet_scenarios.format import HAPPENS, Scenario
+from mininet_scenarios.format import HAPPENS, MOVES, Scenario
 
 SHIPPED = Path(__file__).parent / "scenarios"
 
@@ -109,6 +109,9 @@ def _check(scenario: Scenario, document: Document) -> None:
                     "one moment, one event" if words else "add one",
                 )
             )
+        if moment.in_round is not None and not _in_a_move(scenario, number):
+            required = "controller: killed, in the moment after one with build, policy or expand"
+            problems.append(document.problem((*path, "in_round"), required, "another moment"))
         if moment.at is not None:
             if moment.at < before:
                 earlier = f"{moment.at:g} after {before:g}"
@@ -116,6 +119,12 @@ def _check(scenario: Scenario, document: Document) -> None:
             before = moment.at
     if problems:
         raise InputError(problems)
+
+
+def _in_a_move(scenario: Scenario, number: int) -> bool:
+    """Whether this moment kills the controller while the one before it moves the fabric."""
+    moment, before = scenario.timeline[number], scenario.timeline[max(0, number - 1)]
+    return moment.controller == "killed" and bool({*MOVES} & {*before.happens()})
 
 
 def _shipped(name: str) -> Path:

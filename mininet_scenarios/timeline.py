@@ -3,6 +3,9 @@
 Without a probe that runs, all pairs that the tables deliver ping after each event, and those that
 they don't deliver, or one way only, are shown by a short burst of one-way packets to be as
 predicted. With one, its packets tell what was lost when (`mininet_scenarios.watching`).
+
+An event may move the fabric to another build. Until all switches hold it, what is predicted is what
+is promised of every mixture of both builds; from then on, what the new one's tables say.
 """
 
 from __future__ import annotations
@@ -14,13 +17,27 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.build import load
+from compilers.update.matching import Matching
 from mininet_scenarios.checks import Check, Examiner, Mismatch
-from mininet_scenarios.engine import SILENT, Ability, Engine, Event, Observation, Step
+from mininet_scenarios.control import clean_interval
+from mininet_scenarios.engine import (
+    SILENT,
+    Ability,
+    BuildChange,
+    ControllerChange,
+    Engine,
+    Event,
+    Hosts,
+    Observation,
+    Step,
+)
 from mininet_scenarios.format import Scenario
 from mininet_scenarios.moments import Case
 from mininet_scenarios.outage import Outage
 from mininet_scenarios.predict import Prediction
 from mininet_scenarios.result import Happened, Result
+from mininet_scenarios.view import View
 from mininet_scenarios.watching import GUARD, Window, watch, within
 
 BURST = (4, 0.05)
@@ -52,24 +69,33 @@ class Timeline:
         step: Step,
     ) -> None:
         self.scenario, self.whole, self.engine, self.step = scenario, examiner, engine, step
+        self.first, self.first_engine = examiner, engine
         self.hosts, self.abilities = examiner.hosts, abilities
         self.outage = Outage()
+        self.coming: Examiner | None = None
+        self.controlled = True
         self.windows: list[Window] = []
         self.probed: NDArray[np.int64] | None = None
-        self.begin = 0.0
+        self.begin = self.interval = 0.0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the fabric holds another build than the first, with nothing amiss."""
+        whole = self.outage == Outage() and self.coming is None
+        return whole and self.whole is not self.first
 
     def run(self, cases: tuple[Case, ...], result: Result) -> Prediction:
         """All events in their order; what came of them is added to the result."""
-        self._start_probe()
-        self.windows = [Window("before anything happens", self.begin, self.whole.prediction)]
+        self._start_probe(cases, result)
+        self._watch("before anything happens", self.begin, self.whole.prediction)
         tally = Tally()
-        coming = [case.at for case in cases[1:]] + [None]
-        timed = dict(zip(map(id, cases), coming, strict=True))
+        soon = [case.soon for case in cases[1:]] + [False]
+        rushed = dict(zip(map(id, cases), soon, strict=True))
         for number, (group, alike) in enumerate(groupby(cases, lambda case: case.group), 1):
             part = list(alike)
             with self.step(f"event {number}", group) as progress:
                 for done, case in enumerate(part, 1):
-                    ask = timed[id(case)] is None
+                    ask = not rushed[id(case)]
                     result.happened.append(self._happen(case, ask, tally))
                     progress(done, len(part))
         result.checks += tally.checks()
@@ -86,6 +112,7 @@ class Timeline:
         happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
         if ask:
             self.engine.settle(self.scenario.patience)
+            now = self._land() or now
             asked, checks = self._ask(case, now)
             tally.add(case, checks)
             happened = replace(
@@ -105,10 +132,57 @@ class Timeline:
 
     def _apply(self, what: str, event: Event, case: Case | None) -> Prediction:
         self.outage = self.outage.after(event)
-        now = self.whole.prediction.under(self.outage)
-        self.windows.append(Window(what, self.engine.now(), now, case))
-        self.engine.apply(event)
+        if isinstance(event, ControllerChange):
+            self.controlled = event.running
+        if isinstance(event, BuildChange):
+            build = load(event.folder)
+            hosts = Hosts.of(build, self.scenario.hosts)
+            self.coming = Examiner(build, hosts, Prediction.of(build))
+        now = self._predicted()
+        if isinstance(event, ControllerChange) and event.round is not None:
+            self.engine.apply(event)  # waits for the round: what is lost until then is the move's
+            self._watch(what, self.engine.now(), now, case)
+        else:
+            self._watch(what, self.engine.now(), now, case)
+            self.engine.apply(event)
         return now
+
+    def _predicted(self) -> Prediction:
+        now = self.whole.prediction.under(self.outage)
+        if self.coming is None:
+            return now
+        vertex = self._vertex_in(self.coming)
+        later = self.coming.prediction.under(self.outage.renumbered(vertex))
+        return now.on_the_way(later, vertex)
+
+    def _land(self) -> Prediction | None:
+        """Where a move has come to its end: what is predicted from now on."""
+        if self.coming is None or not self.controlled:
+            return None
+        self.outage = self.outage.renumbered(self._vertex_in(self.coming))
+        self.whole, self.coming = self.coming, None
+        self.hosts = self.whole.hosts
+        assert isinstance(self.engine, View)  # noqa: S101
+        self.engine = self.engine.of(self.whole.build)
+        return self._predicted()
+
+    def _vertex_in(self, other: Examiner) -> NDArray[np.int64]:
+        """int64[S]: the numbers that another build gives our switches, negative for none."""
+        nodes = Matching.of(self.whole.build, other.build)
+        node = nodes.node_before
+        return np.where(node >= 0, nodes.after[np.maximum(node, 0)], SILENT)
+
+    def _watch(
+        self, what: str, begin: float, prediction: Prediction, case: Case | None = None
+    ) -> None:
+        """Open a window, for the probe that runs."""
+        ends = np.zeros((0, 2), np.int64)
+        if self.probed is not None:
+            ends = self.probed
+            if isinstance(self.engine, View) and isinstance(self.first_engine, View):
+                ends = self.engine.numbers.host_of[self.first_engine.numbers.hosts[ends]]
+            ends = np.where(ends >= 0, self.hosts.switch[ends], SILENT)
+        self.windows.append(Window(what, begin, prediction, ends, case))
 
     def _ask(self, case: Case, now: Prediction) -> tuple[Asked, list[Check]]:
         examiner = Examiner(self.whole.build, self.hosts, now)
@@ -118,7 +192,7 @@ class Timeline:
         both = could & arrives & arrives.T
         counts = both.astype(np.int64)
         seen = self.engine.send(counts, lambda done, total: None)  # noqa: ARG005
-        counted = "counters" in self.abilities and self.probed is None
+        counted = "counters" in self.abilities and self.probed is None and self.coming is None
         checks = examiner.compare(case.group, counts, seen, counted)
         reached = both & (seen.longest != SILENT)
         hops = np.where(reached, seen.longest, 0)
@@ -178,7 +252,7 @@ class Timeline:
             checks.append(examiner.check_paths(case.group, expect.paths, self.engine))
         return checks
 
-    def _start_probe(self) -> None:
+    def _start_probe(self, cases: tuple[Case, ...], result: Result) -> None:
         probe = self.scenario.traffic.probe
         if probe is None:
             self.begin = self.engine.now()
@@ -187,8 +261,12 @@ class Timeline:
         if 0 < probe.pairs < len(pairs):
             random = np.random.default_rng(probe.seed)
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
-        self.probed = pairs
-        self.engine.probe_start(pairs, probe.interval)
+        self.probed, self.interval = pairs, probe.interval
+        if any(isinstance(case.event, BuildChange) for case in cases):
+            sure = (self.whole.fewest >= 0)[tuple(pairs.T)]
+            found = clean_interval(self.engine, pairs[sure], probe.interval, self.step)
+            self.interval, result.slowed = found
+        self.engine.probe_start(pairs, self.interval)
         self.begin = self.engine.now()
         self.engine.wait(LEAD)
 
@@ -197,7 +275,8 @@ class Timeline:
         self.engine.wait(LEAD)
         end = self.engine.now()
         probed = self.engine.probe_stop()
-        watch(self.windows, end + GUARD, self.begin, self.hosts, self.probed, probed, result)
+        end, begin, hosts = end + GUARD, self.begin, self.first.hosts
+        watch(self.windows, end, begin, hosts, self.probed, probed, self.interval, result)
 
 
 class Tally:

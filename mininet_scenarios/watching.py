@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mininet_scenarios.checks import Check, Mismatch
-from mininet_scenarios.engine import Hosts, Probed
+from mininet_scenarios.engine import SILENT, BuildChange, Hosts, Probed
 from mininet_scenarios.format import Expect
 from mininet_scenarios.moments import Case
 from mininet_scenarios.predict import Prediction
@@ -24,11 +24,16 @@ STRETCHES = 240
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """From an event, at `begin` on the engine's clock, to the next; case is None for an undo."""
+    """From an event, at `begin` on the engine's clock, to the next; case is None for an undo.
+
+    ends: int64[n, 2], the switches of the probe's pairs as the prediction numbers them; negative
+    for hosts that it has not.
+    """
 
     what: str
     begin: float
     prediction: Prediction
+    ends: NDArray[np.int64]
     case: Case | None = None
 
 
@@ -48,6 +53,7 @@ def watch(
     hosts: Hosts,
     pairs: NDArray[np.int64],
     probed: Probed,
+    interval: float,
     result: Result,
 ) -> None:
     """Judge every window, and add what was seen to the result.
@@ -59,18 +65,19 @@ def watch(
         hosts: that take part.
         pairs: int64[n, 2], of the probe.
         probed: its packets.
+        interval: seconds between two of a pair.
         result: gets checks, and of each event what was lost.
     """
     came = ~np.isnan(probed.received)
     result.watched = _overall(probed, came, begin)
-    switches = hosts.switch[pairs]
     rows = iter(range(len(result.happened)))
     ends = [*(after.begin for _, after in pairwise(windows)), end]
     for window, until in zip(windows, ends, strict=True):
         inside = (probed.sent >= window.begin - GUARD) & (probed.sent < until - GUARD)
         seen = _Seen(probed.pair[inside], probed.sent[inside] - window.begin, came[inside])
-        fewest = window.prediction.fewest[tuple(switches.T)]
-        most = window.prediction.most[tuple(switches.T)]
+        known = (window.ends >= 0).all(axis=1)
+        fewest = np.where(known, window.prediction.fewest[tuple(window.ends.T)], SILENT)
+        most = np.where(known, window.prediction.most[tuple(window.ends.T)], 0)
         first = window is windows[0]
         if window.case is None and not first:
             continue
@@ -79,6 +86,9 @@ def watch(
         last = float(np.maximum(0, seen.since[lost]).max(initial=0))
         names = [f"{hosts.names[i]} → {hosts.names[j]}" for i, j in pairs.tolist()]
         result.checks += _judge(window, names, seen, lost, count, most < 0)
+        if window.case and isinstance(window.case.event, BuildChange):
+            due = int((until - window.begin) / interval / 2)
+            result.checks.append(_rate(window.what, names, seen, due))
         if not first:
             row = next(rows)
             result.happened[row] = replace(
@@ -114,6 +124,14 @@ def _judge(
             _pairs(f"{title}: cut off as predicted", names, came, "nothing delivered", "{} packets")
         )
     return checks
+
+
+def _rate(what: str, names: list[str], seen: _Seen, due: int) -> Check:
+    """A probe that is silent sees no loss: at least half of what was due has been sent."""
+    sent = np.bincount(seen.pair, minlength=len(names))
+    silent = np.where(sent < due, sent, 0) + (sent < due)
+    title = f"probe, {what}: it kept its rate"
+    return _pairs(title, names, silent, f"{due} packets or more", "fewer than {}")
 
 
 def within(expect: Expect | None) -> float:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.update.order import Levels, levels
 from compilers.update.plan import NONE, Update
+from compilers.walk import LOST
 
 Numbers = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -137,22 +138,12 @@ class Cells:
         Args:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
-        count, width = len(carried_out), len(self.home)
-        renewed = np.zeros(self.level.shape, np.bool_)
-        renewed[:count] = self.level[:count] <= carried_out[:, None]
-        step = np.where(renewed, self.after, self.before)
-        column = np.arange(width)
-        flat = step.astype(np.int64) * width + column
+        count = len(carried_out)
+        renewed, step, flat, away = self._steps(carried_out)
         here = np.arange(count)[:, None]
-        away = (step[:count] != here) & (step[:count] < count)
         open_cell = self.changed & renewed[:count] & away & ~renewed.take(flat[:count])
         returned = away & (step.take(flat[:count]) == here)
-        at, hops = flat[:count], away.astype(np.int64)
-        for _ in range(self.bound):
-            moved = flat.take(at)
-            hops += moved != at
-            at = moved
-        lost = at != self.home * width + column
+        hops, lost = self._follow(flat, away)
         arrived = self.sources & ~lost
         wrong = {
             "is not delivered": lost,
@@ -161,6 +152,38 @@ class Cells:
         }
         longest = int(hops[arrived].max(initial=0))
         return longest, {what: self.sources & where for what, where in wrong.items()}
+
+    def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
+        """int8[M, D]: links of each pair's path in a state; LOST where there is none.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        _, _, flat, away = self._steps(carried_out)
+        hops, lost = self._follow(flat, away)
+        return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
+
+    def _steps(self, carried_out: NDArray[np.uint8]) -> tuple[NDArray[Any], ...]:
+        """Which cells are new, where each leads (in the flat table, too), and whether away."""
+        count, width = len(carried_out), len(self.home)
+        renewed = np.zeros(self.level.shape, np.bool_)
+        renewed[:count] = self.level[:count] <= carried_out[:, None]
+        step = np.where(renewed, self.after, self.before)
+        flat = step.astype(np.int64) * width + np.arange(width)
+        away = (step[:count] != np.arange(count)[:, None]) & (step[:count] < count)
+        return renewed, step, flat, away
+
+    def _follow(
+        self, flat: NDArray[np.int64], away: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """int64[M, D] and bool[M, D]: links that packets take, and which of them are lost."""
+        count, width = away.shape
+        at, hops = flat[:count], away.astype(np.int64)
+        for _ in range(self.bound):
+            moved = flat.take(at)
+            hops += moved != at
+            at = moved
+        return hops, at != self.home * width + np.arange(width)
 
     def faults(self, round: int, wrong: dict[str, NDArray[np.bool_]]) -> list[Fault]:
         """Examples of what is wrong in a state."""
@@ -171,6 +194,25 @@ class Cells:
                 ends = (names[n.after[node]], names[n.after[self.home[column]]])
                 found.append(Fault(round, *ends, what))
         return found
+
+
+def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
+    """int8[M, M]: links between switches of both builds in a state; LOST where no way leads there.
+
+    Args:
+        update: the move.
+        carried_out: uint8[M], the last round that each switch has carried out.
+    """
+    d = update.difference
+    common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
+    table = np.full((count, count), LOST, np.int8)
+    for found in levels(d.new, d.walker, d.compare):
+        kept = np.isin(found.destinations, common)
+        if kept.any():
+            cells = Cells.of(update, found, kept)
+            table[:, cells.home] = cells.hops(carried_out)
+    np.fill_diagonal(table, 0)
+    return table
 
 
 def _at_nodes(

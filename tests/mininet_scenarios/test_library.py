@@ -3,10 +3,12 @@
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
+from compilers.build import load, save
 from compilers.pipeline import compile_fabric
 from inventory.problems import InputError
 from mininet_scenarios.engine import (
@@ -18,8 +20,10 @@ from mininet_scenarios.engine import (
     Setup,
 )
 from mininet_scenarios.engines import require
+from mininet_scenarios.following import Builds
 from mininet_scenarios.model_engine import ModelEngine
 from mininet_scenarios.moments import cases, needs
+from mininet_scenarios.numbering import ground_of
 from mininet_scenarios.rehearsal import Rehearsal
 from mininet_scenarios.scenario import load_scenario, shipped
 
@@ -34,10 +38,18 @@ class Listener:
 
 def rehearse(loaded, engine=ModelEngine, build=None):
     build = build or compile_fabric(loaded.fabric)
-    events = cases(loaded.scenario, build, loaded.document)
     rate = loaded.scenario.traffic.link_rate
-    made = engine(Setup(build, Path(), Path(), loaded.scenario.hosts, rate=rate))
-    return Rehearsal(loaded.scenario, build, made, Listener(), events).run()
+    with TemporaryDirectory() as name:
+        work = Path(name)
+        folders = Builds(work, save, lambda *_: None).of(loaded, build)
+        events = cases(loaded.scenario, build, loaded.document, folders)
+        ground = running = None
+        if folders:
+            running, build = work / "first", save(build, work / "first")
+            ground = ground_of([build, *map(load, folders.values())])
+        hosts = loaded.scenario.hosts
+        made = engine(Setup(ground or build, work, work, hosts, rate=rate, running=running))
+        return Rehearsal(loaded.scenario, build, made, Listener(), events, ground=ground).run()
 
 
 def failed(result):

@@ -128,6 +128,7 @@ def test_mistakes(tmp_path, text, message):
 
 def test_an_unknown_name_says_which_there_are():
     with pytest.raises(
-        InputError, match=r"one of alternates-q3, dual-stack-q2, .*did you mean first-light-q3"
+        InputError,
+        match=r"one of alternates-q3, controller-crash.*did you mean first-light-q3",
     ):
         load_scenario("first-ligth-q3")

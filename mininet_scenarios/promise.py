@@ -1,0 +1,33 @@
+"""What the plan of a move promises, as a check of a rehearsal."""
+
+from __future__ import annotations
+
+from compilers.build import Build
+from compilers.update.loss import loss
+from compilers.update.mixture import prove
+from compilers.update.plan import plan
+from mininet_scenarios.checks import Check, Mismatch
+
+
+def promise(old: Build, new: Build) -> tuple[Check, str]:
+    """Whether every pair arrives in every state of the move, and the promise in words.
+
+    Raises:
+        InputError: no order of rows is safe.
+    """
+    update = plan(old, new)
+    proof, lost = prove(update), loss(update)
+    faults = tuple(
+        Mismatch(f"round {f.round + 1}: {f.source} → {f.destination}", "delivered", f.what)
+        for f in proof.faults
+    )
+    wrong = len({fault.round for fault in proof.faults})
+    words = f"{update.rounds} rounds, {proof.states} states of {proof.pairs:,} pairs of switches"
+    if lost.cables:
+        words += (
+            f"; {len(lost.cables):,} cables go, which {lost.exposed:,} pairs of hosts may take: "
+            "they stay in until the move is over"
+        )
+    words += "; no pair may lose a packet" if not faults else "; pairs lose packets"
+    name = f"plan to {new.identity}: states in which every pair arrives"
+    return Check(name, proof.states, proof.states - wrong, faults), words
