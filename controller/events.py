@@ -38,6 +38,7 @@ Kind = Literal[
     "store",
     "contested",
     "not-ready",
+    "inherited",
     "status",
 ]
 

@@ -48,6 +48,7 @@ LINES: dict[Kind, str] = {
     "store": "the store: {node}",
     "contested": "datapath id {node} does not take us as its master",
     "not-ready": "{node} leads and cannot begin: {text}",
+    "inherited": "the fabric holds build {node}, not {text} of the folder; SIGHUP moves it there",
 }
 SUMMARIES: dict[Kind, str] = {
     "refused": "{count} more switches refused their program, the first of them {node}: {text}",
@@ -80,6 +81,7 @@ SUMMARIES: dict[Kind, str] = {
     "store": "{count} more words of the store",
     "contested": "{count} more datapath ids do not take us as their master",
     "not-ready": "{node} leads and cannot begin: {text}",
+    "inherited": "the fabric holds build {node}, not {text} of the folder; SIGHUP moves it there",
 }
 
 

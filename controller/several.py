@@ -155,6 +155,8 @@ class Several:
             current if name == current.identity else self._unpacked(name, packed.get(name))
             for name in (record.build, record.to or record.build)
         )
+        if current.identity not in (record.build, record.to):
+            self._tell("inherited", record.to or record.build, current.identity)
         if record.to:
             self.mover.resume(old, new, record)
         elif old is not current:

@@ -282,6 +282,8 @@ def test_a_late_comer_takes_the_build_that_the_fabric_holds(tmp_path):
     site.until(lambda: b.fabric.complete, seconds=PERIOD)
     assert b.fabric.identity == site.new.identity
     assert b.fabric.differences["none"] == len(site.ends), "nothing was to be changed"
+    told = [(e.node, e.text) for e in b.fabric.drain() if e.kind == "inherited"]
+    assert told == [(site.new.identity, site.old.identity)]
 
 
 def test_a_paused_leader_says_nothing_when_it_wakes(tmp_path):
