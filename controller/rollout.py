@@ -106,17 +106,30 @@ class Rollout:
 
     def _read(self, late: bool) -> None:
         fabric = self.fabric
-        if fabric.complete:
-            self._moment.generation = {v: fabric.generation(v) for v in self._moment.node}
-            if self.begun is not None and self.begun.way == "back":
-                self.state, self.reason, self._since = "back", "taken back", fabric.clock()
-            else:
-                self.state = "forth"
-                self._next()
-        elif fabric.errors or late:
-            named = ", ".join(fabric.missing()[:5])
-            first = next(iter(fabric.errors.items()), None)
-            self._stop(f"{first[0]}: {first[1]}" if first else f"not in sync: {named}")
+        if not (fabric.complete or fabric.errors or late):
+            return
+        there = fabric.connections
+        self._moment.generation = {v: fabric.generation(v) for v in self._moment.node if v in there}
+        self._rest = fabric.clock()
+        if fabric.complete and self.begun is None:
+            self.state = "forth"
+            self._next()
+        elif fabric.complete and self.begun and self.begun.way == "forth":
+            self.state = "forth"
+        else:
+            self._cannot()
+
+    def _cannot(self) -> None:
+        """What was read does not let it begin, or it is to be taken back."""
+        fabric = self.fabric
+        named = ", ".join(fabric.missing()[:5])
+        first = next(iter(fabric.errors.items()), None)
+        reason = f"{first[0]}: {first[1]}" if first else f"not in sync: {named}"
+        if self.begun is None:
+            self._stop(reason)
+            return
+        self.reason = "another controller took it back" if fabric.complete else reason
+        self.state, self._since = "back", fabric.clock()
 
     def _forth(self, late: bool) -> None:
         if self.reason or late or self._left():

@@ -274,6 +274,25 @@ def test_a_successor_goes_on_taking_back(tmp_path, part):
     site.until(lambda: read(site.store) == Record(site.old.identity))
 
 
+def test_a_successor_that_misses_a_switch_takes_back_what_was_done(tmp_path):
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    site.until(lambda: a.rollout.round == 2)
+    site.kill("a")
+    gone = site.ends.pop(5)
+    b.several.roles.closed(5)
+    site.until(lambda: b.several.state == "leader", seconds=PERIOD)
+    site.walking = False  # what is gone cannot be walked
+    site.until(lambda: b.rollout.over, seconds=PERIOD)
+    assert b.rollout.state == "failed"
+    assert b.rollout.reason == f"not in sync: {b.fabric.names[4]}"
+    assert b.fabric.differences["changed"] + b.fabric.differences["added"] == 0, "round by round"
+    site.ends[5] = gone
+    b.several.roles.connected(5, 5)
+    site.until(lambda: b.fabric.complete)
+    assert site.holds(site.moving.old)
+
+
 def test_a_late_comer_takes_the_build_that_the_fabric_holds(tmp_path):
     site, a = moving(tmp_path, "policy")
     site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))

@@ -9,10 +9,9 @@ import socket
 import struct
 import subprocess
 from contextlib import contextmanager
-from itertools import count, permutations
+from itertools import count
 from shutil import copytree, rmtree
 
-import numpy as np
 import pytest
 
 from compilers.build import load
@@ -25,10 +24,13 @@ from mininet_scenarios.engine import ControllerChange
 from mininet_scenarios.serving import RUN
 from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, rows, until
 from tests.controller.test_hitless_live import controller_of
-from tests.controller.test_moving_live import CALM, FULL, MINIMAL, Site, check, compiled, dump
+from tests.controller.test_moving_live import FULL, MINIMAL, Site, compiled, dump
+from tests.controller.windows import loses_nothing
 
 pytestmark = pytest.mark.live
 PORTS = count(7901)
+INTERVALS = 0.04, 0.08, 0.16
+"""Seconds between two packets of a pair."""
 TOKEN = "a-token-for-this-test"  # noqa: S105
 
 
@@ -163,31 +165,47 @@ def all_have(ovs, build):
     return True
 
 
-def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path):
-    """Traffic between all hosts while one dies in round 2 and another finishes its move."""
+def another_policy(tmp_path):
     first, then = two_builds(tmp_path)
-    with Site(tmp_path, first) as site:
+    return first, then, first
+
+
+def expansion(tmp_path):
+    """All switches are cabled from the start; the new ones are not in use."""
+    _, first = two_builds(tmp_path)
+    then = tmp_path / "larger"
+    subprocess.run([POLARFAB, "expand", first, "--racks", "quadric:1", "-o", then], check=True)
+    return first, then, then
+
+
+@pytest.mark.parametrize(
+    "builds", [another_policy, pytest.param(expansion, marks=pytest.mark.long)]
+)
+def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path, builds):
+    """Traffic between all hosts while one dies in round 2 and another finishes its move."""
+    first, then, cabled = builds(tmp_path)
+    with Site(tmp_path, cabled) as site:
+        if cabled != first:
+            site.move(first)
         inside = controller_of(site.work)
 
         def vsctl(*words):
             command = ["nsenter", f"--target={inside}", "--mount", "--net", "ovs-vsctl"]
             subprocess.run([*command, f"--db=unix:{RUN}/ovs/db.sock", *words], check=True)
 
-        options = ("--no-repair", "--no-adapt")
-        with group(tmp_path, first, *options, inside=inside) as (_, a, b):
-            join(vsctl, [f"s{v}" for v in range(SWITCHES)], a, b)
-            until(a.complete, "the fabric is a's")
-            site.engine.apply(ControllerChange(running=False))
-            pairs = np.array(list(permutations(range(SWITCHES), 2)))
-            site.engine.probe_start(pairs, 0.04)
-            site.engine.wait(CALM)
+        def killed(_):
             a.load(then)
             a.says("round 2 of")
             a.kill()
             b.says(f"all switches hold build {load(then).identity}")
             until(b.complete, "b has finished")
-            site.engine.wait(CALM)
-            check(site.engine.probe_stop(), a.text() + b.text())
+
+        options = ("--no-repair", "--no-adapt")
+        with group(tmp_path, first, *options, inside=inside) as (_, a, b):
+            join(vsctl, [f"s{v}" for v in range(len(load(cabled).wiring.names))], a, b)
+            until(a.complete, "the fabric is a's")
+            site.engine.apply(ControllerChange(running=False))
+            loses_nothing(site.engine, INTERVALS, killed, SWITCHES)
             assert "round 1 of" not in b.text(), "it went on and did not begin anew"
 
 
