@@ -71,6 +71,13 @@ class Discovery:
             self._there[vertex] = np.asarray(kept, np.int64)
             self._turn[vertex] = self._since[vertex] = now
 
+    def port(self, vertex: int, port: int, there: bool) -> None:
+        """A port of a switch with a session has come or gone."""
+        if vertex not in self._there or not 0 < port < self._width:
+            return
+        others = self._there[vertex][self._there[vertex] != port]
+        self._there[vertex] = np.append(others, port) if there else others
+
     def due(self, now: float) -> list[tuple[int, bytes]]:
         """The packet-outs to send now, by vertex: those whose turn it is, not all at once."""
         turns = np.flatnonzero(self._turn <= now)

@@ -72,9 +72,11 @@ class Watching:
         if len(message) != PORT_AT + PORT.itemsize:
             raise Malformed(f"a port status of {len(message)} bytes")
         (port,) = np.frombuffer(message, PORT, offset=PORT_AT)
-        there = message[wire.HEADER_SIZE] != DELETED
+        there, number = message[wire.HEADER_SIZE] != DELETED, int(port["port"])
         up = there and not (int(port["config"]) | int(port["state"])) & DOWN
-        self.links.port(vertex, int(port["port"]), up, self._clock())
+        self.links.port(vertex, number, up, self._clock())
+        if self.discovery:
+            self.discovery.port(vertex, number, there)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """A packet has come to us.

@@ -139,12 +139,12 @@ class FakeNetwork:
         self.fabric.tick()
         self.run()
 
-    def port(self, vertex, port, up):
-        """A port goes down or comes up, and the switch says so."""
+    def port(self, vertex, port, up, reason=2):
+        """A port goes down or comes up (or 1: goes away), and the switch says so."""
         self.switches[vertex].up[port] = up
         described = np.zeros(1, PORT)
         described["port"], described["state"] = port, not up
-        body = struct.pack("!B7x", 2) + described.tobytes()
+        body = struct.pack("!B7x", reason) + described.tobytes()
         self.fabric.received(vertex, wire.message(wire.Type.PORT_STATUS, 0, body))
 
     def cable(self, vertex, link, up):

@@ -288,3 +288,26 @@ def test_weights_can_move_only_where_there_are_alternates():
     build = replace(routed(q=3), identity="0123456789abcdef")
     with pytest.raises(InputError, match="--adapt: required a build with alternates"):
         network(Duties(adapt=True), build)
+
+
+def test_frames_leave_by_a_port_that_was_not_there_when_the_switch_connected():
+    """As when a cage is filled, or a switch at the other end of a virtual cable comes back."""
+    net, _ = network(Duties(discover=True, damping=CALM))
+    u, k = links_of()[5]
+    port = int(BUILD.wiring.port[u, k])
+
+    def ports():
+        net.switches[u].frames.clear()
+        for _ in range(12):
+            net.tick()
+        return {int.from_bytes(frame[28:32], "big") for frame in net.switches[u].frames}
+
+    assert port in ports()
+    net.fabric.closed(u)
+    del net.switches[u].up[port]
+    net.connect(u)
+    assert port not in ports()
+    net.port(u, port, True)
+    assert port in ports()
+    net.port(u, port, True, reason=1)
+    assert port not in ports()
