@@ -278,13 +278,14 @@ def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
         socket.create_server(("127.0.0.1", next(PORTS))) as new,
     ):
         targets = [f"tcp:127.0.0.1:{server.getsockname()[1]}" for server in (old, new)]
-        bridge = ("set", "bridge", "sy", "datapath_type=netdev", "protocols=OpenFlow13")
+        bridge = ("set", "bridge", "sy", "datapath_type=netdev", "fail_mode=secure")
         controllers = ("set-controller", "sy", *targets)
-        switches.vsctl("add-br", "sy", "--", *bridge, "--", *controllers)
+        switches.vsctl("add-br", "sy", "--", *bridge, "protocols=OpenFlow13", "--", *controllers)
         one, other = Session(old), Session(new)
         before = dump(switches, "y")
         assert one.says(request(Role.MASTER, 10)) == (wire.Type.ROLE_REPLY, None)
         one.socket.sendall(openflow_rows.opening())
+        assert one.says(request(Role.MASTER, 10)) == (wire.Type.ROLE_REPLY, None)
         assert other.says(request(Role.MASTER, 11)) == (wire.Type.ROLE_REPLY, None)
         for message in (
             openflow_rows.opening(),
