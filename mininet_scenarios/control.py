@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from mininet_scenarios.engine import Engine, EngineError, Step
 
-LEAST, PACKETS = 1.0, 10
+RATE = 2000.0
+"""Packets a second of all pairs together: what one process sends and hears on an idle machine."""
+LEAST, PACKETS = 1.0, 5
 """A control window is so many seconds, and so many packets of a pair, at least."""
 SLOWER, MOST = 2.0, 4.0
 """How many times slower the next try is, and the longest interval in seconds."""
@@ -26,7 +28,7 @@ def clean_interval(
     Args:
         engine: with a probe.
         pairs: int64[n, 2], hosts that reach each other.
-        interval: seconds between two packets of a pair, to begin with.
+        interval: seconds between two packets of a pair, to begin with; more for many pairs.
         step: is told of each control window.
 
     Returns:
@@ -36,13 +38,16 @@ def clean_interval(
         EngineError: there is none up to 4 seconds.
     """
     seen: list[str] = []
+    if (wanted := len(pairs) / interval) > RATE:
+        seen.append(f"every {interval:g} s: {wanted:,.0f} packets a second, where {RATE:,.0f} go")
+        interval = len(pairs) / RATE
     while True:
-        what = f"send over {len(pairs):,} pairs every {interval:g} s while nothing happens"
+        what = f"send over {len(pairs):,} pairs every {interval:.3g} s while nothing happens"
         with step("control", what):
             fault = _window(engine, pairs, interval)
         if not fault:
             return interval, seen
-        seen.append(f"every {interval:g} s: {fault}")
+        seen.append(f"every {interval:.3g} s: {fault}")
         if interval * SLOWER > MOST:
             tried = "; ".join(seen)
             raise EngineError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.build import MANIFEST, Build, load
+from compilers.build import Build, load
 from compilers.growth.grow import grow
 from compilers.load import LoadedFabric, load_fabric
 from compilers.pipeline import compile_fabric
@@ -66,7 +66,7 @@ class Builds:
     ) -> tuple[Path, Build, LoadedFabric | None]:
         """A build folder, or a fabric.yaml that is compiled to `folder`."""
         where = Path(document.file).parent / name if document else Path(name)
-        if (where / MANIFEST).is_file():
+        if where.is_dir():
             build = load(where)
             self.accept(where, build)
             return where, build, None

@@ -24,10 +24,9 @@ def promise(old: Build, new: Build) -> tuple[Check, str]:
     wrong = len({fault.round for fault in proof.faults})
     words = f"{update.rounds} rounds, {proof.states} states of {proof.pairs:,} pairs of switches"
     if lost.cables:
-        words += (
-            f"; {len(lost.cables):,} cables go, which {lost.exposed:,} pairs of hosts may take: "
-            "they stay in until the move is over"
-        )
+        one = len(lost.cables) == 1
+        words += f"; {len(lost.cables):,} cable{'s go' if not one else ' goes'}, which "
+        words += f"{lost.exposed:,} pairs of hosts may take: left in until the move is over"
     words += "; no pair may lose a packet" if not faults else "; pairs lose packets"
     name = f"plan to {new.identity}: states in which every pair arrives"
     return Check(name, proof.states, proof.states - wrong, faults), words

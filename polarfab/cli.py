@@ -38,6 +38,7 @@ VERBS = {
     "expand": "The larger fabric, and only what must be added.",
     "diff": "What differs between two builds, or between the configurations of both.",
     "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",
+    "rehearse": "Try a move between two builds on an emulated fabric, under traffic.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "status": "How the fabric of a running controller is.",
     "apply": "Move a running fabric to another build, without losing a packet.",

@@ -112,9 +112,9 @@ class Run:
         first, cabled = build, {build.identity: folder}
         if folders:
             builds += map(load, folders.values())
-            promised = _promises(builds, observer)
             cabled |= zip((b.identity for b in builds[1:]), folders.values(), strict=True)
             running, build = folder, ground_of(builds)
+            promised = _promises(builds, observer)
         if engine_name == "mininet":
             enough(build, Hosts.of(build, scenario.hosts), scenario.traffic.flows)
         setup = Setup(

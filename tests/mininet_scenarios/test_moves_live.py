@@ -1,0 +1,111 @@
+"""Fabrics that move from build to build on real switches, by a right controller and wrong ones."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.live
+POLARFAB = Path(sys.executable).with_name("polarfab")
+FABRIC = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: "
+PLAIN = "generate: {type: copackaged-4x8}\n"
+WRONG = """
+import os, sys
+if "controller" in sys.orig_argv:
+    from dataclasses import replace
+    import numpy as np
+    from controller import moment, mover, rollout
+    right, begin, forth = mover.plan, rollout.Rollout.__post_init__, moment.Moment.forth
+    def backwards(old, new):
+        update = right(old, new)
+        row = np.where(update.row > 0, update.last - update.row, 0).astype(np.uint8)
+        return replace(update, row=row)
+    def slowly(self):
+        begin(self)
+        self.settle = 0.5
+    def skipping(self, vertex):
+        return [] if self.done[vertex] + 2 == int(os.environ["SKIP"]) else forth(self, vertex)
+    rollout.Rollout.__post_init__ = slowly
+    if os.environ["SKIP"]:
+        moment.Moment.forth = skipping
+    else:
+        mover.plan = backwards
+"""
+
+
+@pytest.fixture
+def a_link_goes(tmp_path):
+    """A quadric's link goes, which is in no triangle: rows must change in order."""
+    (tmp_path / "inventory.yaml").write_text(PLAIN)
+    (tmp_path / "dead.yaml").write_text(f"{PLAIN}dead_links: [{{a: n7, b: n12}}]\n")
+    (tmp_path / "fabric.yaml").write_text(f"{FABRIC}inventory.yaml\n")
+    (tmp_path / "less.yaml").write_text(f"{FABRIC}dead.yaml\n")
+    return "rehearse", str(tmp_path / "fabric.yaml"), str(tmp_path / "less.yaml")
+
+
+def run(*words, code=0, engine="mininet", **environment):
+    done = subprocess.run(
+        [POLARFAB, *words, "--engine", engine, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == code, done.stdout[-3000:] + done.stderr
+    found = json.loads(done.stdout)
+    return found, {check["name"] for check in found["checks"] if not check["passed"]}
+
+
+def wrong(tmp_path, skip=""):
+    """For a controller that reverses the order of rows, or skips a round (from 1); both slow."""
+    (tmp_path / "sitecustomize.py").write_text(WRONG)
+    return {"PYTHONPATH": str(tmp_path), "SKIP": skip}
+
+
+def test_a_link_that_goes_loses_nothing(a_link_goes):
+    found, _ = run(*a_link_goes)
+    (moved,) = found["timeline"]
+    assert (moved["reached"], moved["lost"], moved["converged"]) == (156, 0, 0)
+    assert found["probe"]["sent"] > 156 * 5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["mininet", "ovs-fabric"])
+def test_an_expansion_under_traffic(engine):
+    found, _ = run("emulate", "expansion-under-traffic-q3", engine=engine)
+    assert [event["reached"] for event in found["timeline"]] == [156, 272]
+    assert [event["lost"] for event in found["timeline"]] == [0, 0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("engine", ["mininet", "ovs-fabric"])
+def test_a_controller_that_dies_in_a_move(engine):
+    found, _ = run("emulate", "controller-crash-in-rollout-q3", engine=engine)
+    assert [event["reached"] for event in found["timeline"]] == [None, 156, 156]
+    assert [event["lost"] for event in found["timeline"][:2]] == [0, 0]
+
+
+@pytest.mark.long
+def test_in_the_reversed_order_packets_are_lost(tmp_path, a_link_goes):
+    found, failed = run(*a_link_goes, code=1, **wrong(tmp_path))
+    assert any("at most 0 lost a pair" in name for name in failed)
+    assert found["timeline"][0]["lost"] > 0
+
+
+@pytest.mark.long
+def test_an_expansion_with_a_round_skipped_fails(tmp_path):
+    """Rows of the second round stay as they were, and their classes go in the last."""
+    found, failed = run("emulate", "expansion-under-traffic-q3", code=1, **wrong(tmp_path, "2"))
+    assert any("at most 0 lost a pair" in name for name in failed)
+    assert sum(event["lost"] for event in found["timeline"]) > 0
+
+
+@pytest.mark.long
+def test_a_crash_in_a_move_with_a_round_skipped_fails(tmp_path):
+    """New rows lead to classes that the switches have not got."""
+    _, failed = run("emulate", "controller-crash-in-rollout-q3", code=1, **wrong(tmp_path, "1"))
+    assert "controller killed in round 3: delivered" in failed
+    assert "probe, controller killed in round 3: at most 0 lost a pair" in failed
