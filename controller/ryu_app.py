@@ -7,6 +7,7 @@ is ryu-manager with that mended, and takes its options.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,20 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             sys.exit(2)
         super().__init__(*args, fabric=reporter.fabric, reporter=reporter, read=_read, **kwargs)
         self.mover.foresee = keeper.foresee
+        _hear_interrupts()
+
+
+def _hear_interrupts() -> None:
+    """Have SIGINT end ryu-manager whatever runs: Ryu's threads swallow a KeyboardInterrupt."""
+    from eventlet import getcurrent
+    from eventlet.hubs import get_hub
+
+    manager = getcurrent()
+
+    def interrupt(*_: Any) -> None:
+        get_hub().schedule_call_global(0, manager.throw, KeyboardInterrupt)
+
+    signal.signal(signal.SIGINT, interrupt)
 
 
 def _read() -> Current:

@@ -26,8 +26,8 @@ from compilers.routing.protection import polarfly
 from compilers.tables import Classes, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow import Encoder
-from compilers.targets.openflow_rows import barrier, commit, opening
 from compilers.targets.openflow_pipeline import Kind
+from compilers.targets.openflow_rows import barrier, commit, opening
 from compilers.topologies import FAMILIES
 from compilers.wiring import generated_inventory, wire
 from inventory.problems import InputError

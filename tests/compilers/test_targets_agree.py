@@ -93,14 +93,17 @@ def of_ovs(folder):
             weights = defaultdict(int)
             for bucket in line.split("bucket=")[1:]:
                 weight = re.search(r"weight:(\d+)", bucket)
-                weights[int(re.search(r"output:(\d+)", bucket)[1])] += int(
-                    weight[1] if weight else 1
-                )
+                port = re.search(r"output:(\d+)", bucket)
+                weights[int(port[1]) if port else 0] += int(weight[1]) if weight else 1
             groups[int(found[1])] = shares(weights)
     for line in (folder / "flows.txt").read_text().splitlines():
+        if "in_port" in line:
+            continue
         if found := re.search(r"ip_dst=(\S+/\d+),actions=write_metadata:(\d+)/", line):
             route[found[1]] = int(found[2])
-        elif found := re.search(r"table=2,.*metadata=(\d+)/\w+,actions=group:(\d+)", line):
+        elif found := re.search(
+            r"table=2,.*\w,metadata=(\d+)/\w+,actions=group:(\d+)", line
+        ):
             classes[int(found[1])] = groups[int(found[2])]
     return {
         prefix: (classes[k], classes.get(k | 0x10000, classes[k])) for prefix, k in route.items()
