@@ -40,18 +40,6 @@ def render(
     require_all("ansible", only)
     chosen = choose("ansible", OPTIONS, options)
     renderer = Renderer("ansible", templates, VARIABLES)
-    listed = pushing.node_list(build, chosen)
     connection, network_os = CONNECTIONS[chosen[pushing.SYSTEM]]
-    variables = {
-        "name": build.name,
-        "identity": build.identity,
-        "system": chosen[pushing.SYSTEM],
-        "connection": connection,
-        "network_os": network_os,
-        "nodes": listed,
-        "files": pushing.files(chosen),
-    }
-    renderer.write(out, FILES, variables)
-    if progress:
-        progress(len(listed), len(listed))
-    return renderer.written
+    how = {"connection": connection, "network_os": network_os}
+    return pushing.write_all(renderer, out, FILES, pushing.variables(build, chosen) | how, progress)

@@ -126,10 +126,7 @@ def render(
         "hosts": list(hosts(routed)),
         "links": list(links(build, chosen)),
     }
-    renderer.write(out, FILES, variables)
-    if progress:
-        progress(len(listed), len(listed))
-    return renderer.written
+    return pushing.write_all(renderer, out, FILES, variables, progress)
 
 
 def require(build: Build, chosen: Chosen) -> None:

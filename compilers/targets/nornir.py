@@ -40,16 +40,5 @@ def render(
     require_all("nornir", only)
     chosen = choose("nornir", OPTIONS, options)
     renderer = Renderer("nornir", templates, VARIABLES)
-    listed = pushing.node_list(build, chosen)
-    variables = {
-        "name": build.name,
-        "identity": build.identity,
-        "system": chosen[pushing.SYSTEM],
-        "platform": PLATFORMS[chosen[pushing.SYSTEM]],
-        "nodes": listed,
-        "files": pushing.files(chosen),
-    }
-    renderer.write(out, FILES, variables)
-    if progress:
-        progress(len(listed), len(listed))
-    return renderer.written
+    how = {"platform": PLATFORMS[chosen[pushing.SYSTEM]]}
+    return pushing.write_all(renderer, out, FILES, pushing.variables(build, chosen) | how, progress)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from compilers.build import Build
 from compilers.targets.interfaces import Interfaces
 from compilers.targets.options import SET, Chosen, Option, Options
-from compilers.targets.routed import NODE, Routed
+from compilers.targets.routed import Routed, bad_names
 from inventory.problems import InputError, Problem, few
 
 COMMON = "router identity vlan unreachable ipv4_pool ipv6_pool ipv4_routes ipv6_routes"
@@ -126,7 +126,9 @@ class Numbered:
         pair = link_pairs(build)
         hostnames = tuple(hostname(name) for name in build.wiring.names)
         if problems := [
-            *_host_names(build),
+            *bad_names(
+                build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
+            ),
             *_alike(build, hostnames),
             *_pools(build, pools, pair),
         ]:
@@ -221,19 +223,6 @@ def hostname(node: str) -> str:
     if len(text) == 1 or not text[0].isalpha():
         text = f"sw-{text}"
     return text[:HOSTNAME].rstrip("-")
-
-
-def _host_names(build: Build) -> list[Problem]:
-    return [
-        Problem(
-            key="nodes.hosts",
-            required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
-            given=repr(name),
-            todo="it stands in the description of a port",
-        )
-        for name in build.wiring.host_names
-        if not NODE.fullmatch(name)
-    ]
 
 
 def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:

@@ -76,20 +76,7 @@ def render(
     options: Chosen | None = None,
     only: Collection[int] | None = None,
 ) -> Written:
-    """Write OUT/<node>/groups.txt and flows.txt for every switch of the build.
-
-    Args:
-        build: what to render.
-        out: the folder; files that stand in it are replaced one by one, each whole or not at all.
-        templates: a folder with templates of the user's own, `ovs/flows.txt.j2` for instance.
-        progress: called with (switches done, all switches).
-        options: none.
-        only: vertices of the switches to write; None for all.
-
-    Raises:
-        InputError: an option is given, the build asks for what this target cannot do, a template
-            of the user's is wrong, or OUT cannot be written.
-    """
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
     require(build, choose("ovs", OPTIONS, options))
     renderer = Renderer("ovs", templates, VARIABLES, only)
     fabric = Fabric.of(build)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from compilers.build import Build
 from compilers.targets import target
 from compilers.targets.options import Chosen, Option, Options, choice
-from compilers.targets.rendering import nodes
-from compilers.targets.routed import NODE
-from inventory.problems import InputError, Problem, few
+from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.routed import bad_nodes
+from inventory.problems import InputError, few
 
 SYSTEM, CONFIGS = "system", "configs"
 FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
@@ -48,26 +51,39 @@ def node_list(build: Build, chosen: Chosen) -> list[Node]:
     Raises:
         InputError: names that are no file names.
     """
-    found = list(nodes(build))
-    problems = [
-        Problem(
-            key="nodes",
-            required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
-            given=repr(name),
-            todo="it becomes a host name and a file name",
-        )
-        for _, name in found
-        if not NODE.fullmatch(name)
-    ]
-    if problems:
+    if problems := bad_nodes(build):
         raise InputError(few(problems))
     configs = chosen[CONFIGS].rstrip("/") or chosen[SYSTEM]
     return [
         Node(vertex, name, build.wiring.management[vertex], f"{configs}/{name}")
-        for vertex, name in found
+        for vertex, name in nodes(build)
     ]
 
 
-def files(chosen: Chosen) -> tuple[str, ...]:
-    """The files of every node."""
-    return target(chosen[SYSTEM]).FILES
+def variables(build: Build, chosen: Chosen) -> dict[str, Any]:
+    """What the templates of these targets have in common; `files` are those of every node.
+
+    Raises:
+        InputError: names that are no file names.
+    """
+    return {
+        "name": build.name,
+        "identity": build.identity,
+        "system": chosen[SYSTEM],
+        "nodes": node_list(build, chosen),
+        "files": target(chosen[SYSTEM]).FILES,
+    }
+
+
+def write_all(
+    renderer: Renderer,
+    out: Path,
+    files: tuple[str, ...],
+    values: Mapping[str, Any],
+    progress: Callable[[int, int], None] | None,
+) -> Written:
+    """Write the files of the whole fabric; the variables have its `nodes`."""
+    renderer.write(out, files, values)
+    if progress:
+        progress(len(values["nodes"]), len(values["nodes"]))
+    return renderer.written

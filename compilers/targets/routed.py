@@ -12,9 +12,10 @@ neighbour's address *and* the port, so a packet on a wrong cable finds nobody th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
+from itertools import compress
 from typing import TypeVar
 
 import numpy as np
@@ -106,7 +107,7 @@ class Routed:
             InputError: names of nodes or ports that the system cannot have.
         """
         build = interfaces.named(build)
-        if problems := [*_node_names(build), *_port_names(build, interfaces)]:
+        if problems := [*bad_nodes(build), *_port_names(build, interfaces)]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = [[str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]]
@@ -202,17 +203,24 @@ def _cover(first: Network, last: Network) -> Network:
     return first
 
 
-def _node_names(build: Build) -> list[Problem]:
+def bad_names(names: Iterable[str], key: str, todo: str) -> list[Problem]:
+    """The names that cannot stand in files, nor name them."""
     return [
         Problem(
-            key="nodes",
+            key=key,
             required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
             given=repr(name),
-            todo="it becomes a host name and a file name",
+            todo=todo,
         )
-        for name, present in zip(build.wiring.names, build.topology.present, strict=True)
-        if present and not NODE.fullmatch(name)
+        for name in names
+        if not NODE.fullmatch(name)
     ]
+
+
+def bad_nodes(build: Build) -> list[Problem]:
+    """The names of nodes with a program that cannot be host names and file names."""
+    there = compress(build.wiring.names, build.topology.present)
+    return bad_names(there, "nodes", "it becomes a host name and a file name")
 
 
 def _port_names(build: Build, interfaces: Interfaces) -> list[Problem]:

@@ -24,7 +24,7 @@ from compilers.targets.lookups import PROTOCOL, require_weights
 from compilers.targets.needs import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option, Options, choice, choose
 from compilers.targets.rendering import Renderer, Written
-from compilers.targets.routed import NODE, Link, Routed
+from compilers.targets.routed import Link, Routed, bad_names
 from compilers.targets.srv6_paths import Paths
 from compilers.targets.srv6_sids import (
     ADJACENCY,
@@ -127,16 +127,7 @@ def require(build: Build, chosen: Chosen) -> None:
     require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
     pool, block = build.addressing.ipv6, parse_block(chosen["block"])
     names = build.wiring.host_names
-    problems = [
-        Problem(
-            key="hosts",
-            required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
-            given=repr(name),
-            todo="it becomes a file name",
-        )
-        for name in names
-        if not NODE.fullmatch(name)
-    ]
+    problems = bad_names(names, "hosts", "it becomes a file name")
     if pool is None:
         problems.append(
             Problem(
