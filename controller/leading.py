@@ -93,6 +93,8 @@ class Election:
             self.standing = self._step()
         except Unavailable as error:
             self.standing = replace(self.standing, trouble=str(error))
+        except (LookupError, ValueError, TypeError) as error:
+            self.standing = replace(self.standing, trouble=f"cannot be understood: {error!r}")
 
     def resign(self) -> None:
         """Lead no more, and let another lead at once."""

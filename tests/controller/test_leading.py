@@ -179,6 +179,17 @@ def test_who_resigns_is_followed_at_once():
     assert world.step(1) == ["c1"]
 
 
+def test_a_store_that_answers_nonsense_is_one_that_does_not_answer():
+    world = World()
+    world.step(0, 1)
+    world.wires[0].renew = lambda _: {}["result"]
+    until = world.instances[0].standing.until
+    world.step(0, 1)
+    assert world.instances[0].standing.until == until
+    assert "cannot be understood: KeyError('result')" in world.instances[0].standing.trouble
+    world.until("c1", 0, 1)
+
+
 def test_a_key_taken_by_other_hands_ends_a_leadership():
     world = World()
     world.step(0, 1)
