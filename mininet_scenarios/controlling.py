@@ -35,9 +35,11 @@ class ControllerProcess:
         self.status_file = self.logs / "controller.json"
         self.process: subprocess.Popen[bytes] | None = None
         self.folder, self.moving = Path(job["build"]), False
+        self.source = self.before = self.folder
         if job.get("running"):
             self.folder = self.logs / "current"
-            self._put(Path(job["running"]))
+            self.source = self.before = Path(job["running"])
+            self._put(self.source)
 
     @property
     def build(self) -> Build:
@@ -84,35 +86,41 @@ class ControllerProcess:
 
     def move(self, folder: str) -> None:
         """Let it move to another build, in rounds; where none runs, the next begins with that."""
-        self._put(Path(folder))
+        self.before, self.source = self.source, Path(folder)
+        self._put(self.source)
         if self.process is not None and self.process.poll() is None:
             self.moving = True
             self.process.send_signal(signal.SIGHUP)
 
-    def settle(self, dark: Set[int], patience: float) -> None:
+    def settle(self, dark: Set[int], patience: float) -> str:
         """Until its build is what just the switches with power hold; at once where none runs.
 
         Args:
             dark: datapath ids of switches without power.
             patience: seconds that this may take.
 
+        Returns:
+            Why it has not moved, and stays with the build before; else "".
+
         Raises:
-            EngineError: `patience` seconds were not enough, or it has refused to move.
+            EngineError: `patience` seconds were not enough.
         """
-        build, deadline = self.build, time.monotonic() + patience
-        present = np.flatnonzero(build.topology.present).tolist()
-        wiring = build.wiring
-        names = {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in dark}
+        build, deadline, refused = self.build, time.monotonic() + patience, ""
+        names = _names(build, dark)
         while self.process is not None and self.process.poll() is None:
             status = self.status()
             there, rollout = status.get("programmed", []), status.get("rollout") or {}
             ours = self.moving and rollout.get("to") == build.identity
             if ours and rollout["state"] == "failed":
-                raise EngineError(f"the fabric has not moved: {rollout['reason']}")
+                refused, self.moving, self.source = rollout["reason"], False, self.before
+                self._put(self.source)
+                build = self.build
+                names = _names(build, dark)
+                continue
             arrived = not self.moving or (ours and rollout["state"] == "done")
             if set(there) == names and status["build"] == build.identity and arrived:
                 self.moving = False
-                return
+                return refused
             if time.monotonic() > deadline:
                 raise EngineError(
                     f"{len(there)} switches have their program of build {status.get('build')} "
@@ -120,6 +128,7 @@ class ControllerProcess:
                     f"{build.identity}; the controller's last words: {self._last_words()}"
                 )
             time.sleep(POLL)
+        return refused
 
     def kill(self, round: int | None = None) -> None:
         """End it as a crash would; in a round (from 1) of the move that is under way.
@@ -161,6 +170,12 @@ class ControllerProcess:
 
     def _last_words(self) -> str:
         return (self.logs / "controller.log").read_text(errors="replace").strip()[-600:]
+
+
+def _names(build: Build, dark: Set[int]) -> set[str]:
+    """The names of a build's switches with power."""
+    present, wiring = np.flatnonzero(build.topology.present).tolist(), build.wiring
+    return {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in dark}
 
 
 def _programmed(status: dict[str, Any]) -> int:

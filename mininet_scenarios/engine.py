@@ -272,8 +272,11 @@ class Engine(Protocol):
     def apply(self, event: Event) -> None:
         """Let it happen; returns when it has, not when switches or the controller have reacted."""
 
-    def settle(self, patience: float) -> None:
+    def settle(self, patience: float) -> str:
         """Wait until switches and controller have nothing left to do about what was applied.
+
+        Returns:
+            Why the fabric has not moved to another build, and has the old one again; else "".
 
         Raises:
             EngineError: they still have, after `patience` seconds.
@@ -306,8 +309,9 @@ class RealTime:
         """Sleep."""
         time.sleep(seconds)
 
-    def settle(self, patience: float) -> None:
+    def settle(self, patience: float) -> str:  # noqa: ARG002
         """Nothing is ever applied."""
+        return ""
 
     def apply(self, event: Event) -> None:
         """Not able."""

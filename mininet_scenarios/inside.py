@@ -114,12 +114,13 @@ class Inside:
         """Let the controller move the fabric to another build."""
         self.controller.move(folder)
 
-    def settle(self, patience: float) -> None:
+    def settle(self, patience: float) -> str:
         """Wait until switches with power have their programs, and packets follow all changes."""
         identity = self.build.wiring.datapath_id
         dark = {int(identity[v]) for v in self.faults.outage.switches}
-        self.controller.settle(dark, patience)
+        refused = self.controller.settle(dark, patience)
         self.faults.settle()
+        return refused
 
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""

@@ -94,9 +94,9 @@ class MininetEngine(RealTime):
             case _:
                 super().apply(event)
 
-    def settle(self, patience: float) -> None:
+    def settle(self, patience: float) -> str:
         """Wait for the controller, where one runs, and for the switches."""
-        self.inner.call("settle", patience)
+        return str(self.inner.call("settle", patience))
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
         """Send inside."""

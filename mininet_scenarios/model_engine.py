@@ -115,8 +115,8 @@ class ModelEngine:
                 if outage != self.walked.outage:
                     self.walked = self.walked.under(outage)
 
-    def settle(self, patience: float) -> None:  # noqa: ARG002
-        """Come to the end of a move; all else is instantaneous."""
+    def settle(self, patience: float) -> str:  # noqa: ARG002
+        """Come to the end of a move, which nobody refuses; all else is instantaneous."""
         if self.move and self.controlled:
             if self.walked.outage == Outage() and not self.move.broken:
                 self._go(self.move.rounds)
@@ -124,6 +124,7 @@ class ModelEngine:
             vertex = self.move.vertex
             self._run(self.move.new, self.walked.outage.renumbered(vertex))
             self.move = None
+        return ""
 
     def _go(self, last: int) -> None:
         """Through the rounds of a move, to the middle of the last of them (from 1)."""

@@ -97,6 +97,8 @@ class Report:
             "build": self.facts["build"],
             "delivered": f"{result.delivered:,} of {result.pairs:,} ordered pairs of hosts",
             "checker": result.caught and f"saw a wrong table: {result.caught}",
+            "moves to": ", ".join(self.facts.get("moves_to", ())),
+            "probe slowed": "; ".join(result.slowed),
             "seconds": seconds,
         }
         template = environment().get_template("report/report.html.j2")

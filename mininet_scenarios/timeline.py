@@ -111,8 +111,10 @@ class Timeline:
         now = self._apply(case.what, case.event, case)
         happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
         if ask:
-            self.engine.settle(self.scenario.patience)
-            now = self._land() or now
+            refused = self.engine.settle(self.scenario.patience)
+            if self.coming is not None and self.controlled:
+                tally.add(case, [self._moved(case, refused)])
+            now = self._land(refused) or now
             asked, checks = self._ask(case, now)
             tally.add(case, checks)
             happened = replace(
@@ -155,10 +157,18 @@ class Timeline:
         later = self.coming.prediction.under(self.outage.renumbered(vertex))
         return now.on_the_way(later, vertex)
 
-    def _land(self) -> Prediction | None:
+    def _moved(self, case: Case, refused: str) -> Check:
+        """Whether all switches have come to hold the other build."""
+        told = (Mismatch("the fabric", "moved", f"taken back: {refused}"),) if refused else ()
+        return Check(f"{case.group}: moved", 1, int(not refused), told)
+
+    def _land(self, refused: str) -> Prediction | None:
         """Where a move has come to its end: what is predicted from now on."""
         if self.coming is None or not self.controlled:
             return None
+        if refused:
+            self.coming = None
+            return self._predicted()
         self.outage = self.outage.renumbered(self._vertex_in(self.coming))
         self.whole, self.coming = self.coming, None
         self.hosts = self.whole.hosts

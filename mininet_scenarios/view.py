@@ -77,9 +77,9 @@ class View:
             event = renumbered(event, self.numbers.vertex)
         self.engine.apply(event)
 
-    def settle(self, patience: float) -> None:
+    def settle(self, patience: float) -> str:
         """Wait for switches and controller."""
-        self.engine.settle(patience)
+        return self.engine.settle(patience)
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
         """Between the build's hosts."""

@@ -333,7 +333,9 @@ def _print(facts: dict[str, Any], result: Result) -> None:
     ]
     delivered = ("delivered", f"{result.delivered:,} of {result.pairs:,} pairs")
     seconds = ("seconds", "  ".join(f"{name} {t:g}" for name, t in result.seconds.items()))
-    print_facts("", [delivered, *hops, ("build", facts["build"]), seconds])
+    builds = [("build", " then ".join([facts["build"], *facts.get("moves_to", ())]))]
+    slowed = [("probe slowed", "; ".join(result.slowed))] if result.slowed else []
+    print_facts("", [delivered, *hops, *builds, *slowed, seconds])
     for check in result.checks:
         for mismatch in check.mismatches[:SHOWN]:
             say(f"wrong: {check.name}: {mismatch}")

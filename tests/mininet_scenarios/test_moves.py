@@ -113,6 +113,24 @@ def test_in_the_reversed_order_it_loses(tmp_path):
     assert "lost" in str(lost.mismatches[0])
 
 
+def test_a_move_that_is_refused_fails_and_the_old_build_is_checked(tmp_path):
+    class Refuses(ModelEngine):
+        """Takes the move back."""
+
+        def settle(self, patience):
+            refused = "n8 refused round 4" if self.move else ""
+            self.move = None
+            return refused or super().settle(patience)
+
+    result = rehearse(a_link_goes(tmp_path), Refuses)
+    wrong = failed(result)
+    assert list(wrong) == ["build: less.yaml: moved"]
+    (told,) = wrong["build: less.yaml: moved"].mismatches
+    assert str(told) == "the fabric: expected moved, seen taken back: n8 refused round 4"
+    assert result.happened[0].max_hops == 2
+    assert not any(check.name.startswith("new build") for check in result.checks)
+
+
 def test_failures_after_a_move_are_of_the_new_build(tmp_path):
     """Switch numbers change with the build; links are named by its names and fail by its tables."""
     text = (

@@ -109,3 +109,13 @@ def test_a_crash_in_a_move_with_a_round_skipped_fails(tmp_path):
     _, failed = run("emulate", "controller-crash-in-rollout-q3", code=1, **wrong(tmp_path, "1"))
     assert "controller killed in round 3: delivered" in failed
     assert "probe, controller killed in round 3: at most 0 lost a pair" in failed
+
+
+@pytest.mark.long
+def test_a_move_that_a_switch_refuses_is_taken_back(tmp_path):
+    """Groups that were not put there cannot be used in the last round."""
+    found, failed = run("emulate", "expansion-under-traffic-q3", code=1, **wrong(tmp_path, "1"))
+    (check,) = [c for c in found["checks"] if c["name"].endswith("protect link: moved")]
+    assert "refused round 4" in check["mismatches"][0]["seen"]
+    assert found["timeline"][0]["reached"] == 156
+    assert "expand: quadric:1: moved" in failed
