@@ -59,9 +59,10 @@ def test_work_is_done_elsewhere(monkeypatch):
 
 
 SLOW = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from compilers.targets import cores
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 cores.LEAST = 1
 cores.os.sched_getaffinity = lambda _: {0, 1}
 def work(piece):
