@@ -209,10 +209,11 @@ def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path, builds):
             assert "round 1 of" not in b.text(), "it went on and did not begin anew"
 
 
-def test_a_leader_that_slept_writes_no_more(tmp_path, switches):
+@pytest.mark.parametrize("name", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])
+def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
     """It is stopped in a move; another finishes; it wakes, starts anew, and changes nothing."""
     first, then = two_builds(tmp_path)
-    with group(tmp_path, first) as (_, a, b):
+    with group(tmp_path, first, "--framework", name) as (_, a, b):
         join(switches.vsctl, BRIDGES, a, b)
         until(a.complete, "the fabric is a's")
         assert all_have(switches, first)
