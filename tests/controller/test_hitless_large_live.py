@@ -38,7 +38,7 @@ def site(folders, tmp_path_factory):
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_the_controller_may_go_and_come(site, event):
-    loses_nothing(site.engine, INTERVALS, event, hosts=31)
+    loses_nothing(site.engine, INTERVALS, EVENTS[event], hosts=31)
 
 
 @pytest.mark.parametrize("to", [1, 2], ids=["policy", "expansion"])

@@ -18,7 +18,7 @@ WARM, FLIGHT, AFTER = 0.5, 0.2, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Packets between all hosts, int64[pairs]: how many were sent, lost, and lost after the event.
+    """Packets between all hosts, int64[pairs]: how many were sent, and lost.
 
     It begins a little before the event, so that packets that were on their way are in it.
     """
@@ -26,7 +26,6 @@ class Window:
     pairs: np.ndarray
     sent: np.ndarray
     lost: np.ndarray
-    lost_after: np.ndarray
     seconds: float
 
 
@@ -39,18 +38,16 @@ def probed(engine, interval, event, hosts=None):
     begin = engine.now()
     engine.wait(FLIGHT)
     event(engine)
-    over = engine.now()
     engine.wait(after)
     end = engine.now()
     found = engine.probe_stop()
 
-    def count(since, which):
-        chosen = (found.sent >= since) & (found.sent < end) & which
-        return np.bincount(found.pair[chosen], minlength=len(pairs))
-
-    missed = np.isnan(found.received)
-    lost, lost_after = (count(since, missed) for since in (begin, over + FLIGHT))
-    return Window(pairs, count(begin, True), lost, lost_after, end - begin)
+    chosen = (found.sent >= begin) & (found.sent < end)
+    sent, lost = (
+        np.bincount(found.pair[which], minlength=len(pairs))
+        for which in (chosen, chosen & np.isnan(found.received))
+    )
+    return Window(pairs, sent, lost, end - begin)
 
 
 def carried(engine, intervals, event, hosts=None):
