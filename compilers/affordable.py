@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec import EQUAL_COST, FabricSpec, RoutingSpec
 from compilers.targets import target
-from compilers.targets.needs import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES
+from compilers.targets.needs import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES, WEIGHTS
 from compilers.targets.options import choose
 from compilers.wiring_checks import Locate
 from inventory.problems import InputError, Problem, few
@@ -88,7 +88,9 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
 
 def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
     for name in spec.targets:
-        if missing := needs - target(name).CAPABILITIES.features:
+        able = target(name).CAPABILITIES.features
+        # One that shares no traffic at all is told so where balance is.
+        if (missing := needs - able) and not (missing == {SHARES} and WEIGHTS not in able):
             yield name, sorted(missing)
 
 

@@ -77,7 +77,8 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
     for first in range(0, len(ends), size):
         block = ends[first : first + size]
         after, column = walker.next_switch(block), np.arange(len(block))
-        at = np.broadcast_to(np.arange(len(rank), dtype=np.int32)[:, None], after.shape)
+        # Nothing starts at a switch that is not there: it counts as arrived.
+        at = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
         fell, rose = np.zeros(after.shape, bool), np.zeros(after.shape, bool)
         shape = np.full(after.shape, RISES_FIRST | FALLS_FIRST)
         for _ in range(TTL):

@@ -56,6 +56,13 @@ def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
         compiled(tmp_path, name, UNEQUAL)
 
 
+def test_who_shares_nothing_is_not_told_about_weights(tmp_path):
+    with pytest.raises(InputError) as error:
+        compiled(tmp_path, "eos, frr", UNEQUAL)
+    keys = [(p.key, "target eos" in p.required) for p in error.value.problems]
+    assert keys == [("routing.balance", True), ("routing.minimal_share", False)]
+
+
 def test_on_missing_minimal_makes_shares_equal(tmp_path):
     build = compiled(tmp_path, "frr, junos", UNEQUAL, on_missing="minimal")
     assert build.balance == "compact-valiant"

@@ -1,0 +1,66 @@
+"""Every target takes every kind of fabric: a part of one, spines without hosts, aggregates."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from compilers.load import load_fabric
+from compilers.phases import Stage
+from compilers.pipeline import compile_fabric
+from compilers.routing.layers import layers
+from compilers.targets import TARGETS, target
+
+TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
+FABRICS = {
+    "part": ("{family: polarfly, q: 7}", Stage(1, 8)),
+    "spines": ("{family: oft, q: 2}", None),
+    "aggregates": ("{family: polarstar, supernode: paley, q: 2, degree: 2}", None),
+}
+CASES = [(name, {}) for name in TARGETS if name != "opensm"]
+CASES += [
+    ("opensm", {"guids": "made-up"}),
+    ("sonic", {"srv6": "host"}),
+    ("sonic", {"srv6": "switch"}),
+    ("srv6", {"decap": "switch"}),
+    ("frr", {"routing": "bgp", "bfd": "on"}),
+    ("frr", {"version": "10.7"}),
+]
+WHOLE = {"ansible", "containerlab", "nornir", "opensm"}
+
+
+@cache
+def built(folder, kind):
+    topology, stage = FABRICS[kind]
+    (folder / "fabric.yaml").write_text(TEXT.format(topology=topology))
+    build = compile_fabric(load_fabric(folder / "fabric.yaml"), stage)
+    return replace(build, identity="0123456789abcdef")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fabrics")
+
+
+@pytest.mark.parametrize("kind", FABRICS)
+@pytest.mark.parametrize(("name", "options"), CASES)
+def test_every_switch_that_is_there_has_its_files(folder, tmp_path, name, options, kind):
+    build = built(folder, kind)
+    module = target(name)
+    there = {n for n, p in zip(build.wiring.names, build.topology.present, strict=True) if p}
+    folders = {"."} if name in WHOLE else there
+    module.render(build, tmp_path, options=options)
+    found = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
+    assert {str(path.parent) for path in found if path.parts[0] != "hosts"} == folders
+    assert all((tmp_path / one / file).stat().st_size for one in folders for file in module.FILES)
+
+
+def test_layers_of_a_part_are_those_of_its_own_pairs(folder):
+    build = built(folder, "part")
+    found = layers(build)
+    ends = np.flatnonzero(build.topology.endpoints)
+    elsewhere = np.ones_like(found.layer, bool)
+    elsewhere[np.ix_(ends, ends)] = False
+    assert 1 <= found.count <= 2
+    assert not found.layer[elsewhere].any()
