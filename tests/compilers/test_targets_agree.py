@@ -101,9 +101,7 @@ def of_ovs(folder):
             continue
         if found := re.search(r"ip_dst=(\S+/\d+),actions=write_metadata:(\d+)/", line):
             route[found[1]] = int(found[2])
-        elif found := re.search(
-            r"table=2,.*\w,metadata=(\d+)/\w+,actions=group:(\d+)", line
-        ):
+        elif found := re.search(r"table=2,.*\w,metadata=(\d+)/\w+,actions=group:(\d+)", line):
             classes[int(found[1])] = groups[int(found[2])]
     return {
         prefix: (classes[k], classes.get(k | 0x10000, classes[k])) for prefix, k in route.items()
