@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from mininet_scenarios.engine import Engine, EngineError, Step
 
 RATE = 2000.0
-"""Packets a second of all pairs together: what one process sends and hears on an idle machine."""
+"""Packets a second of all pairs together. A machine does many times as many while nothing happens;
+while the fabric moves, the controller and Open vSwitch need it, too."""
 LEAST, PACKETS = 1.0, 5
 """A control window is so many seconds, and so many packets of a pair, at least."""
 SLOWER, MOST = 2.0, 4.0

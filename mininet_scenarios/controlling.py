@@ -87,9 +87,11 @@ class ControllerProcess:
     def move(self, folder: str) -> None:
         """Let it move to another build, in rounds; where none runs, the next begins with that."""
         self.before, self.source = self.source, Path(folder)
+        other = load(self.source).identity != self.build.identity
         self._put(self.source)
         if self.process is not None and self.process.poll() is None:
-            self.moving = True
+            # Where switches are missing it loads the build at once, and there are no rounds.
+            self.moving = other and bool(self.status().get("complete"))
             self.process.send_signal(signal.SIGHUP)
 
     def settle(self, dark: Set[int], patience: float) -> str:

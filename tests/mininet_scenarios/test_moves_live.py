@@ -119,3 +119,13 @@ def test_a_move_that_a_switch_refuses_is_taken_back(tmp_path):
     assert "refused round 4" in check["mismatches"][0]["seen"]
     assert found["timeline"][0]["reached"] == 156
     assert "expand: quadric:1: moved" in failed
+
+
+@pytest.mark.long
+def test_with_a_switch_down_the_build_is_loaded_at_once(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    fabric = "fabric: {name: lab, topology: {family: polarfly, q: 3}}"
+    events = "[node_down: 4, policy: {protect: node}, node_up: 4]"
+    file.write_text(f"name: dark\n{fabric}\ntimeline: {events}\n")
+    found, _ = run("emulate", str(file))
+    assert [event["reached"] for event in found["timeline"]][1:] == [132, 156]
