@@ -70,8 +70,11 @@ class Killable(PrivateOvs):
         daemon = self._daemons.pop()
         daemon.kill()
         daemon.wait()
+        ends = list(self.folder.glob("*.mgmt"))
+        for end in ends:
+            end.unlink()
         self._spawn("ovs-vswitchd", f"unix:{self.socket}")
-        self.vsctl("set", "Open_vSwitch", ".", "external_ids:killed=yes")
+        until(lambda: all(end.exists() for end in ends), "all bridges are back")
 
     @property
     def control(self) -> Path:
