@@ -94,7 +94,11 @@ def subnet(rendered: Path, folder: Path, patience: float = 30) -> Iterator[Subne
                     simulator, env=alone, stdin=subprocess.DEVNULL, stdout=output, stderr=output
                 )
             )
-            until(lambda: b"simulator ready" in (folder / "output.txt").read_bytes(), patience)
+            until(
+                lambda: b"simulator ready" in (folder / "output.txt").read_bytes(),
+                "ibsim",
+                patience,
+            )
             manager = [
                 "opensm",
                 "-F",
@@ -109,7 +113,7 @@ def subnet(rendered: Path, folder: Path, patience: float = 30) -> Iterator[Subne
                     manager, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
                 )
             )
-        until(lambda: log.exists() and "SUBNET UP" in log.read_text(), patience)
+        until(lambda: log.exists() and "SUBNET UP" in log.read_text(), "OpenSM", patience)
         yield Subnet(folder, environment | {"SIM_HOST": "h1"})
     finally:
         for process in reversed(started):

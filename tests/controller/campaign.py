@@ -30,9 +30,10 @@ from mininet_scenarios.outage import Outage
 from mininet_scenarios.ovsfabric import OvsFabric
 from tests.compilers.live_ovs import BRIDGE, dump
 from tests.controller.campaign_plan import BY_HAND, FAULTS, Event
-from tests.controller.conftest import Running, polarfab, until
+from tests.controller.conftest import Running, polarfab
 from tests.controller.meddler import COUNTED, Fault, Meddler
 from tests.controller.unixctl import Unixctl
+from tests.waiting import until
 
 OURS, OURS_MASK, OTHER_GENERATION = 0x5044, 0xFFFC, 0x5045
 GROUPS, METADATA_BIT = 1024, 0x8000

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -17,20 +16,13 @@ import trustme
 from compilers.build import load
 from compilers.targets.openflow import Encoder
 from mininet_scenarios.openvswitch import PrivateOvs
+from tests.waiting import until
 
 POLARFAB = str(Path(sys.executable).with_name("polarfab"))
 SWITCHES, STRANGER, NOBODY = 13, 0xDEAD, 1
 BRIDGES = {**{f"s{v}": v + 1 for v in range(SWITCHES)}, "x": STRANGER}
 PORTS = count(7001)
 CLONE_NEWNET = 0x40000000
-
-
-def until(true, what, limit=20.0):
-    end = time.monotonic() + limit
-    while not (value := true()):
-        assert time.monotonic() < end, f"{what}: not within {limit} s"
-        time.sleep(0.02)
-    return value
 
 
 @contextmanager

@@ -16,7 +16,8 @@ from compilers.build import load
 from compilers.traffic import PATTERNS
 from mininet_scenarios.engine import ControllerChange, Flows, Setup
 from mininet_scenarios.mininet_engine import MininetEngine
-from tests.controller.conftest import POLARFAB, until
+from tests.controller.conftest import POLARFAB
+from tests.waiting import until
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 RATE, OFFERED, CONNECTIONS = 4.0, 0.9, 12

@@ -22,7 +22,8 @@ from mininet_scenarios.ovsfabric import OvsFabric
 from tests.compilers.live_ovs import BRIDGE, dump
 from tests.compilers.test_damage import missing
 from tests.controller import conftest
-from tests.controller.conftest import POLARFAB, SWITCHES, own_network, polarfab, until
+from tests.controller.conftest import POLARFAB, SWITCHES, own_network, polarfab
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 SPEC = """name: kept

@@ -12,8 +12,8 @@ from compilers.build import load
 from compilers.explain import explain
 from mininet_scenarios.engine import ControllerChange, NodeChange, Setup
 from mininet_scenarios.mininet_engine import MininetEngine
-from tests.controller.conftest import until
 from tests.controller.windows import carried, loses_nothing
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 INTERVALS, FASTER = (0.04, 0.16), (0.01, 0.02, 0.04)

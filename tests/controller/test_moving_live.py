@@ -21,8 +21,9 @@ from compilers.update.programs import Programs
 from compilers.update.slots import kind_of
 from mininet_scenarios.engine import Setup
 from mininet_scenarios.mininet_engine import MininetEngine
-from tests.controller.conftest import POLARFAB, SWITCHES, polarfab, until
+from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
 from tests.controller.test_hitless_live import controller_of
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 INTERVAL = 0.04

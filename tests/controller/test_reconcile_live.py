@@ -17,8 +17,8 @@ from tests.controller.conftest import (
     leave,
     polarfab,
     rows,
-    until,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 POLICIES = """name: all

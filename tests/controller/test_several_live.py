@@ -22,10 +22,11 @@ from controller import wire
 from controller.roles import Role, request
 from mininet_scenarios.engine import ControllerChange
 from mininet_scenarios.serving import RUN
-from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, rows, until
+from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, rows
 from tests.controller.test_hitless_live import controller_of
 from tests.controller.test_moving_live import FULL, MINIMAL, Site, compiled, dump
 from tests.controller.windows import loses_nothing
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 PORTS = count(7901)

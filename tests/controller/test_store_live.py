@@ -11,7 +11,8 @@ import pytest
 from controller.leading import Unavailable
 from controller.settings import Tls
 from controller.store import Etcd
-from tests.controller.conftest import own_network, until
+from tests.controller.conftest import own_network
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 CLIENT, PEER, NOBODY = 7881, 7882, "http://127.0.0.1:1"

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from compilers.build import load, save
+from tests.waiting import until
 
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")
@@ -215,10 +215,3 @@ def namespaces(processes=None):
 
 def interfaces():
     return sorted(path.name for path in Path("/sys/class/net").iterdir())
-
-
-def until(true, limit=30.0):
-    end = time.monotonic() + limit
-    while not true():
-        assert time.monotonic() < end, f"not within {limit} s"
-        time.sleep(0.05)

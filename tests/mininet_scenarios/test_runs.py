@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from inventory.problems import InputError
 from mininet_scenarios import resources, runs
 from mininet_scenarios.engine import Hosts
+from tests.waiting import until
 
 POLARFAB = Path(sys.executable).with_name("polarfab")
 
@@ -105,13 +105,6 @@ def entries_of(state):
         for line in record.read_text().splitlines(keepends=True)
         if line.endswith("\n")
     ]
-
-
-def until(true, limit=60.0):
-    end = time.monotonic() + limit
-    while not true():
-        assert time.monotonic() < end, f"not within {limit} s"
-        time.sleep(0.05)
 
 
 @pytest.mark.live
