@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
-from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mininet_scenarios.engine import (
     SILENT,
-    BuildChange,
     Carried,
-    ControllerChange,
     Counts,
-    Diversion,
-    Event,
     Flows,
-    LinkChange,
-    Miswire,
-    NodeChange,
     Observation,
-    Probed,
     Progress,
-    RealTime,
     Setup,
     Step,
 )
-from mininet_scenarios.inner import InnerProcess, Job
-from mininet_scenarios.probing import decode
+from mininet_scenarios.inner_engine import InnerEngine
 
 
-class MininetEngine(RealTime):
+class MininetEngine(InnerEngine):
     """Open vSwitch, Mininet and the controller, in namespaces of their own."""
 
     name = "mininet"
 
-    def __init__(self, setup: Setup) -> None:
-        self.build, self.setup = setup.build, setup
-        self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
-        self.inner = InnerProcess("mininet_scenarios.inside", Job.of(setup))
+    def __init__(self, setup: Setup, inside: str = "inside") -> None:
+        super().__init__(setup, inside)
 
     def start(self, step: Step) -> None:
         """Start the inner process, and in it all the rest."""
@@ -70,42 +56,6 @@ class MininetEngine(RealTime):
             loads[switch, port] = count
         return Observation(replies, shortest, longest, loads)
 
-    def divert(self, diversion: Diversion) -> None:
-        """Change a group of a switch."""
-        self.inner.call("divert", *astuple(diversion))
-
-    def restore(self) -> None:
-        """Put the group back."""
-        self.inner.call("restore")
-
-    def apply(self, event: Event) -> None:
-        """Let it happen inside."""
-        match event:
-            case LinkChange(links, up):
-                self.inner.call("links", links, up)
-            case NodeChange(switches, up):
-                self.inner.call("nodes", switches, up)
-            case Miswire(one, other, repaired):
-                self.inner.call("swap", one, other, repaired)
-            case ControllerChange(running, round):
-                self.inner.call("run_controller", running, round)
-            case BuildChange(folder):
-                self.inner.call("move", str(folder.resolve()))
-            case _:
-                super().apply(event)
-
-    def settle(self, patience: float) -> str:
-        """Wait for the controller, where one runs, and for the switches."""
-        return str(self.inner.call("settle", patience))
-
-    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
-        """Send inside."""
-        self.inner.call("probe_start", pairs.tolist(), interval)
-
-    def probe_stop(self) -> Probed:
-        """What was heard inside."""
-        return decode(self.inner.call("probe_stop"))
-
     def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
         """TCP by iperf3, UDP by a probe with large packets."""
         ends = zip(
@@ -127,9 +77,3 @@ class MininetEngine(RealTime):
             self.inner.call("prompt", terminal)
         finally:
             signal.signal(signal.SIGINT, before)
-
-    def stop(self, step: Step) -> None:
-        """Let the inner process leave; everything goes with it."""
-        if self.inner.running:
-            with step("stop", "take everything down"):
-                self.inner.stop()

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from compilers.targets import target
 from mininet_scenarios.engine import Setup, Step
-from mininet_scenarios.inner import InnerProcess, Job
 from mininet_scenarios.mininet_engine import MininetEngine
 from mininet_scenarios.preflight import require_routers
 
@@ -21,9 +20,8 @@ class RoutedEngine(MininetEngine):
             InputError: this machine lacks something that it needs; all of it at once.
         """
         require_routers(name)
-        super().__init__(setup)
+        super().__init__(setup, "routed_inside")
         self.name = name
-        self.inner = InnerProcess("mininet_scenarios.routed_inside", Job.of(setup))
 
     def start(self, step: Step) -> None:
         """Render, start the inner process, and in it all the rest."""
