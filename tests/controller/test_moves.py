@@ -29,18 +29,19 @@ def test_there_and_back(tmp_path):
     assert not (tmp_path / "other" / "notes.txt").exists()
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"garbage" * 100,
-        packed({"fabric.json": b"{}"}),
-        packed({"manifest.json": b"{}", "../evil.json": b""}),
-        packed({"manifest.json": b"{}", "/etc/evil.json": b""}),
-        packed({"manifest.json": b"{}", "arrays/../../evil.npy": b""}),
-        packed({"manifest.json": b"{}"})[:-30],
-    ],
-)
+NO_BUILDS = {
+    "nothing": b"",
+    "garbage": b"garbage" * 100,
+    "no manifest": packed({"fabric.json": b"{}"}),
+    "outside": packed({"manifest.json": b"{}", "../evil.json": b""}),
+    "absolute": packed({"manifest.json": b"{}", "/etc/evil.json": b""}),
+    "outside by a detour": packed({"manifest.json": b"{}", "arrays/../../evil.npy": b""}),
+    "cut short": packed({"manifest.json": b"{}"})[:-30],
+}
+"""Packed files have the time in them, so tests are known by these names."""
+
+
+@pytest.mark.parametrize("data", NO_BUILDS.values(), ids=NO_BUILDS)
 def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
     folder = tmp_path / "deep" / "folder"
     with pytest.raises(InputError, match="a build folder, packed"):
