@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables import Classes, Tables
-from compilers.targets.openflow_groups import groups
-from compilers.wiring import Wiring
-from compilers.wiring_checks import Locate, Site, nowhere
+from compilers.tables.intermediate_form import Classes, Tables
+from compilers.targets.openflow.groups import groups
+from compilers.wiring.wiring import Wiring
+from compilers.wiring.wiring_checks import Locate, Site, nowhere
 from inventory.problems import InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
 LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports a group"}
-NEEDS = {
+NEEDS_IN_WORDS = {
     "ipv6": "IPv6",
     "weights": "weighted groups",
     "ingress": "entering packets told from transit",
@@ -133,7 +133,7 @@ def _unable(
             yield site.problem(
                 int(at[0]),
                 ("type",),
-                f"a type that can do {NEEDS[word]} ({word})",
+                f"a type that can do {NEEDS_IN_WORDS[word]} ({word})",
                 f"{name} at {len(at):,} nodes, the first of them {wiring.names[at[0]]}",
                 "choose another type or a simpler routing policy",
             )

@@ -6,11 +6,11 @@ import os
 import re
 from pathlib import Path
 
-from compilers.spec import FabricSpec
-from compilers.tables import empty_egress
-from compilers.topologies import FAMILIES
-from compilers.topologies.select import hierarchy
-from compilers.wiring_checks import Locate
+from compilers.spec.fabric_spec import FabricSpec
+from compilers.tables.intermediate_form import empty_egress
+from compilers.topology import FAMILIES
+from compilers.topology.families import hierarchy
+from compilers.wiring.wiring_checks import Locate
 from inventory.problems import InputError, Problem
 
 MEMINFO = Path("/proc/meminfo")

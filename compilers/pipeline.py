@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from compilers.addressing import plan
-from compilers.affordable import affordable, require_targets
-from compilers.build import Build
-from compilers.cables import check_lengths, numbered
+from compilers.cabling.cable_plan import check_lengths, numbered
+from compilers.cabling.phases import Stage, installed
 from compilers.capacity import check_capacity
-from compilers.damage import Damage, damage_of, remaining, require_connected
-from compilers.load import LoadedFabric, require_one_plane
 from compilers.memory import require_memory
-from compilers.phases import Stage, installed
-from compilers.placed import Placed, place_fabric
-from compilers.routing.exceptions import with_exceptions
+from compilers.policy_support import affordable, require_targets
+from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.minimal import minimal
-from compilers.routing.passes import choices, require_searchable
-from compilers.spec import RoutingSpec
-from compilers.tables import Tables
-from compilers.topologies.topology import Topology
-from compilers.wiring import Wiring
+from compilers.routing.policy_passes import choices, require_searchable
+from compilers.spec.fabric_file import LoadedFabric, require_one_plane
+from compilers.spec.fabric_spec import RoutingSpec
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Tables
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.addressing import plan
+from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
+from compilers.wiring.placed_fabric import Placed, place_fabric
+from compilers.wiring.wiring import Wiring
 
 
 def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:

@@ -6,15 +6,15 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from controller import connection
-from controller.current import Current
-from controller.framework import Framework
-from controller.inbox import Inbox
-from controller.mover import Mover
-from controller.report import Reporter
-from controller.roles import Sessions
-from controller.sending import Priority
-from controller.session import Fabric
+from controller.cluster.roles import SwitchSessions
+from controller.reporter import Reporter
+from controller.rollout.mover import Mover
+from controller.switches import connection
+from controller.switches.current import Current
+from controller.switches.framework import Framework
+from controller.switches.inbox import Inbox
+from controller.switches.sending import SendPriority
+from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
 TICK = 0.25
@@ -41,7 +41,7 @@ def app_class(framework: Framework) -> Any:
         def __init__(
             self,
             *args: Any,
-            fabric: Fabric,
+            fabric: LiveFabric,
             reporter: Reporter,
             read: Callable[[], Current],
             **kwargs: Any,
@@ -49,7 +49,7 @@ def app_class(framework: Framework) -> Any:
             super().__init__(*args, **kwargs)
             self.fabric, self.reporter, self.read = fabric, reporter, read
             self.mover, self.hung_up = Mover(fabric), False
-            self.sessions: Sessions = fabric
+            self.sessions: SwitchSessions = fabric
             self.lapsed: Callable[[], bool] = lambda: False
             self.inbox = Inbox(hub, self)
             connection.use(framework, self)
@@ -99,7 +99,7 @@ def app_class(framework: Framework) -> Any:
             if data is None:
                 datapath.end()
             else:
-                datapath.enqueue(Priority.URGENT, data)
+                datapath.enqueue(SendPriority.URGENT, data)
 
         def malformed(self, datapath: Any, text: str) -> None:
             """A connection is being ended for what its peer sent."""

@@ -12,13 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from controller import framework
 from controller.app import app_class
-from controller.current import Current
-from controller.keeper import Keeper
-from controller.report import Reporter
-from controller.server import read_build
-from controller.session import Fabric
+from controller.reporter import Reporter
+from controller.switches import framework
+from controller.switches.current import Current, read_build
+from controller.switches.session import LiveFabric
+from controller.upkeep.keeper import Keeper
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
@@ -60,7 +59,7 @@ def _read() -> Current:
 
 def _started() -> tuple[Reporter, Keeper]:
     """The reporter of the fabric that the environment names, started, and its keeper."""
-    fabric, status = Fabric(_read(), RYU.error_names), os.environ.get(STATUS)
+    fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
     keeper = Keeper(fabric)
     reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
     reporter.start("polarfab under ryu-manager")

@@ -7,39 +7,20 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from compilers.build import Build, load, require_verified
-from controller import listening, management, several
+from controller import management
 from controller.app import app_class
-from controller.current import Current, Programs
-from controller.framework import Framework
-from controller.keeper import Keeper
-from controller.report import Reporter
-from controller.session import Fabric
+from controller.cluster import cluster_member
+from controller.reporter import Reporter
 from controller.settings import Address, Settings
+from controller.switches import listening
+from controller.switches.current import Current
+from controller.switches.framework import Framework
+from controller.switches.session import LiveFabric
+from controller.upkeep.keeper import Keeper
 from inventory.problems import InputError, Problem
 
-POLL = 0.1
+SIGNAL_POLL = 0.1
 """Seconds between two looks at whether a signal has come."""
-
-
-def read_build(folder: Path, unverified: bool = False) -> Current:
-    """The build in a folder as the fabric takes it.
-
-    Raises:
-        InputError: it is not there, not whole or not verified, or asks for what the OpenFlow target
-            cannot do.
-    """
-    from compilers.targets.openflow import Encoder
-
-    build = load(folder)
-    if not unverified:
-        require_verified(folder, build)
-    return current_of(build, Encoder(build))
-
-
-def current_of(build: Build, programs: Programs) -> Current:
-    """A build as the fabric takes it, with these programs."""
-    return Current(build.identity, build.wiring.names, programs, build)
 
 
 def check_free(address: Address) -> None:
@@ -82,7 +63,7 @@ def serve(
             address where we cannot listen.
     """
     settings.check()
-    fabric = Fabric(read(), framework.error_names, settings.foreign)
+    fabric = LiveFabric(read(), framework.error_names, settings.foreign)
     keeper = Keeper(fabric, settings.duties)
     context = settings.tls.context() if settings.tls else None
     for address in (settings.listen, *([settings.http] if settings.http else [])):
@@ -102,14 +83,14 @@ def serve(
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
     app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
     app.mover.foresee = keeper.foresee
-    resign = several.join(settings, app, folder) if settings.group and folder else None
+    resign = cluster_member.join(settings, app, folder) if settings.group and folder else None
     if settings.http:
         management.start(settings.http, settings, reporter, keeper, app.flush, app.mover, folder)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):
             raise RuntimeError(f"{framework.name} stopped listening")
-        framework.hub.sleep(POLL)
+        framework.hub.sleep(SIGNAL_POLL)
     if resign:
         resign()
     reporter.tick()

@@ -5,12 +5,21 @@ from __future__ import annotations
 import ssl
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from math import inf, isfinite
 from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
 
-from controller.duties import Duties
-from controller.reconcile import Policy
-from controller.store import Group
 from inventory.problems import InputError, Problem
+
+ForeignRows = Literal["keep", "remove"]
+"""What becomes of rows and groups of others."""
+LINK_RATE = 1000.0
+"""LLDP frames a second that the controller sends at most."""
+DISCOVERY_PATIENCE = 5.0
+"""Seconds that a switch may be gone before traffic goes around it."""
+PENALTY_STEP = 1000.0
+"""The penalty of one flap; the thresholds are in the same unit (RFC 2439, §4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,100 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreGroup:
+    """A store and who we are in it. urls: of its members; prefix: of the keys of our fabric."""
+
+    urls: tuple[str, ...]
+    prefix: str
+    name: str
+
+    @classmethod
+    def parse(cls, text: str, name: str) -> StoreGroup:
+        """URL,URL,…; a path in them sets fabrics apart that share a store.
+
+        Raises:
+            InputError: it is not.
+        """
+        try:
+            parts = [urlsplit(url) for url in text.split(",")]
+            good = all(part.scheme in ("http", "https") and part.hostname for part in parts)
+            good = good and len({part.path.strip("/") for part in parts}) == 1
+        except ValueError:
+            good = False
+        if not good:
+            raise InputError(
+                Problem(
+                    key="--store",
+                    required="URLs of etcd, with commas between them, all with the same path",
+                    given=repr(text),
+                    todo="for example http://127.0.0.1:2379 or https://etcd1:2379/lab",
+                )
+            )
+        prefix = "/".join(filter(None, ("polarfab", parts[0].path.strip("/"))))
+        return cls(tuple(f"{part.scheme}://{part.netloc}" for part in parts), prefix, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Damping:
+    """What is a flapping link, and for how long. Times in seconds.
+
+    With the defaults the third time within half a minute suppresses a link; it is used again after
+    15 to 60 seconds without another.
+    """
+
+    half_life: float = 15.0
+    suppress: float = 2200.0
+    reuse: float = 1000.0
+    longest: float = 60.0
+
+    @classmethod
+    def parse(cls, text: str, key: str) -> Damping:
+        """Half-life, suppress, reuse and longest, with commas between them.
+
+        Raises:
+            InputError: they are not four numbers that fit together.
+        """
+        try:
+            half_life, suppress, reuse, longest = map(float, text.split(","))
+        except ValueError:
+            half_life = suppress = reuse = longest = 0.0
+        if half_life > 0 and longest > 0 and isfinite(longest) and 0 < reuse < suppress < inf:
+            return cls(half_life, suppress, reuse, longest)
+        raise InputError(
+            Problem(
+                key=key,
+                required="half-life, suppress, reuse, longest: four numbers above 0, reuse below "
+                "suppress",
+                given=repr(text),
+                todo="for example 15,2200,1000,60",
+            )
+        )
+
+    @property
+    def ceiling(self) -> float:
+        """The penalty that takes `longest` to fall to `reuse` (RFC 2439, §4.8.4)."""
+        return float(self.reuse * 2 ** (self.longest / self.half_life))
+
+
+@dataclass(frozen=True, slots=True)
+class Duties:
+    """What the keeper (`controller.upkeep.keeper`) is to do.
+
+    repair: tables follow failures. discover: send LLDP frames, so many a second at most (rate).
+    adapt: weights follow loads; None: where the build asks for `ugal-pf`. link_rate: what a port
+    carries in bit/s, where switches do not tell. patience: seconds that a switch may be gone.
+    """
+
+    repair: bool = True
+    discover: bool = False
+    rate: float = LINK_RATE
+    adapt: bool | None = None
+    link_rate: float | None = None
+    patience: float = DISCOVERY_PATIENCE
+    damping: Damping = field(default_factory=Damping)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of it.
 
@@ -132,11 +235,11 @@ class Settings:
     insecure: bool = False
     http: Address | None = None
     tokens: Path | None = None
-    foreign: Policy = "keep"
+    foreign: ForeignRows = "keep"
     status_file: Path | None = None
     as_json: bool = False
     duties: Duties = field(default_factory=Duties)
-    group: Group | None = None
+    group: StoreGroup | None = None
 
     def check(self) -> None:
         """Refuse what would let strangers in by oversight.

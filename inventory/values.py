@@ -13,7 +13,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 PORT_WORD = re.compile(r"[A-Za-z0-9._/:-]{0,64}")
 PLACEHOLDERS = ("{}", "{module}", "{lane}")
-METRES = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
+METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
 COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
 DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
@@ -94,7 +94,7 @@ def _port_name(value: Any) -> Any:
 
 def _metres(value: Any) -> Any:
     text = str(value) if type(value) in (int, float) else value
-    if not isinstance(text, str) or not METRES.fullmatch(text):
+    if not isinstance(text, str) or not METRES_TEXT.fullmatch(text):
         raise refusal("metres, at most 99999.999", "write them like 3 or 2.5")
     return float(text)
 

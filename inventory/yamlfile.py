@@ -23,7 +23,7 @@ from inventory.problems import InputError, KeyPath, Problem, key, shown
 STDIN = "-"
 DEEPEST = 50
 MOST_BY_ALIASES = 1_000_000
-WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 NOTHING = frozenset(("", "~", "null", "Null", "NULL"))
 
 
@@ -310,6 +310,6 @@ class _Builder:
 
 
 def _plain(text: str) -> str | int | None:
-    if WHOLE.fullmatch(text):
+    if WHOLE_NUMBER.fullmatch(text):
         return int(text)
     return None if text in NOTHING else text

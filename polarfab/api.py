@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from compilers import build as builds
-from compilers.build import Build, load
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.topologies.select import build_topology
-from compilers.topologies.topology import Topology
-from compilers.verify import Report
-from compilers.verify import verify as walk_all
+from compilers.proof.delivery import Report
+from compilers.proof.delivery import verify as walk_all
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables import build as builds
+from compilers.tables.build import Build, load
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError
 
 __all__ = ["Build", "InputError", "Report", "compile", "load", "topology", "verify"]

@@ -19,16 +19,16 @@ import click
 from polarfab.output import print_facts, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
-    from mininet_scenarios.checks import Check
-    from mininet_scenarios.engine import Ability, Progress
-    from mininet_scenarios.format import Scenario
-    from mininet_scenarios.result import Result
-    from mininet_scenarios.scenario import LoadedScenario
+    from compilers.tables.build import Build
+    from mininet_scenarios.scenario.engine import Ability, Progress
+    from mininet_scenarios.scenario.scenario_file import LoadedScenario
+    from mininet_scenarios.scenario.scenario_format import Scenario
+    from mininet_scenarios.verdict.checks import Check
+    from mininet_scenarios.verdict.result import Result
 
-LISTED = 12
+LISTED_RUNS = 12
 """Events that are printed; all are in the JSON and in the report."""
-SHOWN = 10
+SHOWN_MISMATCHES = 10
 """Mismatches of a check that are printed; all are in the JSON."""
 
 
@@ -50,8 +50,8 @@ class Run:
 
     def perform(self) -> None:
         """Rehearse, print what was found, write the report; exit code 1 if something is wrong."""
-        from mininet_scenarios.engine import EngineError
-        from mininet_scenarios.runs import add_folder, recorded
+        from mininet_scenarios.machine.runs import add_folder, recorded
+        from mininet_scenarios.scenario.engine import EngineError
 
         observer = Silent() if self.as_json else Narrator()
         with recorded() as record, _work_folder(self.keep) as work:
@@ -69,9 +69,9 @@ class Run:
         else:
             _print(facts, result)
         if self.report:
-            from mininet_scenarios.report import Report
+            from mininet_scenarios.verdict.report import RehearsalReport
 
-            for file in Report(facts, result, self._command(facts)).write(self.report):
+            for file in RehearsalReport(facts, result, self._command(facts)).write(self.report):
                 say(f"reported in {file}")
         if not result.passed:
             raise click.exceptions.Exit(1)
@@ -87,13 +87,13 @@ class Run:
         self, observer: Silent | Narrator, work: Path, record: Path
     ) -> tuple[dict[str, Any], Result]:
         """Compile, verify and rehearse; returns what was run, and what it found."""
-        from compilers.build import load
-        from mininet_scenarios.engine import Hosts, Setup
-        from mininet_scenarios.engines import require
-        from mininet_scenarios.moments import cases, needs
-        from mininet_scenarios.numbering import ground_of
-        from mininet_scenarios.rehearsal import Rehearsal
-        from mininet_scenarios.resources import require as enough
+        from compilers.tables.build import load
+        from mininet_scenarios.engines.engine_kinds import require
+        from mininet_scenarios.machine.resources import require as enough
+        from mininet_scenarios.run.rehearsal import Rehearsal
+        from mininet_scenarios.scenario.engine import HostSample, Setup
+        from mininet_scenarios.scenario.numbering import ground_of
+        from mininet_scenarios.scenario.timeline_events import cases, needs
 
         loaded, scenario = self.loaded, self.loaded.scenario
         engine_name, framework = _choose(scenario, observer)
@@ -116,7 +116,7 @@ class Run:
             running, build = folder, ground_of(builds)
             promised = _promises(builds, observer)
         if engine_name == "mininet":
-            enough(build, Hosts.of(build, scenario.hosts), scenario.traffic.flows)
+            enough(build, HostSample.of(build, scenario.hosts), scenario.traffic.flows)
         setup = Setup(
             build=build,
             folder=cabled[build.identity],
@@ -155,9 +155,9 @@ class Run:
 
     def _following(self, build: Build, observer: Silent | Narrator, work: Path) -> dict[int, Path]:
         """The builds that the timeline moves to."""
-        from compilers.build import require_verified, save
-        from mininet_scenarios.following import Builds
-        from mininet_scenarios.format import MOVES
+        from compilers.tables.build import require_verified, save
+        from mininet_scenarios.scenario.scenario_format import MOVES
+        from mininet_scenarios.scenario.timeline_builds import Builds
         from polarfab.commands.verify import check, failed
 
         def keep(made: Build, folder: Path) -> Build:
@@ -179,7 +179,7 @@ class Run:
 
 def _promises(builds: Sequence[Build], observer: Silent | Narrator) -> list[Check]:
     """What the plan of each move promises, proved by walking."""
-    from mininet_scenarios.promise import promise
+    from mininet_scenarios.verdict.plan_check import promise
 
     checks = []
     for old, new in pairwise(builds):
@@ -192,7 +192,7 @@ def _promises(builds: Sequence[Build], observer: Silent | Narrator) -> list[Chec
 
 def _lacks(engine: str, needed: dict[Ability, str]) -> str:
     """What of a scenario an engine cannot do."""
-    from mininet_scenarios.engines import ENGINES
+    from mininet_scenarios.engines.engine_kinds import ENGINES
 
     return ", ".join(why for what, why in needed.items() if what not in ENGINES[engine].abilities)
 
@@ -200,8 +200,8 @@ def _lacks(engine: str, needed: dict[Ability, str]) -> str:
 def _choose(scenario: Scenario, observer: Silent | Narrator) -> tuple[str, str]:
     """The engine and framework; says so where Mininet was not to be had."""
     from inventory.problems import InputError
-    from mininet_scenarios.engines import ENGINES
-    from mininet_scenarios.preflight import require
+    from mininet_scenarios.engines.engine_kinds import ENGINES
+    from mininet_scenarios.machine.preflight import require
 
     if scenario.engine != "auto" and not ENGINES[scenario.engine].needs_framework:
         return scenario.engine, ""
@@ -222,8 +222,8 @@ def _build(
     loaded: LoadedScenario, observer: Silent | Narrator, work: Path, unverified: bool
 ) -> tuple[Build, Path]:
     """The build and its folder, verified unless that is not asked for."""
-    from compilers.build import load, require_verified, save
     from compilers.pipeline import compile_fabric
+    from compilers.tables.build import load, require_verified, save
     from polarfab.commands.verify import check, failed
 
     if loaded.folder:
@@ -300,14 +300,14 @@ def _print_timeline(result: Result) -> None:
     probed = result.watched is not None
     columns = ["s", "event", "pairs", "to be delivered", "delivered", "most links"]
     columns += ["packets lost", "of one pair", "until, s"] if probed else []
-    order = sorted(result.happened, key=lambda e: (e.reached or 0) - (e.pairs or 0))[:LISTED]
+    order = sorted(result.happened, key=lambda e: (e.reached or 0) - (e.pairs or 0))[:LISTED_RUNS]
     rows = [
         [e.at, e.what, e.pairs, e.expected, e.reached, e.max_hops]
         + ([e.lost, e.worst, e.converged] if probed else [])
         for e in sorted(order, key=lambda e: e.at)
     ]
     more = len(result.happened) > len(rows)
-    title = f"timeline: {LISTED} of {len(result.happened)} events" if more else "timeline"
+    title = f"timeline: {LISTED_RUNS} of {len(result.happened)} events" if more else "timeline"
     print_table(title, columns, rows)
 
 
@@ -337,9 +337,9 @@ def _print(facts: dict[str, Any], result: Result) -> None:
     slowed = [("probe slowed", "; ".join(result.slowed))] if result.slowed else []
     print_facts("", [delivered, *hops, *builds, *slowed, seconds])
     for check in result.checks:
-        for mismatch in check.mismatches[:SHOWN]:
+        for mismatch in check.mismatches[:SHOWN_MISMATCHES]:
             say(f"wrong: {check.name}: {mismatch}")
-        if more := len(check.mismatches[SHOWN:]):
+        if more := len(check.mismatches[SHOWN_MISMATCHES:]):
             say(f"wrong: {check.name}: {more:,} more like these")
     verdict = "passed" if result.passed else "FAILED"
     say(f"{facts['scenario']} {verdict} in {result.seconds['all']:.1f} s")

@@ -13,7 +13,7 @@ from jinja2 import (
     select_autoescape,
 )
 
-FOLDER = Path(__file__).parent
+TEMPLATES = Path(__file__).parent
 
 
 def environment(own: Path | None = None) -> Environment:
@@ -21,7 +21,7 @@ def environment(own: Path | None = None) -> Environment:
 
     A variable that does not exist is an error, never an empty text.
     """
-    folders = [FOLDER] if own is None else [own, FOLDER]
+    folders = [TEMPLATES] if own is None else [own, TEMPLATES]
     loaders: list[BaseLoader] = [FileSystemLoader(folder) for folder in folders]
     return Environment(
         loader=ChoiceLoader(loaders),

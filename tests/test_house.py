@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ARROWS = ["polarfab", "mininet_scenarios", "controller", "compilers", "inventory | templates"]
+LAYERED = ["compilers", "controller", "mininet_scenarios"]
 MOST_LINES = 500
 REGISTRIES = re.compile(
     r"\b(pypi\.org|pythonhosted\.org|registry\.npmjs\.org|registry\.yarnpkg\.com|deb\.debian\.org"
@@ -57,12 +58,13 @@ def test_rooms_are_known_to_every_tool(project: dict) -> None:
 
 
 def test_contract_is_the_design(project: dict) -> None:
-    contracts = {
-        contract["type"]: contract for contract in project["tool"]["importlinter"]["contracts"]
-    }
-    assert contracts["layers"]["layers"] == ARROWS
-    assert contracts["forbidden"]["source_modules"] == ["compilers.tables"]
-    assert not any("ignore_imports" in each for each in contracts.values())
+    contracts = project["tool"]["importlinter"]["contracts"]
+    rooms, *inside, form = contracts
+    assert rooms["layers"] == ARROWS
+    assert [each["containers"] for each in inside] == [[room] for room in LAYERED]
+    assert all(each["type"] == "layers" and each["exhaustive"] for each in inside)
+    assert form["source_modules"] == ["compilers.tables.intermediate_form"]
+    assert not any("ignore_imports" in each for each in contracts)
 
 
 def test_imports_run_one_way() -> None:

@@ -41,7 +41,7 @@ def test_wheel_installs_and_runs_without_extras(tmp_path: Path) -> None:
     run(sys.executable, "-m", "build", "--wheel", "--outdir", built, ROOT, cwd=tmp_path)
     (wheel,) = built.glob("polarfab-*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
-    assert "compilers/topologies/conway.json" in held
+    assert "compilers/topology/conway.json" in held
     assert source_files() - held == set()
     assert {name.split("/")[0] for name in held if ".dist-info/" not in name} == set(ROOMS)
     assert any(name.endswith("licenses/LICENSE") for name in held)

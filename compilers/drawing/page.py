@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.drawing.scene import Scene
-from compilers.tables import Tables
-from compilers.topologies.layout import Layout
-from compilers.topologies.topology import Topology
-from compilers.walk import Walker
-from compilers.wiring import Wiring
+from compilers.tables.intermediate_form import Tables
+from compilers.tables.walk import Walker
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout
+from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem
 
 Links = NDArray[np.unsignedinteger[Any]]
 
-MOST_NODES = 3_000
+MOST_PAGE_NODES = 3_000
 
 
 def page_data(
@@ -45,10 +45,10 @@ def page_data(
     Raises:
         InputError: the fabric is too large for a page.
     """
-    if topology.graph.order > MOST_NODES:
+    if topology.graph.order > MOST_PAGE_NODES:
         raise InputError(
             Problem(
-                required=f"at most {MOST_NODES:,} nodes in a page",
+                required=f"at most {MOST_PAGE_NODES:,} nodes in a page",
                 given=f"{topology.graph.order:,}",
                 todo="draw a picture instead: -o FILE.svg",
             )

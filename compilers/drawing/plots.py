@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compilers.topologies import FAMILIES
-from compilers.topologies.topology import Design
+from compilers.topology import FAMILIES
+from compilers.topology.labelled_graph import Design
 from inventory.problems import InputError, Problem
 
 COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
 DASHES = ("-", "--", "-.", ":")
-WORDS = 84
+CAPTION_WIDTH = 84
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 
@@ -74,8 +74,8 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
 
 def _is_direct(family: str, points: dict[int, float]) -> bool:
     """Whether the family's nodes all carry hosts, by one of its designs."""
-    from compilers.comparison.designs import families
-    from compilers.comparison.formulas import formulas
+    from compilers.evaluation.comparison.designs import families
+    from compilers.evaluation.comparison.formulas import formulas
 
     design = next(families([family])[0].designs(min(points)))
     return formulas(design).endpoints == design.nodes
@@ -199,5 +199,5 @@ def _draw(axes: Any, panel: Panel) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if panel.curves:
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
-        columns = max(1, WORDS // (6 + max(len(curve.name) for curve in panel.curves)))
+        columns = max(1, CAPTION_WIDTH // (6 + max(len(curve.name) for curve in panel.curves)))
         axes.legend(fontsize=8, frameon=False, ncols=columns, **below)

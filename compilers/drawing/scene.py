@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.drawing.placement import Floats, Placement
-from compilers.topologies.layout import Layout
-from compilers.topologies.topology import Topology
-from compilers.wiring import Wiring
+from compilers.drawing.positions import Floats, Positions
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout
+from compilers.wiring.wiring import Wiring
 
-MARGIN = 24.0
+PICTURE_MARGIN = 24.0
 HEAD = 62.0
 FOOT = 64.0
-ORIGIN = np.array([MARGIN, HEAD])
+ORIGIN = np.array([PICTURE_MARGIN, HEAD])
 ROW = 15.0
 LETTER = 5.6
 LONGEST_NAME = 14
 CABLES_WIDTH = 270.0
 MOST_LINES = 20_000
-WORDS = {
+KIND_WORDS = {
     "W": "quadric",
     "V1": "next to a quadric",
     "V2": "not next to a quadric",
@@ -56,7 +56,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DrawnNode:
     """A vertex: its middle, kind (a number), text inside ("" for none), and all that is known."""
 
     vertex: int
@@ -113,7 +113,7 @@ class Scene:
     boxes: tuple[Box, ...]
     discs: tuple[Disc, ...]
     strokes: tuple[Strokes, ...]
-    nodes: tuple[Node, ...]
+    nodes: tuple[DrawnNode, ...]
     keys: tuple[Key, ...]
     cables: tuple[str, ...]
     cables_x: float
@@ -130,7 +130,7 @@ def compose(
     topology: Topology,
     wiring: Wiring,
     racks: Layout,
-    placement: Placement,
+    placement: Positions,
     marked: tuple[int, ...] = (),
 ) -> Scene:
     """The picture of a topology.
@@ -140,12 +140,12 @@ def compose(
         topology: the fabric graph.
         wiring: the names and ports of its vertices.
         racks: which vertex stands in which rack.
-        placement: where they stand (`compilers.drawing.placement.place`).
+        placement: where they stand (`compilers.drawing.positions.place`).
         marked: no rack, one whose links are shown, or two between which they are.
     """
     cables = _cables(topology, wiring, racks, marked)
     at = placement.at + ORIGIN
-    width, height = (placement.size[0] + 2 * MARGIN, placement.size[1] + HEAD + FOOT)
+    width, height = (placement.size[0] + 2 * PICTURE_MARGIN, placement.size[1] + HEAD + FOOT)
     room = int((height - HEAD - FOOT) // ROW) - 2
     if len(cables) > room:
         cables = (*cables[: room - 1], f"… and {len(cables) - room + 1} more")
@@ -171,7 +171,7 @@ def compose(
     )
 
 
-def _style(strokes: Sequence[Strokes], placement: Placement, marked: bool) -> Style:
+def _style(strokes: Sequence[Strokes], placement: Positions, marked: bool) -> Style:
     lines = max(1, strokes[0].lines)
     chosen = max(1, strokes[-1].lines)
     faint = 0.4 if marked else 1.0
@@ -202,8 +202,8 @@ def _short(name: str) -> str:
 
 
 def _nodes(
-    topology: Topology, wiring: Wiring, racks: Layout, placement: Placement, at: Floats
-) -> tuple[Node, ...]:
+    topology: Topology, wiring: Wiring, racks: Layout, placement: Positions, at: Floats
+) -> tuple[DrawnNode, ...]:
     written = placement.half >= 9
     nodes = []
     for v, name in enumerate(wiring.names):
@@ -211,7 +211,7 @@ def _nodes(
         coordinates = ", ".join(map(str, topology.coordinates[v].tolist()))
         about = [name, f"{kind} ({coordinates})", f"rack {racks.names[racks.rack[v]]}"]
         nodes.append(
-            Node(
+            DrawnNode(
                 vertex=v,
                 x=_tidy(at[v, 0]),
                 y=_tidy(at[v, 1]),
@@ -223,15 +223,15 @@ def _nodes(
     return tuple(nodes)
 
 
-def _boxes(racks: Layout, placement: Placement, marked: tuple[int, ...]) -> tuple[Box, ...]:
+def _boxes(racks: Layout, placement: Positions, marked: tuple[int, ...]) -> tuple[Box, ...]:
     names = [racks.names[rack] for rack in marked]
     return tuple(
         Box(
-            x=_tidy(x + MARGIN),
+            x=_tidy(x + PICTURE_MARGIN),
             y=_tidy(y + HEAD),
             width=_tidy(width),
             height=_tidy(height),
-            middle=_tidy(x + MARGIN + width / 2),
+            middle=_tidy(x + PICTURE_MARGIN + width / 2),
             label=name,
             marked=name in names,
         )
@@ -241,10 +241,10 @@ def _boxes(racks: Layout, placement: Placement, marked: tuple[int, ...]) -> tupl
     )
 
 
-def _discs(racks: Layout, placement: Placement, marked: tuple[int, ...]) -> tuple[Disc, ...]:
+def _discs(racks: Layout, placement: Positions, marked: tuple[int, ...]) -> tuple[Disc, ...]:
     return tuple(
         Disc(
-            x=_tidy(x + MARGIN),
+            x=_tidy(x + PICTURE_MARGIN),
             y=_tidy(y + HEAD),
             radius=_tidy(radius),
             label=f"supernode{number}",
@@ -255,7 +255,7 @@ def _discs(racks: Layout, placement: Placement, marked: tuple[int, ...]) -> tupl
 
 
 def _strokes(
-    topology: Topology, racks: Layout, placement: Placement, at: Floats, marked: tuple[int, ...]
+    topology: Topology, racks: Layout, placement: Positions, at: Floats, marked: tuple[int, ...]
 ) -> tuple[Strokes, ...]:
     """Links, the lowest drawn first; between supernodes, and in large fabrics racks, as bundles."""
     edges = topology.graph.edges()
@@ -282,7 +282,7 @@ def _strokes(
     return tuple(strokes)
 
 
-def _groups(topology: Topology, racks: Layout, placement: Placement) -> NDArray[np.int32]:
+def _groups(topology: Topology, racks: Layout, placement: Positions) -> NDArray[np.int32]:
     """int32[N]: the supernode of each vertex where there are any, else its rack."""
     if not len(placement.discs):
         return racks.rack
@@ -332,7 +332,7 @@ def _cables(
 
 
 def _subtitle(
-    topology: Topology, racks: Layout, placement: Placement, marked: tuple[int, ...]
+    topology: Topology, racks: Layout, placement: Positions, marked: tuple[int, ...]
 ) -> str:
     graph = topology.graph
     parts = [f"{graph.order:,} nodes, {graph.size:,} links, diameter {topology.diameter}"]
@@ -351,7 +351,7 @@ def _subtitle(
 
 
 def _legend(
-    topology: Topology, placement: Placement, marked: tuple[int, ...], top: float
+    topology: Topology, placement: Positions, marked: tuple[int, ...], top: float
 ) -> tuple[Key, ...]:
     """Two rows: kinds of vertices, kinds of lines."""
     counts = np.bincount(topology.kind, minlength=len(topology.kinds))
@@ -371,7 +371,7 @@ def _legend(
     links += [("marked", "highlighted")] * bool(marked)
     keys = []
     for row, entries in enumerate((vertices, links)):
-        x = MARGIN
+        x = PICTURE_MARGIN
         for sign, text in entries:
             keys.append(Key(x=_tidy(x), y=_tidy(top + 22 * row), sign=sign, text=text))
             x += 58 + 6.6 * len(text)
@@ -379,4 +379,4 @@ def _legend(
 
 
 def _kind_words(kind: str, count: int) -> str:
-    return f"{kind}: {WORDS[kind]} ({count})" if kind in WORDS else f"{kind} ({count})"
+    return f"{kind}: {KIND_WORDS[kind]} ({count})" if kind in KIND_WORDS else f"{kind} ({count})"

@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.ports import ranked
-from compilers.tables import Tables
-from compilers.wiring import Wiring
+from compilers.routing.port_ranking import ranked
+from compilers.tables.intermediate_form import Tables
+from compilers.wiring.wiring import Wiring
 
 LARGEST_WEIGHT, MOST = 100, 65535
 
@@ -28,7 +28,7 @@ def compact_valiant(
     """Give every class behind a neighbour the other neighbours as alternates.
 
     Args:
-        tables: with direct classes apart (`compilers.routing.classes`).
+        tables: with direct classes apart (`compilers.routing.split_classes`).
         wiring: who is cabled to whom.
         edge_disjoint: leave out the alternate that shares a link with the minimal path.
         minimal_share: the minimal path's part of the traffic, None for equal cost.

@@ -19,18 +19,18 @@ from dataclasses import replace
 import numpy as np
 
 from compilers.routing.alternates import apexes, other_links
-from compilers.routing.ports import in_turn, ranked
-from compilers.tables import Tables
-from compilers.wiring import Wiring
+from compilers.routing.port_ranking import in_turn, ranked
+from compilers.tables.intermediate_form import Tables
+from compilers.wiring.wiring import Wiring
 
-ORDER = 2
+PROTECTION_ORDER = 2
 
 
 def polarfly(tables: Tables, wiring: Wiring) -> Tables:
-    """Protection and bounce by construction; classes are those of `compilers.routing.classes`."""
+    """Protection and bounce by construction; classes are those of `split_classes`."""
     others, apex = other_links(wiring), apexes(wiring)
-    behind = ranked(others & ~apex, wiring.port, wiring, ORDER)
-    direct = in_turn(ranked(apex, wiring.port, wiring, ORDER), behind)
+    behind = ranked(others & ~apex, wiring.port, wiring, PROTECTION_ORDER)
+    direct = in_turn(ranked(apex, wiring.port, wiring, PROTECTION_ORDER), behind)
     return replace(
         tables,
         classes=replace(

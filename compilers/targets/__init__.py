@@ -7,32 +7,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from compilers.spec.target_names import TARGETS
+
 if TYPE_CHECKING:  # `polarfab render --help` needs the names only
-    from compilers.build import Build
+    from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Chosen, Options
     from compilers.targets.rendering import Written
-
-TARGETS = {
-    "ansible": "compilers.targets.ansible",
-    "containerlab": "compilers.targets.containerlab",
-    "eos": "compilers.targets.eos",
-    "frr": "compilers.targets.frr",
-    "junos": "compilers.targets.junos",
-    "linux": "compilers.targets.linux",
-    "nornir": "compilers.targets.nornir",
-    "nxos": "compilers.targets.nxos",
-    "opensm": "compilers.targets.opensm",
-    "ovs": "compilers.targets.ovs",
-    "sonic": "compilers.targets.sonic",
-    "srlinux": "compilers.targets.srlinux",
-    "srv6": "compilers.targets.srv6",
-}
-"""The module that renders each target."""
-TOOLS = frozenset({"ansible", "containerlab", "nornir"})
-"""Targets that forward nothing: they bring up others, or push what is rendered for others."""
-SYSTEMS = tuple(name for name in TARGETS if name not in TOOLS)
-"""Targets that forward."""
 
 
 class Target(Protocol):

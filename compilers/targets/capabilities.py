@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import Build
-from compilers.tables import Classes
-from compilers.targets.needs import AGGREGATES, BALANCE_NEEDS, PROTECT_NEEDS, SHARES, WEIGHTS
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes
+from compilers.targets.features import AGGREGATES, BALANCE_NEEDS, PROTECT_NEEDS, SHARES, WEIGHTS
 from inventory.problems import InputError, Problem
 
 Numbers = NDArray[np.integer]
@@ -19,7 +19,7 @@ Numbers = NDArray[np.integer]
 class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
-    features are what it can do, in the words of `compilers.targets.needs`. rows counts route rows
+    features are what it can do, in the words of `features`. rows counts route rows
     of one address family, groups the classes, or whatever the target makes of them.
     """
 

@@ -27,7 +27,7 @@ class Option:
 
 Options = Mapping[str, Option]
 Chosen = Mapping[str, str]
-NONE: Options = MappingProxyType({})
+NO_OPTIONS: Options = MappingProxyType({})
 """Of targets without options."""
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from compilers.build import Build
-from compilers.targets.cores import on_all_cores
+from compilers.tables.build import Build
+from compilers.targets.parallel import on_all_cores
 from compilers.targets.template_check import Variables, check_templates
 from inventory.problems import InputError, Problem
 from templates import environment

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from jinja2 import Environment, TemplateSyntaxError, meta, nodes
 
-from compilers.targets import TARGETS
+from compilers.spec.target_names import TARGETS
 from inventory.problems import InputError, Problem, few, nearest, shown
-from templates import FOLDER
+from templates import TEMPLATES
 
 Variables = Mapping[str, frozenset[str]]
 """The variables of each file of a target."""
@@ -65,10 +65,10 @@ def check_templates(target: str, own: Path, environment: Environment, variables:
 def _ours(target: str, environment: Environment) -> dict[str, nodes.Template]:
     """The templates of a target and those that they include, by name."""
     trees = {}
-    wanted = {path.relative_to(FOLDER).as_posix() for path in (FOLDER / target).glob("*.j2")}
+    wanted = {path.relative_to(TEMPLATES).as_posix() for path in (TEMPLATES / target).glob("*.j2")}
     while wanted:
         name = wanted.pop()
-        trees[name] = environment.parse((FOLDER / name).read_text())
+        trees[name] = environment.parse((TEMPLATES / name).read_text())
         wanted |= {other for other in meta.find_referenced_templates(trees[name]) if other}
     return trees
 
@@ -106,7 +106,9 @@ class _Check:
                 continue
             if (self._own / wanted.value).is_file():
                 yield wanted.value
-            elif not (FOLDER / wanted.value).is_file() and not getattr(node, "ignore_missing", 0):
+            elif not (TEMPLATES / wanted.value).is_file() and not getattr(
+                node, "ignore_missing", 0
+            ):
                 self._add(name, node.lineno, "a template that is there", shown(wanted.value))
 
     def unknown(self, name: str, known: frozenset[str]) -> Iterator[Problem]:

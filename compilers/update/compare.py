@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import Build
-from compilers.tables import local
-from compilers.targets.openflow_pipeline import Pipeline
-from compilers.update.difference import PARTS
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import local
+from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, cables_apart
 from compilers.update.matching import Matching
 
@@ -128,7 +128,7 @@ def _does(build: Build, vertex: int) -> Counter[tuple[bytes, ...]]:
     used = np.unique(egress[egress < local(egress) - 1])
     columns = [
         classes.port[vertex, used, None],
-        *(getattr(classes, w)[vertex, used] for w in PARTS),
+        *(getattr(classes, w)[vertex, used] for w in CLASS_PARTS),
     ]
     trimmed = [_trimmed(column) for column in columns]
     return Counter(zip(*trimmed, strict=True))

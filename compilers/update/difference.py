@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import Build
-from compilers.tables import Classes, Egress, local, no_route
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes, Egress, local, no_route
+from compilers.tables.walk import Walker
 from compilers.update.matching import Matching
 from compilers.update.order import own_rows
-from compilers.walk import Walker
 
 Numbers = NDArray[Any]
 LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
-PARTS = ("alternate", "weight", "protection", "bounce")
+CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
 
 
 def same_numbers(old: Classes, new: Classes, nodes: Matching) -> bool:
@@ -40,7 +40,7 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
     """
     before, after = (np.maximum(vertex, 0) for vertex in (nodes.before, nodes.after))
     differ: NDArray[np.bool_] = old.port[before] != new.port[after]
-    for word in PARTS:
+    for word in CLASS_PARTS:
         one, other = getattr(old, word)[before], getattr(new, word)[after]
         width = max(one.shape[2], other.shape[2])
         one, other = (np.pad(a, ((0, 0), (0, 0), (0, width - a.shape[2]))) for a in (one, other))
@@ -50,7 +50,7 @@ def changed_classes(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.b
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Difference:
+class TableDifference:
     """Two builds, cell by cell. in_place tells how rows are compared: whether numbers count."""
 
     old: Build
@@ -61,7 +61,7 @@ class Difference:
     walker_before: Walker
 
     @classmethod
-    def of(cls, old: Build, new: Build, in_place: bool | None = None) -> Difference:
+    def of(cls, old: Build, new: Build, in_place: bool | None = None) -> TableDifference:
         """Compare; in place wherever that is possible, unless it is said.
 
         Raises:

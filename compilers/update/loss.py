@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import Build
-from compilers.forwarding import Forwarding, Towards
-from compilers.update.matching import Hosts, kept_hosts
-from compilers.update.plan import Update
-from compilers.walk import TTL
+from compilers.proof.forwarding import Forwarding, Towards
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS
+from compilers.update.matching import HostTable, kept_hosts
+from compilers.update.move_plan import Update
 
 Numbers = NDArray[Any]
 Cable = tuple[str, str]
@@ -25,7 +25,7 @@ Cable = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class PairLoss:
     """What an update may lose.
 
     hosts: the names of hosts of the old build that are not kept; pairs: the ordered pairs of hosts
@@ -48,10 +48,10 @@ class Loss:
         return not self.pairs and (not self.exposed or self.repaired)
 
 
-def loss(update: Update) -> Loss:
+def loss(update: Update) -> PairLoss:
     """What the update may lose."""
     old, nodes = update.old, update.nodes
-    before, after = Hosts.of(old), Hosts.of(update.new)
+    before, after = HostTable.of(old), HostTable.of(update.new)
     row = kept_hosts(before, after)
     kept, count = row >= 0, len(row)
     staying = int(kept.sum())
@@ -60,7 +60,7 @@ def loss(update: Update) -> Loss:
     sides = old, update.new, nodes.node_before, nodes.node_after
     gone, cables = _links_apart(*sides), cables_apart(*sides)
     weight = np.bincount(before.vertex[kept], minlength=old.tables.switches)
-    return Loss(
+    return PairLoss(
         hosts=tuple(old.wiring.host_names[n] for n in number[~kept].tolist()),
         pairs=count * (count - 1) - staying * (staying - 1),
         cables=cables,
@@ -128,7 +128,7 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
         cell = Towards.of(f, np.array([destination])).rows
         step = f.order[0][cell]
         hurt = bad[step]
-        for _ in range(TTL):
+        for _ in range(MOST_HOPS):
             again = hurt | ((step >= 0) & hurt[far[step]])
             if (again == hurt).all():
                 break

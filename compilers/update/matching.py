@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.addressing import FIRST_HOST
-from compilers.build import Build
+from compilers.spec.address_blocks import FIRST_HOST
+from compilers.tables.build import Build
 
 Numbers = NDArray[Any]
-NONE = -1
+NO_VERTEX = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +46,9 @@ class Matching:
         for build in (old, new):
             vertex, own = _programmed(build)
             place = np.searchsorted(ids, own)
-            vertices = np.full(len(ids), NONE, np.int64)
+            vertices = np.full(len(ids), NO_VERTEX, np.int64)
             vertices[place] = vertex
-            nodes = np.full(build.tables.switches, NONE, np.int64)
+            nodes = np.full(build.tables.switches, NO_VERTEX, np.int64)
             nodes[vertex] = place
             sides.append((vertices, nodes))
         return cls(
@@ -80,7 +80,7 @@ class Matching:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hosts:
+class HostTable:
     """The hosts of a build, each a row: the numbers that say where it is and who it is.
 
     vertex, host: int64[n]. address: uint64[n], IPv4. facts: uint64[n, F], all that has to be the
@@ -93,7 +93,7 @@ class Hosts:
     facts: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, build: Build) -> Hosts:
+    def of(cls, build: Build) -> HostTable:
         """All hosts that have a port."""
         a, w = build.addressing, build.wiring
         vertex, host = np.nonzero(w.host_port > 0)
@@ -110,7 +110,7 @@ class Hosts:
         return cls(vertex, host, address + host.astype(np.uint64), np.column_stack(facts))
 
 
-def kept_hosts(old: Hosts, new: Hosts) -> NDArray[np.int64]:
+def kept_hosts(old: HostTable, new: HostTable) -> NDArray[np.int64]:
     """int64[n]: for each host of the old build its row in the new one; NONE where it is not kept.
 
     A host is kept when its address is still there with the same facts.
@@ -119,7 +119,7 @@ def kept_hosts(old: Hosts, new: Hosts) -> NDArray[np.int64]:
     found = np.searchsorted(new.address, old.address, sorter=order)
     row = order[np.minimum(found, len(order) - 1)]
     same = (new.address[row] == old.address) & (new.facts[row] == old.facts).all(axis=1)
-    return np.where(same, row, NONE)
+    return np.where(same, row, NO_VERTEX)
 
 
 def _programmed(build: Build) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
@@ -148,6 +148,6 @@ def _pairs(network: NDArray[np.uint64], length: NDArray[np.uint8]) -> NDArray[np
 def _same_networks(old: NDArray[np.void], new: NDArray[np.void]) -> NDArray[np.int64]:
     """int64[P']: for each of the new networks the number of the same old one, or NONE."""
     _, which = np.unique(np.concatenate((old, new)), return_inverse=True)
-    number = np.full(len(which), NONE, np.int64)
+    number = np.full(len(which), NO_VERTEX, np.int64)
     number[which[: len(old)]] = np.arange(len(old))
     return number[which[len(old) :]]

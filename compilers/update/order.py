@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import Build
-from compilers.tables import Routes, no_route
-from compilers.walk import TTL, Walker
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Routes, no_route
+from compilers.tables.walk import MOST_HOPS, Walker
 
 Numbers = NDArray[Any]
-CELLS_AT_ONCE = 1 << 22
+ORDER_CELLS_AT_ONCE = 1 << 22
 Compare = Callable[[NDArray[np.int64]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
 """bool[S, D] twice for D destinations: the cells that differ from the old tables, and those that no
 aggregate of the old tables serves."""
@@ -137,7 +137,7 @@ def _levels(
     ahead = np.where(away, after, 0).astype(np.int64) * width + np.arange(width)
     level = np.zeros((order, width), np.uint8)
     whole = np.zeros((order, len(covers.aggregates)), np.uint8)
-    for _ in range(TTL):
+    for _ in range(MOST_HOPS):
         found = np.where(away, level.take(ahead) + changed, 0).astype(np.uint8)
         if len(covers.aggregates):
             together = np.where(covers.own | covers.apart, 0, found)
@@ -153,6 +153,6 @@ def _blocks(routes: Routes) -> Iterator[NDArray[np.int64]]:
     """All destinations in blocks, those under one aggregate together."""
     order = len(routes.egress)
     together = 1 if routes.exact else order // len(routes.prefix)
-    step = max(1, CELLS_AT_ONCE // order // together) * together
+    step = max(1, ORDER_CELLS_AT_ONCE // order // together) * together
     for first in range(0, order, step):
         yield np.arange(first, min(first + step, order))

@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.openflow import Encoder, Program
-from compilers.targets.openflow_groups import Role
-from compilers.targets.openflow_pipeline import Kind
-from compilers.targets.openflow_rows import ROLE_SHIFT
-from compilers.targets.wire import Block, with_instructions
-from compilers.update.plan import PREPARE, Update
+from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.groups import GroupRole
+from compilers.targets.openflow.message_rows import ROLE_SHIFT
+from compilers.targets.openflow.protocol import Block, with_instructions
+from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import Counts, Part, Slots, counts, kind_of, messages, xid_numbers
 
 Numbers = NDArray[Any]
-ENTERING = (Role.ENTER, Role.FALLBACK)
+ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
 IPV6_NUMBER = 1 << 23
 """Route messages of IPv6 have numbers from here."""
-NONE = -1
+NO_ROW = -1
 
 
-class Programs:
+class SwitchPrograms:
     """What every switch of an update is sent, round by round.
 
     A switch is known by its place in `update.nodes`, and by the generation of numbers that it holds
@@ -55,7 +55,7 @@ class Programs:
             blocks = [*program.groups, *program.flows]
             return tuple(Slots.only_after(block, PREPARE) for block in blocks if len(block))
         earlier = self._old.program(old, generation)
-        return tuple(self._slots(node, new, _Parts.of(earlier), _Parts.of(program)))
+        return tuple(self._slots(node, new, _ProgramParts.of(earlier), _ProgramParts.of(program)))
 
     def messages(self, node: int, round: int, generation: int = 0) -> list[Block]:
         """What a switch is sent in a round."""
@@ -69,7 +69,9 @@ class Programs:
         """What changes at a switch in all."""
         return counts(self.slots(node))
 
-    def _slots(self, node: int, new: int, one: _Parts, other: _Parts) -> Iterator[Slots]:
+    def _slots(
+        self, node: int, new: int, one: _ProgramParts, other: _ProgramParts
+    ) -> Iterator[Slots]:
         u = self.update
         for v6 in (False, True):
             yield from self._routes(new, one.routes[v6], other.routes[v6], v6)
@@ -91,11 +93,11 @@ class Programs:
         earlier = (u.nodes.prefix6 if v6 else u.nodes.prefix)[now]
         place = np.minimum(np.searchsorted(was, earlier), max(len(was) - 1, 0))
         found = (was[place] == earlier) if len(was) else np.zeros(len(now), np.bool_)
-        partner = np.where(found, place, NONE)
+        partner = np.where(found, place, NO_ROW)
         gone = np.setdiff1d(np.arange(len(was)), partner)
         pair = (
             np.concatenate((partner, gone)),
-            np.concatenate((np.arange(len(now)), np.full(len(gone), NONE))),
+            np.concatenate((np.arange(len(now)), np.full(len(gone), NO_ROW))),
         )
         rounds = np.concatenate((u.rounds_of(new, now), u.rounds_of_gone(new, was[gone], v6)))
         yield from self._split((before, after), (was, now), pair, rounds, v6)
@@ -118,7 +120,7 @@ class Programs:
         if routes.aggregated and len(was):
             own = np.flatnonzero((pair[0][: len(now)] < 0) & (now < len(routes.aggregate)))
             aggregate = routes.aggregate[now[own]]
-            known = np.where(aggregate >= 0, numbers[aggregate], NONE)
+            known = np.where(aggregate >= 0, numbers[aggregate], NO_ROW)
             row = np.minimum(np.searchsorted(was, known), len(was) - 1)
             served = was[row] == known
             split[own[served]] = True
@@ -126,13 +128,13 @@ class Programs:
                 fresh, due = after[own[served]], rounds[own[served]]
                 meanwhile = with_instructions(fresh, before[row[served]])
                 each = np.arange(len(fresh))
-                alone = np.full(len(fresh), NONE), each
+                alone = np.full(len(fresh), NO_ROW), each
                 first = Slots.paired(before[:0], meanwhile, alone, np.full(len(fresh), PREPARE))
                 yield replace(first, until=due)
                 yield replace(Slots.paired(meanwhile, fresh, (each, each), due), since=PREPARE)
         yield Slots.paired(before, after, pair, rounds).take(~split)
 
-    def _in_place(self, node: int, one: _Parts, other: _Parts) -> Iterator[Slots]:
+    def _in_place(self, node: int, one: _ProgramParts, other: _ProgramParts) -> Iterator[Slots]:
         """Classes and groups of a switch whose numbers mean the same before and after."""
         u = self.update
         yield from _matched(one.groups, other.groups, PREPARE, u.last)
@@ -145,7 +147,7 @@ class Programs:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _ProgramParts:
     """A program, by what changes when. routes: of IPv4 and of IPv6."""
 
     groups: list[Block]
@@ -155,25 +157,25 @@ class _Parts:
     marker: Block
 
     @classmethod
-    def of(cls, program: Program) -> _Parts:
+    def of(cls, program: Program) -> _ProgramParts:
         """Sort the blocks of a program."""
         routes = [np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.uint8)]
-        sorts: dict[Kind, list[Block]] = {Kind.CLASS: [], Kind.MARKER: []}
+        sorts: dict[RowKind, list[Block]] = {RowKind.CLASS: [], RowKind.MARKER: []}
         local: list[Block] = []
         for block in program.flows:
             if not len(block):
                 continue
             kind = kind_of(block)
-            if kind == Kind.ROUTE:
+            if kind == RowKind.ROUTE:
                 routes[int(xid_numbers(block[:1])[0] >= IPV6_NUMBER)] = block
             else:
                 sorts.get(kind, local).append(block)
         groups = [block for block in program.groups if len(block)]
-        marker = sorts[Kind.MARKER][0]
-        return cls(groups, (routes[0], routes[1]), sorts[Kind.CLASS], local, marker)
+        marker = sorts[RowKind.MARKER][0]
+        return cls(groups, (routes[0], routes[1]), sorts[RowKind.CLASS], local, marker)
 
 
-def _beside(one: _Parts, other: _Parts, last: int) -> Iterator[Slots]:
+def _beside(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slots]:
     """Classes and groups in two generations: the new ones first, the old ones last."""
     for block in other.groups:
         yield Slots.only_after(block, PREPARE)
@@ -196,7 +198,7 @@ def _matched(
     place = {key: (b, r) for b, block in enumerate(before) for r, key in enumerate(_keys(block))}
     left = [np.full(len(block), True) for block in before]
     for block in after:
-        found = np.array([place.get(key, (NONE, NONE)) for key in _keys(block)])
+        found = np.array([place.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
         for b in np.unique(found[:, 0]).tolist():
             row = np.flatnonzero(found[:, 0] == b)
             earlier = found[row, 1]
@@ -211,7 +213,7 @@ def _matched(
 
 def _keys(block: Block) -> Iterable[bytes]:
     """What tells each message's row or group from others: table, priority, match; or its number."""
-    if kind_of(block) == Kind.GROUP:
+    if kind_of(block) == RowKind.GROUP:
         keys = block[:, 36:40]
     else:
         end = 76 - 4 + int.from_bytes(block[0, 74:76].tobytes(), "big")

@@ -14,15 +14,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets import wire
-from compilers.targets.openflow_pipeline import Kind
-from compilers.targets.wire import Block
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.protocol import Block
 
 Numbers = NDArray[Any]
 Part = Literal["groups", "classes", "routes", "local"]
 BEGINNING = -1
 """The round before the first."""
-PARTS: dict[Kind, Part] = {Kind.GROUP: "groups", Kind.CLASS: "classes", Kind.ROUTE: "routes"}
+SLOT_PARTS: dict[RowKind, Part] = {
+    RowKind.GROUP: "groups",
+    RowKind.CLASS: "classes",
+    RowKind.ROUTE: "routes",
+}
 """What a kind of message is counted as; all others are `local`, but for the marker."""
 
 
@@ -36,7 +40,7 @@ class Slots:
     places change; None where there are none.
     """
 
-    kind: Kind
+    kind: RowKind
     before: Block
     after: Block
     had: NDArray[np.bool_]
@@ -161,9 +165,9 @@ class Counts:
         return bool(self.added or self.changed or self.removed)
 
 
-def kind_of(block: Block) -> Kind:
+def kind_of(block: Block) -> RowKind:
     """What the messages of a block are about, by their xid."""
-    return Kind(int(block[0, 4]))
+    return RowKind(int(block[0, 4]))
 
 
 def xid_numbers(block: Block) -> NDArray[np.int64]:
@@ -180,14 +184,14 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
         chosen = (s.round == round) & s.differ
         if not chosen.any():
             continue
-        groups = s.kind == Kind.GROUP
+        groups = s.kind == RowKind.GROUP
         if groups:
             fresh, stale = chosen & s.has & ~s.had, chosen & s.has & s.had
-            puts[True] += [s.after[fresh], wire.group_changes(s.after[stale])]
-            drops[True].append(wire.group_deletions(s.before[chosen & ~s.has]))
+            puts[True] += [s.after[fresh], protocol.group_changes(s.after[stale])]
+            drops[True].append(protocol.group_deletions(s.before[chosen & ~s.has]))
         else:
             puts[False].append(s.after[chosen & s.has])
-            drops[False].append(wire.flow_deletions(s.before[chosen & ~s.has]))
+            drops[False].append(protocol.flow_deletions(s.before[chosen & ~s.has]))
     # A group that others lead to comes first, and goes last.
     ordered = (*puts[True], *puts[False], *drops[False], *reversed(drops[True]))
     return [block for block in ordered if len(block)]
@@ -199,10 +203,10 @@ def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Count
         part: Counts() for part in ("groups", "classes", "routes", "local")
     }
     for s in slots:
-        if s.kind == Kind.MARKER:
+        if s.kind == RowKind.MARKER:
             continue
         chosen = s.differ if round is None else s.differ & (s.round == round)
-        found[PARTS.get(s.kind, "local")] += Counts(
+        found[SLOT_PARTS.get(s.kind, "local")] += Counts(
             int(np.count_nonzero(chosen & s.has & ~s.had)),
             int(np.count_nonzero(chosen & s.has & s.had)),
             int(np.count_nonzero(chosen & s.had & ~s.has)),

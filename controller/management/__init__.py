@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller.mover import Mover
-from controller.report import Reporter
+from controller.reporter import Reporter
+from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
 from inventory.problems import InputError, Problem
 
 if TYPE_CHECKING:
-    from controller.management.overview import Ports
+    from controller.management.overview import PortOverview
 
 NEEDED = ("werkzeug", "prometheus_client")
 
@@ -40,7 +40,7 @@ def start(
     address: Address,
     settings: Settings,
     reporter: Reporter,
-    ports: Ports,
+    ports: PortOverview,
     flush: Callable[[], None],
     mover: Mover,
     folder: Path | None,
@@ -60,7 +60,7 @@ def start(
         InputError: packages are missing, or the tokens cannot be read.
     """
     require()
-    from controller.management.api import Api
+    from controller.management.http_api import Api
     from controller.management.metrics import Metrics
     from controller.management.moves import Moves
     from controller.management.overview import Overview

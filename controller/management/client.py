@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from controller.management.tokens import Tokens
 from inventory.problems import InputError, Problem
 
-PATIENCE = 30.0
+HTTP_PATIENCE = 30.0
 """Seconds until an answer must be there."""
 HTTP = "http://127.0.0.1:8080"
 
@@ -80,7 +80,7 @@ class Client:
             request.add_header("Authorization", f"Bearer {self.token}")
         try:
             context = ssl.create_default_context(cafile=self.authority) if self._secure else None
-            with urlopen(request, timeout=PATIENCE, context=context) as answer:  # noqa: S310
+            with urlopen(request, timeout=HTTP_PATIENCE, context=context) as answer:  # noqa: S310
                 text: bytes = answer.read()
                 return text
         except HTTPError as error:

@@ -10,16 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.build import Build
-from compilers.placement import clusters
-from controller.events import Event
-from controller.session import Fabric
+from compilers.tables.build import Build
+from compilers.wiring.placement import clusters
+from controller.switches.events import Event
+from controller.switches.session import LiveFabric
 
 KEPT = 1000
 """Events that are remembered."""
 
 
-class Ports(Protocol):
+class PortOverview(Protocol):
     """What is known of ports, where somebody watches them; arrays are by switch and link."""
 
     @property
@@ -39,9 +39,9 @@ class Ports(Protocol):
 class Overview:
     """A fabric and what has happened. `wall` is the clock of people, in seconds."""
 
-    fabric: Fabric
+    fabric: LiveFabric
     wall: Callable[[], float]
-    ports: Ports | None = None
+    ports: PortOverview | None = None
     counts: dict[str, int] = field(default_factory=dict)
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
     _number: int = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inventory.problems import InputError, Problem
 
-LEAST = 16
+LEAST_LENGTH = 16
 """Characters of a token."""
 
 
@@ -35,11 +35,15 @@ class Tokens:
             )
         lines = [line.strip() for line in text.splitlines()]
         tokens = [line for line in lines if line and not line.startswith("#")]
-        if not tokens or min(map(len, tokens)) < LEAST or any(" " in token for token in tokens):
+        if (
+            not tokens
+            or min(map(len, tokens)) < LEAST_LENGTH
+            or any(" " in token for token in tokens)
+        ):
             shortest = min(map(len, tokens), default=0)
             raise _refusal(
                 file,
-                f"tokens of at least {LEAST} characters without spaces",
+                f"tokens of at least {LEAST_LENGTH} characters without spaces",
                 f"{len(tokens)} tokens, the shortest of {shortest} characters",
                 "make one with: openssl rand -hex 32",
             )

@@ -12,9 +12,9 @@ from controller.settings import Address
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
 
-AT_ONCE = 64
+REQUESTS_AT_ONCE = 64
 """Connections that are served at the same time."""
-PATIENCE = 30.0
+CLIENT_PATIENCE = 30.0
 """Seconds that a client may be silent."""
 
 
@@ -33,7 +33,7 @@ def serve(address: Address, application: WSGIApplication, context: ssl.SSLContex
 
     family = eventlet.green.socket.AF_INET6 if ":" in address.host else None
     options = {"family": family} if family else {}
-    listener = eventlet.listen((address.host, address.port), backlog=AT_ONCE, **options)
+    listener = eventlet.listen((address.host, address.port), backlog=REQUESTS_AT_ONCE, **options)
     if context is not None:
         listener = GreenSSLSocket(
             listener, server_side=True, do_handshake_on_connect=False, _context=context
@@ -47,7 +47,7 @@ def serve(address: Address, application: WSGIApplication, context: ssl.SSLContex
         log_output=False,
         debug=False,
         protocol=Protocol,
-        max_size=AT_ONCE,
-        socket_timeout=PATIENCE,
+        max_size=REQUESTS_AT_ONCE,
+        socket_timeout=CLIENT_PATIENCE,
         url_length_limit=4096,
     )

@@ -10,14 +10,14 @@ from pydantic import ValidationError
 
 from inventory.model import NodeType
 from inventory.netbox.extras import from_comment, to_comment
-from inventory.netbox.interfaces import Interface, blocks, carries_cable, interfaces
+from inventory.netbox.interface_types import DeviceInterface, blocks, carries_cable, interfaces
 from inventory.problems import InputError, Problem, shown
 from inventory.validate import part
 from inventory.yamlfile import Document
 
-WHAT = "a device type of the community library: manufacturer, model, interfaces"
-PORT = re.compile(r"[A-Za-z0-9._/:-]{1,64}")
-MOST = 65_000
+DEVICE_TYPE = "a device type of the community library: manufacturer, model, interfaces"
+INTERFACE_NAME = re.compile(r"[A-Za-z0-9._/:-]{1,64}")
+MOST_INTERFACES = 65_000
 
 
 def fits(document: Document) -> bool:
@@ -68,12 +68,16 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
     model = data.get("model")
     if not isinstance(model, str | int) or not isinstance(data.get("interfaces"), list):
         given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
-        raise InputError(Problem(WHAT, given, "", document.file, 1))
+        raise InputError(Problem(DEVICE_TYPE, given, "", document.file, 1))
     listed = _listed(document)
     extras = from_comment(data.get("comments"))
     kept = part(NodeType, extras.get("type"))
     name = extras.get("name") if isinstance(extras.get("name"), str) else slug(str(model))
-    if kept is not None and sum(b.total for b in kept.ports) <= MOST and interfaces(kept) == listed:
+    if (
+        kept is not None
+        and sum(b.total for b in kept.ports) <= MOST_INTERFACES
+        and interfaces(kept) == listed
+    ):
         return str(name), str(model), kept
     values = {
         "ports": [block.model_dump() for block in blocks(listed)],
@@ -97,7 +101,7 @@ def _node_type(given: dict[str, Any], document: Document) -> NodeType:
         raise InputError(problem) from None
 
 
-def type_of(model: str, listed: list[Interface], file: str) -> NodeType:
+def type_of(model: str, listed: list[DeviceInterface], file: str) -> NodeType:
     """A node type from the interfaces of a device, where there is no device type file.
 
     Raises:
@@ -105,30 +109,30 @@ def type_of(model: str, listed: list[Interface], file: str) -> NodeType:
     """
     nothing: dict[str, Any] = {}
     document = Document(file, "", nothing, {id(nothing): {}})
-    if wrong := [i.name for i in listed if not PORT.fullmatch(i.name)]:
+    if wrong := [i.name for i in listed if not INTERFACE_NAME.fullmatch(i.name)]:
         raise InputError(Problem(*_unfit(wrong), file=file, key=model))
     ports = [block.model_dump() for block in blocks(listed)]
     return _node_type({"ports": ports, "model": model[:100]}, document)
 
 
-def _listed(document: Document) -> list[Interface]:
-    found: list[Interface] = []
+def _listed(document: Document) -> list[DeviceInterface]:
+    found: list[DeviceInterface] = []
     wrong: list[tuple[int, str]] = []
-    for i, entry in enumerate(document.data["interfaces"][:MOST]):
+    for i, entry in enumerate(document.data["interfaces"][:MOST_INTERFACES]):
         facts = entry if isinstance(entry, dict) else {}
         name = facts.get("name")
         if str(facts.get("mgmt_only", "")).lower() == "true":
             continue
         kind = facts.get("type")
         label = facts.get("label")
-        interface = Interface(
+        interface = DeviceInterface(
             str(name),
             kind if isinstance(kind, str) else "other",
             label if isinstance(label, str) else "",
         )
         if not carries_cable(interface):
             continue
-        if name is None or not PORT.fullmatch(interface.name):
+        if name is None or not INTERFACE_NAME.fullmatch(interface.name):
             wrong.append((i, interface.name if name is not None else "nothing"))
         found.append(interface)
     if wrong:

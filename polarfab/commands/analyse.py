@@ -17,8 +17,8 @@ from polarfab.output import (
 )
 
 if TYPE_CHECKING:
-    from compilers.analysis.findings import Finding
-    from compilers.topologies.topology import Topology
+    from compilers.evaluation.analysis.analyses import Finding
+    from compilers.topology.labelled_graph import Topology
 
 
 MOST_ROWS = 40
@@ -62,8 +62,8 @@ def command(
         polarfab analyse polarstar --q 11 --supernode inductive-quad --degree 3
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
     """
-    from compilers.analysis.findings import Options, analyse, applicable, check
-    from compilers.topologies.select import build_any
+    from compilers.evaluation.analysis.analyses import Options, analyse, applicable, check
+    from compilers.topology.families import build_any
     from inventory.problems import InputError
 
     wanted = [name.strip() for name in what.split(",")] if what else []

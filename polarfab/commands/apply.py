@@ -10,7 +10,7 @@ import click
 
 from polarfab.output import json_option, print_json, progress, say
 
-POLL = 0.2
+STATUS_POLL = 0.2
 """Seconds between two questions how far the move is."""
 
 
@@ -45,9 +45,9 @@ def command(
     At the first refusal the rounds are taken back and the running build stays: exit code 1.
     `polarfab plan BUILD --to URL` shows before what it would do.
     """
-    from compilers.build import load, require_verified
+    from compilers.tables.build import load, require_verified
     from controller.management.client import Client
-    from controller.management.moves import pack
+    from controller.rollout.build_archive import pack
 
     build = load(folder)
     if not unverified:
@@ -59,7 +59,7 @@ def command(
         while state["state"] not in ("done", "failed", "none"):
             if report:
                 report(state["round"], state["rounds"])
-            time.sleep(POLL)
+            time.sleep(STATUS_POLL)
             state = client.get("move")
     if as_json:
         print_json(state)

@@ -23,13 +23,13 @@ def command() -> None:
 @json_option
 def tables(q: int, no_peers: bool, as_json: bool) -> None:
     """Minimal routes for all pairs of PolarFly, and the walk through them."""
-    from compilers import bench
-    from compilers.topologies.select import check_topology
+    from compilers.evaluation import peer_timings
+    from compilers.topology.families import check_topology
     from inventory.problems import InputError
 
     if problems := check_topology("polarfly", {"q": q}):
         raise InputError(problems)
-    timings = list(bench.tables(q, peers=not no_peers))
+    timings = list(peer_timings.tables(q, peers=not no_peers))
     if as_json:
         print_json([asdict(timing) for timing in timings])
         return
@@ -61,12 +61,12 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
     import tempfile
     from pathlib import Path
 
-    from compilers.build import save
-    from compilers.load import load_fabric
     from compilers.pipeline import compile_fabric
-    from compilers.topologies.select import check_topology
+    from compilers.spec.fabric_file import load_fabric
+    from compilers.tables.build import save
+    from compilers.topology.families import check_topology
     from inventory.problems import InputError
-    from mininet_scenarios.pushtimes import pushes
+    from tests.bench.push_times import pushes
 
     if problems := check_topology("polarfly", {"q": q}):
         raise InputError(problems)
@@ -106,13 +106,13 @@ def emulate(q: int, as_json: bool) -> None:
     import tempfile
     from pathlib import Path
 
-    from compilers.build import save
-    from compilers.load import load_fabric
     from compilers.pipeline import compile_fabric
-    from compilers.topologies.select import check_topology
+    from compilers.spec.fabric_file import load_fabric
+    from compilers.tables.build import save
+    from compilers.topology.families import check_topology
     from inventory.problems import InputError
-    from mininet_scenarios.preflight import require
-    from mininet_scenarios.starting import starts
+    from mininet_scenarios.machine.preflight import require
+    from tests.bench.mininet_start import starts
 
     if problems := check_topology("polarfly", {"q": q}):
         raise InputError(problems)

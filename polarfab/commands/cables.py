@@ -15,18 +15,18 @@ import click
 from polarfab.output import json_option, print_facts, print_table, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
-    from compilers.cable_rows import Rows
-    from compilers.cables import Cables
+    from compilers.cabling.cable_plan import Cables
+    from compilers.cabling.cable_rows import Rows
+    from compilers.tables.build import Build
 
     Part = tuple[Build, Rows]
 
-FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
+CABLE_FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
 
 
 @click.command("cables")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(FORMATS), help="What to write.")
+@click.option("--format", "form", type=click.Choice(CABLE_FORMATS), help="What to write.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
 @click.option("--phases", default=8, show_default=True, type=click.IntRange(1), help="How many.")
 @click.option("--phase", type=click.IntRange(1), help="Only the cables of one phase.")
@@ -53,8 +53,8 @@ def command(
     bom       bill of materials, CSV
     hosts     the cables to hosts, CSV; with lengths where the inventory says where hosts stand
     """
-    from compilers.build import load
-    from compilers.plane_folders import builds_in
+    from compilers.tables.build import load
+    from compilers.tables.plane_folders import builds_in
 
     if as_json and form:
         raise click.UsageError("--json and --format exclude each other")
@@ -74,9 +74,9 @@ def command(
 
 
 def _rows(build: Build, phases: int, phase: int) -> Rows:
-    from compilers.cable_rows import Rows
-    from compilers.cables import cables_of, hardware_of
-    from compilers.phases import phases_of
+    from compilers.cabling.cable_plan import cables_of, hardware_of
+    from compilers.cabling.cable_rows import Rows
+    from compilers.cabling.phases import phases_of
 
     cables = cables_of(build.wiring, hardware_of(build))
     plan = phases_of(build.topology.graph, cables, phases)
@@ -102,8 +102,8 @@ def _of_rack(parts: list[Part], name: str) -> list[Part]:
 
 
 def _text(form: str, parts: list[Part]) -> Iterator[str]:
-    from compilers import cable_formats as formats
-    from compilers.bill import bill
+    from compilers.cabling import cable_formats as formats
+    from compilers.cabling.bill import bill
 
     name = " and ".join(build.name for build, _ in parts)
     every = [rows for _, rows in parts]
@@ -124,7 +124,7 @@ def _text(form: str, parts: list[Part]) -> Iterator[str]:
 
 
 def _bom(parts: list[Part]) -> list[dict[str, Any]]:
-    from compilers.bill import bill
+    from compilers.cabling.bill import bill
 
     words = ("kind", "name", "detail", "quantity")
     items = bill(*((build.wiring, rows.cables) for build, rows in parts))
@@ -134,7 +134,7 @@ def _bom(parts: list[Part]) -> list[dict[str, Any]]:
 def _summary(build: Build, rows: Rows) -> dict[str, Any]:
     import numpy as np
 
-    from compilers.phases import connected_pairs, working_pairs
+    from compilers.cabling.phases import connected_pairs, working_pairs
 
     cables, plan = rows.cables, rows.phases
     bundles = cables.bundles.cables
@@ -193,7 +193,7 @@ def _json(
     summaries: list[dict[str, Any]], bom: list[dict[str, Any]], parts: list[Part]
 ) -> Iterator[str]:
     """One document, the cables written one by one: there may be a million."""
-    from compilers.cable_formats import as_records
+    from compilers.cabling.cable_formats import as_records
 
     summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
     yield json.dumps({**summary, "bom": bom}, indent=2)[:-2] + ',\n  "schedule": ['

@@ -10,17 +10,19 @@ import click
 from polarfab.output import json_option, print_facts, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from compilers.aswired.check import Check
-    from compilers.aswired.resolve import Pairs, Ports
+    from compilers.audit.resolve import Pairs, PortFinder
+    from compilers.audit.wiring_audit import WiringAudit
 
-FORMATS = ("lldpctl", "sonic", "eos", "srlinux", "ibnetdiscover", "openflow", "csv")
-MOST = 40
+CHECKED_FORMATS = ("lldpctl", "sonic", "eos", "srlinux", "ibnetdiscover", "openflow", "csv")
+MOST_LINES = 40
 
 
 @click.command("check-wiring")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("facts", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(FORMATS), help="Else the content tells.")
+@click.option(
+    "--format", "form", type=click.Choice(CHECKED_FORMATS), help="Else the content tells."
+)
 @click.option(
     "--as-wired",
     "adopt",
@@ -37,12 +39,12 @@ def command(
     node (lldpctl, SONiC, EOS, SR Linux) are files named by it: n12.json. A folder of several
     planes is checked as a whole: a plug may be in the wrong plane.
     """
-    from compilers.aswired.check import check
-    from compilers.aswired.resolve import Ports, resolve
-    from compilers.aswired.together import together
-    from compilers.build import load
-    from compilers.plane_folders import builds_in
-    from inventory.aswired.read import read_facts
+    from compilers.audit.merged_planes import together
+    from compilers.audit.resolve import PortFinder, resolve
+    from compilers.audit.wiring_audit import check
+    from compilers.tables.build import load
+    from compilers.tables.plane_folders import builds_in
+    from inventory.neighbours.neighbour_file import read_facts
 
     builds = [load(path) for path in builds_in(folder)]
     if adopt is not None and len(builds) > 1:
@@ -53,7 +55,7 @@ def command(
         names = ", ".join(wiring.names[:3])
         raise click.UsageError(f"no table is of a node of this build, whose nodes are {names}, …")
     types = hardware.types if hardware else ()
-    found, ports = check(wiring, wired, types), Ports(wiring, types)
+    found, ports = check(wiring, wired, types), PortFinder(wiring, types)
     report = as_dict(found, ports)
     if adopt is not None:
         _adopt(found, ports, adopt)
@@ -65,11 +67,11 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _adopt(found: Check, ports: Ports, output: Path) -> None:
+def _adopt(found: WiringAudit, ports: PortFinder, output: Path) -> None:
     """Write what an inventory needs to have the fabric compiled as it is wired."""
     import yaml
 
-    from compilers.aswired.adopt import adopted
+    from compilers.audit.adopt import adopted
     from inventory.problems import InputError, Problem
 
     taken = adopted(found, ports)
@@ -92,9 +94,9 @@ def _adopt(found: Check, ports: Ports, output: Path) -> None:
         say(f"{len(taken.useless):,} cables join what the fabric does not, the first {first}")
 
 
-def as_dict(found: Check, ports: Ports) -> dict[str, Any]:
+def as_dict(found: WiringAudit, ports: PortFinder) -> dict[str, Any]:
     """The comparison in names."""
-    from compilers.aswired.words import sentence
+    from compilers.audit.move_text import sentence
 
     names = ports.wiring.names
     return {
@@ -121,15 +123,15 @@ def as_dict(found: Check, ports: Ports) -> dict[str, Any]:
     }
 
 
-def _end(port: int, ports: Ports) -> dict[str, str]:
+def _end(port: int, ports: PortFinder) -> dict[str, str]:
     return {"node": ports.node(port), "port": ports.name(port)}
 
 
-def _cables(pairs: Pairs, ports: Ports) -> list[dict[str, dict[str, str]]]:
+def _cables(pairs: Pairs, ports: PortFinder) -> list[dict[str, dict[str, str]]]:
     return [{"a": _end(a, ports), "b": _end(b, ports)} for a, b in sorted(pairs)]
 
 
-def _print(report: dict[str, Any], found: Check, name: str) -> None:
+def _print(report: dict[str, Any], found: WiringAudit, name: str) -> None:
     counts = [(word, report[word]) for word in ("planned", "right")]
     counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
     counts += [("not seen", report["not_seen"]), ("nodes absent", len(found.absent))]
@@ -139,12 +141,12 @@ def _print(report: dict[str, Any], found: Check, name: str) -> None:
         turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
         say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
-        print_table("repair, in this order", ("", "move"), moves[:MOST])
-    if len(moves) > MOST:
-        say(f"{len(moves) - MOST:,} moves more: --json has them all")
-    for stranger in report["strangers"][:MOST]:
+        print_table("repair, in this order", ("", "move"), moves[:MOST_LINES])
+    if len(moves) > MOST_LINES:
+        say(f"{len(moves) - MOST_LINES:,} moves more: --json has them all")
+    for stranger in report["strangers"][:MOST_LINES]:
         say(f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}")
-    for entry in report["unknown_ports"][:MOST]:
+    for entry in report["unknown_ports"][:MOST_LINES]:
         say(f"no such port in the plan: {entry['node']} {entry['port']}")
     if report["contested"]:
         say(f"{len(report['contested'])} sightings set aside: another neighbour is likelier there")

@@ -11,10 +11,10 @@ import click
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
-    from compilers.load import LoadedFabric
-    from compilers.phases import Stage
-    from compilers.verify import Report
+    from compilers.cabling.phases import Stage
+    from compilers.proof.delivery import Report
+    from compilers.spec.fabric_file import LoadedFabric
+    from compilers.tables.build import Build
 
 
 @click.command("compile")
@@ -46,10 +46,10 @@ def command(
     With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
     vertices, ports, addresses and labels are those of the whole fabric.
     """
-    from compilers.build import save
-    from compilers.load import load_fabric
-    from compilers.phases import PHASES, Stage
+    from compilers.cabling.phases import PHASES, Stage
     from compilers.pipeline import compile_fabric
+    from compilers.spec.fabric_file import load_fabric
+    from compilers.tables.build import save
     from polarfab.commands.verify import failed
 
     if phases and not phase:
@@ -83,8 +83,8 @@ def _planes(
     start: float,
 ) -> None:
     """Compile every plane; planes that forward alike are walked once."""
-    from compilers.plane_folders import save_planes
     from compilers.planes import compile_planes
+    from compilers.tables.plane_folders import save_planes
     from polarfab.commands.verify import check_planes, failed
 
     builds = save_planes(compile_planes(loaded, stage), folder)
@@ -109,7 +109,7 @@ def _planes(
 
 def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
-    from compilers.spec import EQUAL_COST
+    from compilers.spec.fabric_spec import EQUAL_COST
 
     for word in ("balance", "protect", "minimal_share"):
         if asked := build.policy.get(f"asked_{word}"):
@@ -129,7 +129,7 @@ def _verified(build: Build, folder: Path) -> Report:
 
 def as_dict(build: Build, report: Report | None) -> dict[str, Any]:
     """A build in numbers."""
-    from compilers.targets.openflow_pipeline import entries
+    from compilers.targets.openflow.flow_tables import entries
 
     openflow = entries(build)
     return {

@@ -141,12 +141,10 @@ def command(
     refuses keeps what it had and is reported. A datapath id that is not in the build gets nothing.
     SIGHUP reads BUILD again.
     """
-    from controller import framework as frameworks
-    from controller.damping import Damping
-    from controller.duties import Duties
-    from controller.server import read_build, serve
-    from controller.settings import Address, Settings, Tls
-    from controller.store import Group
+    from controller.server import serve
+    from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
+    from controller.switches import framework as frameworks
+    from controller.switches.current import read_build
 
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
@@ -166,7 +164,7 @@ def command(
             patience=patience,
             damping=Damping.parse(damping, "--damping"),
         ),
-        group=Group.parse(store, name or gethostname()) if store else None,
+        group=StoreGroup.parse(store, name or gethostname()) if store else None,
     )
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")

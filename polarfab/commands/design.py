@@ -12,8 +12,8 @@ import click
 from polarfab.output import json_option, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
-    from compilers.comparison.candidates import Candidate
-    from compilers.topologies.topology import Design, Family
+    from compilers.evaluation.comparison.candidates import Candidate
+    from compilers.topology.labelled_graph import Design, Family
 
 SHORT = {
     "nodes": "nodes",
@@ -81,9 +81,9 @@ def command(
         polarfab design --min-nodes 5000            at the smallest radix of each family
         polarfab design --table polarfly-5          a table of the papers, beside its print
     """
-    from compilers.comparison.candidates import candidate
-    from compilers.comparison.designs import KEYS, families, largest, ranked
-    from compilers.comparison.prices import prices
+    from compilers.evaluation.comparison.candidates import candidate
+    from compilers.evaluation.comparison.designs import KEYS, families, largest, ranked
+    from compilers.evaluation.comparison.prices import prices
 
     if table is not None:
         _table(table, as_csv, as_json)
@@ -104,7 +104,7 @@ def command(
 
 
 def _chosen(radix: range | None, min_nodes: int | None, among: list[Family]) -> list[Design]:
-    from compilers.comparison.designs import fitting, reaching, within
+    from compilers.evaluation.comparison.designs import fitting, reaching, within
 
     if radix is None:
         return reaching(min_nodes or 1, among)
@@ -121,7 +121,7 @@ def _title(radix: range | None, min_nodes: int | None) -> str:
 
 
 def _show(candidates: Iterable[Candidate], title: str, as_csv: bool, as_json: bool) -> None:
-    from compilers.comparison.candidates import parameter_text
+    from compilers.evaluation.comparison.candidates import parameter_text
 
     found = list(candidates)
     rows = [each.row() for each in found]
@@ -144,7 +144,7 @@ def _show(candidates: Iterable[Candidate], title: str, as_csv: bool, as_json: bo
 
 
 def _table(name: str, as_csv: bool, as_json: bool) -> None:
-    from compilers.comparison.tables import paper_table
+    from compilers.evaluation.comparison.paper_tables import paper_table
 
     found = paper_table(name)
     if as_json:

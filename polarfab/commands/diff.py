@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilers.targets import TARGETS
+from compilers.spec.target_names import TARGETS
 from polarfab.output import json_option, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
+    from compilers.tables.build import Build
     from compilers.targets.options import Chosen
 
-SHOWN = 20
+SHOWN_FILES = 20
 """Nodes or cables that a list shows; --json has all."""
 
 
@@ -39,7 +39,7 @@ def command(
     and classes by what they do. With --target the files that `render` writes, as unified
     differences. Exit code 1 when anything differs.
     """
-    from compilers.build import load
+    from compilers.tables.build import load
     from compilers.targets.options import read
 
     if words and not target:
@@ -84,7 +84,7 @@ def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, An
     from tempfile import TemporaryDirectory
 
     from compilers.targets import target as target_of
-    from compilers.targets.differences import differences
+    from compilers.targets.config_differences import differences
 
     renderer = target_of(target)
     with TemporaryDirectory() as name:
@@ -126,5 +126,5 @@ def _show(report: dict[str, Any]) -> None:
 
 def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:
     if rows:
-        more = f", the first {SHOWN}" if len(rows) > SHOWN else ""
-        print_table(f"{word.replace('_', ' ')}: {len(rows)}{more}", columns, rows[:SHOWN])
+        more = f", the first {SHOWN_FILES}" if len(rows) > SHOWN_FILES else ""
+        print_table(f"{word.replace('_', ' ')}: {len(rows)}{more}", columns, rows[:SHOWN_FILES])

@@ -14,7 +14,7 @@ from inventory.problems import InputError, Problem, nearest
 from polarfab.output import json_option, print_json, say
 
 if TYPE_CHECKING:
-    from compilers.drawing.draw import Subject
+    from compilers.drawing.picture import Subject
     from compilers.drawing.plots import Panel
 
 PLOTS = ("moore", "resilience")
@@ -75,7 +75,7 @@ def command(
         _write(output, plotted(_panels(plot, subjects), form))
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
-    from compilers.drawing.draw import draw
+    from compilers.drawing.picture import draw
 
     if len(subjects) != 1:
         raise click.UsageError("Name one family or build folder.")
@@ -118,7 +118,7 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
         return failures([read_failures(Path(file)) for file in files])
     if files:
         raise click.UsageError("--plot moore takes no family, build or file.")
-    from compilers.comparison.designs import families, within
+    from compilers.evaluation.comparison.designs import families, within
 
     return efficiency(within(RADIXES, among=families(baselines=True)))
 
@@ -135,10 +135,10 @@ def _marked(rack: str | None, pair: str | None) -> tuple[str, ...]:
 
 
 def _subject(word: str, parameters: dict[str, int | str | None]) -> Subject:
-    from compilers.build import load
-    from compilers.drawing.draw import of_build, of_topology
-    from compilers.topologies import FAMILIES
-    from compilers.topologies.select import build_topology
+    from compilers.drawing.picture import of_build, of_topology
+    from compilers.tables.build import load
+    from compilers.topology import FAMILIES
+    from compilers.topology.families import build_topology
 
     if word in FAMILIES:
         return of_topology(build_topology(word, parameters))

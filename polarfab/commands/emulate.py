@@ -14,7 +14,7 @@ from polarfab.emulating import Run
 from polarfab.output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from mininet_scenarios.scenario import LoadedScenario
+    from mininet_scenarios.scenario.scenario_file import LoadedScenario
 
 
 @click.command("emulate")
@@ -85,7 +85,7 @@ def command(
         polarfab emulate first-light-q3
         polarfab emulate build/ --framework os-ken --keep logs/
     """
-    from mininet_scenarios.scenario import load_scenario
+    from mininet_scenarios.scenario.scenario_file import load_scenario
 
     if list_all or clean_up:
         (_clean if clean_up else _list)(as_json)
@@ -114,7 +114,7 @@ def _terminal() -> str:
 
 
 def _clean(as_json: bool) -> None:
-    from mininet_scenarios.runs import clean
+    from mininet_scenarios.machine.runs import clean
 
     found = clean()
     rows = [
@@ -138,7 +138,7 @@ def _clean(as_json: bool) -> None:
 
 
 def _list(as_json: bool) -> None:
-    from mininet_scenarios.scenario import load_scenario, shipped
+    from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
 
     loaded = {name: load_scenario(name) for name in shipped()}
     rows = [

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from compilers.build import Build
-    from compilers.cable_rows import Rows
-    from compilers.cables import Cables
-    from compilers.growth.grow import Grown
-    from compilers.growth.rest import Rest
+    from compilers.cabling.cable_plan import Cables
+    from compilers.cabling.cable_rows import Rows
+    from compilers.expansion.grow import Grown
+    from compilers.expansion.remaining import Rest
+    from compilers.tables.build import Build
 
 RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 
@@ -49,8 +49,8 @@ def command(
     With --to nothing new is planned: what is added between BUILD, of which parts were not installed
     (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
     """
-    from compilers.cable_formats import as_records
-    from compilers.growth.grow import grow
+    from compilers.cabling.cable_formats import as_records
+    from compilers.expansion.grow import grow
 
     if (racks is None) == (to is None):
         raise click.UsageError("say either --racks or --to")
@@ -73,8 +73,8 @@ def command(
 
 
 def _install(build: Build, larger: Build, output: Path | None, as_json: bool) -> None:
-    from compilers.cable_formats import as_records
-    from compilers.growth.rest import rest_of
+    from compilers.cabling.cable_formats import as_records
+    from compilers.expansion.remaining import rest_of
 
     found = rest_of(build, larger)
     report = rest_as_dict(build, larger, found)
@@ -88,9 +88,9 @@ def _install(build: Build, larger: Build, output: Path | None, as_json: bool) ->
 
 
 def _build(fabric: str) -> Build:
-    from compilers.build import load
-    from compilers.load import load_fabric
     from compilers.pipeline import compile_fabric
+    from compilers.spec.fabric_file import load_fabric
+    from compilers.tables.build import load
 
     return load(Path(fabric)) if Path(fabric).is_dir() else compile_fabric(load_fabric(fabric))
 
@@ -143,16 +143,16 @@ def rest_as_dict(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
 
 
 def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
-    from compilers.cable_rows import Rows
-    from compilers.phases import phases_of
+    from compilers.cabling.cable_rows import Rows
+    from compilers.cabling.phases import phases_of
 
     phases = phases_of(build.topology.graph, cables, 1)
     return replace(Rows.of(build.wiring, cables, phases), which=added)
 
 
 def _write(larger: Build, rows: Rows, output: Path) -> None:
-    from compilers.build import save
-    from compilers.cable_formats import as_csv
+    from compilers.cabling.cable_formats import as_csv
+    from compilers.tables.build import save
     from polarfab.commands.verify import check, failed
 
     build = save(larger, output)

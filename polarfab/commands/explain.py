@@ -11,8 +11,8 @@ import click
 from polarfab.output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
-    from compilers.explain import Explanation
+    from compilers.proof.explanation import Explanation
+    from compilers.tables.build import Build
 
 
 @click.command("explain")
@@ -35,9 +35,9 @@ def command(
     SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every way that
     a packet may take while that is down and no controller acts.
     """
-    from compilers.build import load
-    from compilers.explain import explain, find_failure, find_switch
-    from compilers.routing.channels import along
+    from compilers.proof.channels import along
+    from compilers.proof.explanation import explain, find_failure, find_switch
+    from compilers.tables.build import load
 
     build = load(folder)
     dead = [find_failure(build, word) for word in failures]

@@ -38,9 +38,9 @@ def export(fabric: str, output: Path, site: str, role: str, ids: Path | None) ->
     Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
     NetBox makes the interfaces from the device types; their file is for other tools.
     """
-    from compilers.load import load_fabric
-    from compilers.netbox import files, nautobot_cables
-    from inventory.netbox.read import interface_ids
+    from compilers.cabling.netbox_export import files, nautobot_cables
+    from compilers.spec.fabric_file import load_fabric
+    from inventory.netbox.netbox_file import interface_ids
     from inventory.problems import InputError, Problem
 
     loaded = load_fabric(fabric)
@@ -80,7 +80,7 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
     """
     import yaml
 
-    from inventory.netbox.read import read_netbox
+    from inventory.netbox.netbox_file import read_netbox
     from inventory.problems import InputError, Problem
 
     if output.exists() and not force:
@@ -107,7 +107,7 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
 
 
 def _check(output: Path) -> None:
-    from inventory.load import load_inventory
+    from inventory.inventory_file import load_inventory
     from inventory.problems import InputError
 
     try:

@@ -12,10 +12,10 @@ import click
 from polarfab.output import json_option, print_facts, print_json, print_table, progress
 
 if TYPE_CHECKING:
-    from compilers.build import Build
+    from compilers.tables.build import Build
 
-COLUMNS = ("added", "changed", "removed")
-PARTS = ("routes", "classes", "groups", "local")
+COUNTS = ("added", "changed", "removed")
+SHOWN_PARTS = ("routes", "classes", "groups", "local")
 
 
 @click.command("plan")
@@ -63,7 +63,7 @@ def command(
     The move is made in rounds. Every state on the way is walked: the borders between rounds and
     random mixtures within. Exit code 0 when no pair of hosts loses a packet, else 1.
     """
-    from compilers.build import load, require_verified
+    from compilers.tables.build import load, require_verified
 
     if (before is None) == (url is None):
         raise click.UsageError("give either --from OLDBUILD or --to URL")
@@ -85,7 +85,7 @@ def command(
 def _running(url: str, tokens: Path | None, authority: Path | None, folder: Path) -> Path:
     """The build that a controller has, in a folder."""
     from controller.management.client import Client
-    from controller.management.moves import unpack
+    from controller.rollout.build_archive import unpack
 
     unpack(Client.to(url, "--to", tokens, authority).read("build"), folder)
     return folder
@@ -94,12 +94,12 @@ def _running(url: str, tokens: Path | None, authority: Path | None, folder: Path
 def as_dict(old: Build, new: Build, mixtures: int = 2, seed: int = 1) -> dict[str, Any]:
     """The plan in numbers: per switch and kind, what walking gave, what may be lost."""
     from compilers.update.loss import loss
-    from compilers.update.mixture import prove
-    from compilers.update.plan import plan
-    from compilers.update.programs import Programs
+    from compilers.update.move_plan import plan
+    from compilers.update.programs import SwitchPrograms
+    from compilers.update.update_proof import prove
 
     update = plan(old, new)
-    programs, nodes = Programs(update), update.nodes
+    programs, nodes = SwitchPrograms(update), update.nodes
     switches = []
     with progress("planning") as report:
         for node in range(len(nodes.datapath_id)):
@@ -108,14 +108,14 @@ def as_dict(old: Build, new: Build, mixtures: int = 2, seed: int = 1) -> dict[st
             state = "new" if earlier < 0 else "gone" if after < 0 else "stays"
             switch: dict[str, Any] = {"node": name, "state": state}
             for part, found in programs.counts(node).items():
-                switch[part] = {word: getattr(found, word) for word in COLUMNS}
+                switch[part] = {word: getattr(found, word) for word in COUNTS}
             switches.append(switch)
             if report:
                 report(node + 1, len(nodes.datapath_id))
     with progress("walking") as report:
         proof = prove(update, mixtures, seed, report)
     lost = loss(update)
-    empty = not any(switch[p][c] for switch in switches for p in PARTS for c in COLUMNS)
+    empty = not any(switch[p][c] for switch in switches for p in SHOWN_PARTS for c in COUNTS)
     return {
         "from": old.identity,
         "to": new.identity,
@@ -147,11 +147,15 @@ def as_dict(old: Build, new: Build, mixtures: int = 2, seed: int = 1) -> dict[st
 def show(report: dict[str, Any]) -> None:
     """The same for people: switches that change alike share a line."""
     alike = Counter(
-        (switch["state"], *(switch[part][word] for part in PARTS for word in COLUMNS))
+        (switch["state"], *(switch[part][word] for part in SHOWN_PARTS for word in COUNTS))
         for switch in report["switches"]
     )
     short = {"added": "+", "changed": "~", "removed": "−"}
-    columns = ["switches", "", *(f"{part} {short[word]}" for part in PARTS for word in COLUMNS)]
+    columns = [
+        "switches",
+        "",
+        *(f"{part} {short[word]}" for part in SHOWN_PARTS for word in COUNTS),
+    ]
     used = [i for i, _ in enumerate(columns) if i < 2 or any(key[i - 1] for key in alike)]
     lines = [(count, *key) for key, count in sorted(alike.items())]
     title = f"{report['from']} to {report['to']}"

@@ -11,7 +11,7 @@ from polarfab.emulating import Run
 from polarfab.output import json_option
 
 if TYPE_CHECKING:
-    from mininet_scenarios.scenario import LoadedScenario
+    from mininet_scenarios.scenario.scenario_file import LoadedScenario
 
 
 @click.command("rehearse")
@@ -89,10 +89,10 @@ def _scenario(
     old: str, new: str, engine: str, framework: str | None, interval: float, pairs: int
 ) -> LoadedScenario:
     """One move, all pairs under a probe, no packet lost."""
-    from compilers.build import load
-    from compilers.load import load_fabric
-    from mininet_scenarios.format import Scenario
-    from mininet_scenarios.scenario import LoadedScenario
+    from compilers.spec.fabric_file import load_fabric
+    from compilers.tables.build import load
+    from mininet_scenarios.scenario.scenario_file import LoadedScenario
+    from mininet_scenarios.scenario.scenario_format import Scenario
 
     folder = Path(old) if Path(old).is_dir() else None
     fabric = None if folder else load_fabric(old)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilers.targets import TARGETS
+from compilers.spec.target_names import TARGETS
 from polarfab.output import json_option, print_json, progress, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
+    from compilers.tables.build import Build
     from compilers.targets.options import Chosen
 
 
@@ -63,8 +63,8 @@ def command(
 
     docs/ has a page a target, with the options that --set takes.
     """
-    from compilers.build import load, require_verified
-    from compilers.plane_folders import builds_in
+    from compilers.tables.build import load, require_verified
+    from compilers.tables.plane_folders import builds_in
     from compilers.targets.options import read
 
     options = read(words)

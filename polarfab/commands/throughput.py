@@ -13,8 +13,8 @@ from inventory.problems import InputError, Problem, nearest
 from polarfab.output import json_option, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from compilers.build import Build
-    from compilers.throughput import Saturation, Throughput
+    from compilers.evaluation.saturation import PatternThroughput, Saturation
+    from compilers.tables.build import Build
 
 WAYS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
 
@@ -43,9 +43,9 @@ def command(
         polarfab throughput build --hosts 16
         polarfab throughput build --pattern perm2hop --pattern tornado --json
     """
-    from compilers.build import load
-    from compilers.throughput import throughput
-    from compilers.traffic import PATTERNS
+    from compilers.evaluation.saturation import throughput
+    from compilers.evaluation.traffic import PATTERNS
+    from compilers.tables.build import load
 
     build = load(folder)
     chosen = _known(names or tuple(PATTERNS), PATTERNS)
@@ -89,11 +89,11 @@ def _known(names: Sequence[str], patterns: Sequence[str] | dict[str, Any]) -> Se
     return names
 
 
-def _json(found: Sequence[Throughput]) -> list[dict[str, Any]]:
+def _json(found: Sequence[PatternThroughput]) -> list[dict[str, Any]]:
     return [asdict(each) for each in found]
 
 
-def _row(build: Build, found: Throughput) -> list[object]:
+def _row(build: Build, found: PatternThroughput) -> list[object]:
     names = build.wiring.names
     if not found.flows:
         return [found.pattern, 0, *["–"] * (len(WAYS) + 1)]
@@ -114,7 +114,9 @@ def _form(plot: Path) -> str:
     return form
 
 
-def _plot(build: Build, found: Sequence[Throughput], hosts: int, plot: Path, form: str) -> None:
+def _plot(
+    build: Build, found: Sequence[PatternThroughput], hosts: int, plot: Path, form: str
+) -> None:
     """What is accepted over what is offered, a curve a pattern, side by side for each way."""
     from compilers.drawing.plots import Curve, Panel
     from compilers.drawing.plots import plot as drawn

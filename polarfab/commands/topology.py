@@ -8,7 +8,7 @@ import click
 
 from polarfab.output import json_option
 
-FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
+PRINTED_FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 
 
 @click.command("topology")
@@ -16,7 +16,7 @@ FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 @click.option("--q", type=int, required=True, help="Order of the field, a prime power.")
 @click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
 @click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="edges unless given.")
+@click.option("--format", "form", type=click.Choice(PRINTED_FORMATS), help="edges unless given.")
 @json_option
 def command(
     family: str,
@@ -32,8 +32,8 @@ def command(
         polarfab topology polarfly --q 7 | wc -l
         polarfab topology polarfly --q 7 --json
     """
-    from compilers.topologies.formats import write
-    from compilers.topologies.select import build_topology
+    from compilers.topology.families import build_topology
+    from compilers.topology.graph_formats import write
 
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json is --format json; leave --format {form} or --json out.")

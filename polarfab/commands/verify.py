@@ -14,8 +14,8 @@ from polarfab.output import json_option, print_facts, print_json, print_table, p
 CHANNELS_UP_TO = 1 << 26
 
 if TYPE_CHECKING:
-    from compilers.build import Build
-    from compilers.verify import Report
+    from compilers.proof.delivery import Report
+    from compilers.tables.build import Build
 
 
 def check(
@@ -28,8 +28,8 @@ def check(
     with_channels: bool = False,
 ) -> Report:
     """Verify the build in `folder`, and leave or take away its mark where it can be written."""
-    from compilers.build import mark_verified
-    from compilers.verify import verify
+    from compilers.proof.delivery import verify
+    from compilers.tables.build import mark_verified
 
     report = verify(build, report_progress, failures, sample, seed, with_channels)
     try:
@@ -47,8 +47,8 @@ def check_planes(
     **options: Any,
 ) -> Iterator[Report]:
     """Verify the planes in `folder`; the verdict on one holds for those that forward alike."""
-    from compilers.build import mark_verified
-    from compilers.plane_folders import alike, builds_in
+    from compilers.tables.build import mark_verified
+    from compilers.tables.plane_folders import alike, builds_in
 
     done: list[tuple[Path, Report]] = []
     for build, path in zip(builds, builds_in(folder), strict=True):
@@ -104,12 +104,12 @@ def say_losses(build: Build, report: Report) -> None:
 
 def kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of failures, from an option given several times or a list with commas."""
-    from compilers.failures import KINDS
+    from compilers.proof.failure_walks import FAILURE_KINDS
 
     chosen = [word for value in values for word in value.split(",")]
     for word in chosen:
-        if word not in KINDS:
-            raise click.BadParameter(f"{word!r} is not one of {', '.join(KINDS)}")
+        if word not in FAILURE_KINDS:
+            raise click.BadParameter(f"{word!r} is not one of {', '.join(FAILURE_KINDS)}")
     return tuple(dict.fromkeys(chosen))
 
 
@@ -154,9 +154,9 @@ def command(
     With --failures: no controller acts, the switches repair what their tables let them. A build
     with `protect: link` (or `node`) does not pass if it loses a pair.
     """
-    from compilers.build import damaged, load
-    from compilers.plane_folders import builds_in
-    from compilers.routing.channels import packets
+    from compilers.proof.channels import packets
+    from compilers.tables.build import damaged, load
+    from compilers.tables.plane_folders import builds_in
 
     folders = builds_in(folder)
     builds = [load(path) for path in folders]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import cache
 from ipaddress import IPv4Network
 
-from compilers.addressing import Addressing, default_host_macs, ipv4_block_length
-from compilers.build import Build
 from compilers.routing.minimal import minimal
-from compilers.topologies import FAMILIES
-from compilers.wiring import generated_inventory, wire
+from compilers.spec.address_blocks import ipv4_block_length
+from compilers.tables.build import Build
+from compilers.topology import FAMILIES
+from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.wiring import generated_inventory, wire
 
 
 @cache

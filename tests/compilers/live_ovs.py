@@ -13,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-from compilers.build import load
-from compilers.targets.openflow import Encoder
-from compilers.targets.openflow_pipeline import Kind
-from compilers.targets.openflow_rows import barrier, commit, opening
-from mininet_scenarios.openvswitch import PrivateOvs
+from compilers.tables.build import load
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.message_rows import barrier, commit, opening
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
 
 HELLO, ERROR, ECHO, BARRIER_REPLY = 0, 1, 2, 21
 BRIDGE = ("datapath_type=netdev", "fail_mode=secure", "protocols=OpenFlow13")
@@ -221,7 +221,7 @@ def refusal(ovs, encoder):
     bad = bytearray(prepare(encoder, 0))
     place, last = 0, 0
     while place < len(bad):
-        if bad[place + 4] == Kind.ROUTE:
+        if bad[place + 4] == RowKind.ROUTE:
             last = place
         place += struct.unpack_from(">H", bad, place + 2)[0]
     bad[last + 24 + 24] = 0xFF  # the table of the last route

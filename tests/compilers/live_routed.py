@@ -11,10 +11,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from compilers.build import load
-from mininet_scenarios.engine import Hosts
-from mininet_scenarios.pinging import ping_all
-from mininet_scenarios.routers import Routers
+from compilers.tables.build import load
+from mininet_scenarios.engines.routers import Routers
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.traffic.pinging import ping_all
 
 PATIENCE = 20
 DATAGRAMS = """
@@ -76,7 +76,7 @@ class Fabric(Routers):
 
 
 def main(build, out, target, folder, wanted):
-    fabric = Fabric(build, out, target, Hosts.of(build), folder)
+    fabric = Fabric(build, out, target, HostSample.of(build), folder)
     fabric.start()
     seen = {"kernel": fabric.kernel()}
     if wanted.get("ping"):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from live_routed import DATAGRAMS, Fabric
 
-from compilers.build import load
-from mininet_scenarios.engine import Hosts
+from compilers.tables.build import load
+from mininet_scenarios.scenario.engine import HostSample
 
 
 class Segments(Fabric):
@@ -50,7 +50,7 @@ class Segments(Fabric):
 
 
 def main(build, out, folder, wanted):
-    fabric = Segments(build, out / "linux", "linux", Hosts.of(build), folder)
+    fabric = Segments(build, out / "linux", "linux", HostSample.of(build), folder)
     fabric.start()
     fabric.load(out / "host")
     seen = {"pings": fabric.pings(6)} if wanted.get("ping") else {}

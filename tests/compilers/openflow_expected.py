@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from compilers.addressing import format_mac
+from compilers.wiring.addressing import format_mac
 
 # Ericsson's class 0x1000 and the field: neither parser knows these two by name.
 ND_RESERVED, ND_OPTIONS_TYPE = f"field_{0x1000 << 7 | 1}", f"field_{0x1000 << 7 | 2}"

@@ -1,16 +1,16 @@
-"""The forwarding rule of `compilers.tables.Classes` in plain Python, a packet at a time.
+"""The forwarding rule of `Classes` in plain Python, a packet at a time.
 
 It reads ports and cables only, follows every choice of every host, and shares no code with
-`compilers.forwarding`; it is slow, and for small fabrics.
+`compilers.proof.forwarding`; it is slow, and for small fabrics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compilers.build import Build
-from compilers.tables import local, no_route
-from compilers.walk import TTL
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.walk import MOST_HOPS
 
 Link = frozenset[int]
 ARRIVED, LOST, LOOPED = "arrived", "lost", "looped"
@@ -77,7 +77,7 @@ class Oracle:
         live = [p for p in self.weighted[source][number] if self.up[source, p]]
         for first in live or [self.transit(source, 0, destination)]:
             at, out, path = source, first, [source]
-            while out is not None and len(path) <= TTL:
+            while out is not None and len(path) <= MOST_HOPS:
                 at, came = self.cable[at, out]
                 path.append(at)
                 if self.number(at, destination) == self.here:

@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.addressing import Addressing, default_host_macs, ipv4_block_length
-from compilers.build import Build, load, save
-from compilers.explain import explain, find_switch
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.tables import no_route
-from compilers.targets import ovs
-from compilers.targets.openflow import Encoder
-from compilers.verify import verify
-from compilers.walk import Walker
+from compilers.proof.delivery import verify
+from compilers.proof.explanation import explain, find_switch
+from compilers.spec.address_blocks import ipv4_block_length
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build, load, save
+from compilers.tables.intermediate_form import no_route
+from compilers.tables.walk import Walker
+from compilers.targets.openflow import ovs
+from compilers.targets.openflow.encoder import Encoder
+from compilers.wiring.addressing import Addressing, default_host_macs
 from inventory.problems import InputError
 
 STAR = "topology: {family: polarstar, q: 3, supernode: paley, degree: 2}\n"

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.targets import SYSTEMS, target
-from compilers.targets.needs import BALANCE_NEEDS, PROTECT_NEEDS
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.target_names import SYSTEMS
+from compilers.targets import target
+from compilers.targets.features import BALANCE_NEEDS, PROTECT_NEEDS
 from compilers.targets.options import choose
 from inventory.problems import InputError
 
@@ -80,7 +81,7 @@ def test_on_missing_minimal_makes_shares_equal(tmp_path):
     ],
 )
 def test_limits_of_targets_are_checked_on_the_tables(tmp_path, monkeypatch, name, balance, said):
-    monkeypatch.setattr("compilers.targets.srlinux.ROUTES", 10)
+    monkeypatch.setattr("compilers.targets.routed.srlinux.MOST_ROUTES", 10)
     with pytest.raises(InputError, match=said):
         compiled(tmp_path, name, balance)
 

@@ -14,20 +14,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compilers.build import Build, load, save
-from compilers.explain import Failing, explain, find_failure
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.routing import search
+from compilers.proof.explanation import Failing, explain, find_failure
+from compilers.routing import alternate_search
 from compilers.routing.alternates import weights
-from compilers.routing.classes import _widened, split_direct
 from compilers.routing.minimal import minimal
-from compilers.routing.passes import choices
-from compilers.routing.policy import Policy
-from compilers.routing.share import share
-from compilers.tables import local, no_route
-from compilers.topologies.polarfly import cross
-from compilers.walk import Walker
+from compilers.routing.policy_passes import choices
+from compilers.routing.split_classes import _widened, split_direct
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.policy import Policy
+from compilers.spec.share import share
+from compilers.tables.build import Build, load, save
+from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.walk import Walker
+from compilers.topology.polarfly import cross
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -157,7 +157,7 @@ def test_explain_says_what_is_lost() -> None:
 def test_search_finds_what_is_constructed(q: int) -> None:
     built = polarfly(q)
     tables = split_direct(routed(q=q).tables, built.wiring)
-    found = search.with_choices(tables, built.wiring, built.topology, Policy(True, True))
+    found = alternate_search.with_choices(tables, built.wiring, built.topology, Policy(True, True))
     ours, theirs = built.tables.classes, found.classes
     assert (np.sort(ours.alternate, axis=2) == np.sort(theirs.alternate, axis=2)).all()
     assert (ours.protection == theirs.protection).all() or q == 2

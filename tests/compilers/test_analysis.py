@@ -7,17 +7,17 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.analysis.bisection import bisection
-from compilers.analysis.distances import distribution
-from compilers.analysis.findings import ANALYSES, Options, analyse, applicable
-from compilers.analysis.growth import growth
-from compilers.analysis.load import uniform
-from compilers.analysis.paths import diversity
-from compilers.analysis.resilience import resilience
-from compilers.topologies import FAMILIES
-from compilers.topologies.graph import Graph
-from compilers.topologies.select import build_any
-from compilers.topologies.topology import Topology
+from compilers.evaluation.analysis.analyses import ANALYSES, Options, analyse, applicable
+from compilers.evaluation.analysis.bisection import bisection
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.growth import growth
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.evaluation.analysis.path_diversity import diversity
+from compilers.evaluation.analysis.resilience import resilience
+from compilers.topology import FAMILIES
+from compilers.topology.families import build_any
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data" / "vectors.json").read_text())
@@ -216,7 +216,7 @@ def test_resilience_stops_at_disconnection():
     topology = polarfly(5)
     edges = topology.graph.edges()
     for run in range(5):
-        from compilers.analysis.resilience import _order, _survives
+        from compilers.evaluation.analysis.resilience import _order, _survives
 
         order = _order(len(edges), 0, run)
         most = _survives(topology, edges[order])

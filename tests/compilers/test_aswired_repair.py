@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.aswired.check import check
-from compilers.aswired.relabel import cost
-from compilers.aswired.repair import Move, components
-from compilers.aswired.resolve import Pairs, Ports, Wired, resolve
-from compilers.wiring import Wiring
-from inventory.aswired.facts import End, Facts, Seen
+from compilers.audit.cable_moves import Move, components
+from compilers.audit.relabel import cost
+from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
+from compilers.audit.wiring_audit import check
+from compilers.wiring.wiring import Wiring
+from inventory.neighbours.facts import End, Facts, Seen
 from tests.compilers.fabrics import polarfly_build
 
 FABRICS = (7, 31)
@@ -68,7 +68,7 @@ def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:
 @given(seed=st.integers(0, 2**32), k=st.integers(0, 5))
 def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
     wiring = polarfly_build(q).wiring
-    planned = Ports(wiring).planned()
+    planned = PortFinder(wiring).planned()
     present = swapped(planned, random.Random(seed), k)  # noqa: S311
     found = check(wiring, wired(present, len(wiring.names)))
     assert len(found.moves) <= k
@@ -81,7 +81,7 @@ def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 5))
 def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
     wiring = polarfly_build(7).wiring
-    rng, ports = random.Random(seed), Ports(wiring)  # noqa: S311
+    rng, ports = random.Random(seed), PortFinder(wiring)  # noqa: S311
     planned = present = ports.planned()
     ends = sorted({end for pair in planned for end in pair})
     for vertex in rng.sample(range(57), k):
@@ -137,7 +137,7 @@ def test_no_repair_is_shorter() -> None:
 def test_anything_is_repaired(seed: int) -> None:
     wiring = polarfly_build(7).wiring
     rng = random.Random(seed)  # noqa: S311
-    planned = present = Ports(wiring).planned()
+    planned = present = PortFinder(wiring).planned()
     for _ in range(8):
         ports = sorted({end + d for pair in planned for end in pair for d in (0, 1)})
         moves = [
@@ -166,7 +166,7 @@ def a_move(kind: str, present: Pairs, ports: list[int], rng: random.Random) -> M
 
 def facts_of(wiring: Wiring, cables: Pairs, names: list[str]) -> Facts:
     """What LLDP on every node would say."""
-    ports = Ports(wiring)
+    ports = PortFinder(wiring)
     ends = {p: End((names[ports.vertex(p)],), (ports.name(p),)) for c in cables for p in c}
     seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
     return Facts(tuple(seen), frozenset((name,) for name in names))
@@ -184,17 +184,17 @@ def test_nodes_in_the_wrong_place(q: int, seed: int, size: int, k: int) -> None:
     names = list(wiring.names)
     for place, vertex in zip(cycle[1:] + cycle[:1], cycle, strict=True):
         names[place] = wiring.names[vertex]
-    present = swapped(Ports(wiring).planned(), rng, k)
+    present = swapped(PortFinder(wiring).planned(), rng, k)
     found = check(wiring, resolve(facts_of(wiring, present, names), wiring))
     start = cycle.index(min(cycle))
     assert found.rounds == ((*cycle[start:], *cycle[:start]),)
     assert len(found.moves) <= k
-    assert apply(present, found.moves) == Ports(wiring).planned()
+    assert apply(present, found.moves) == PortFinder(wiring).planned()
 
 
 def test_noise_is_set_aside() -> None:
     wiring = polarfly_build(7).wiring
-    ports, planned = Ports(wiring), Ports(wiring).planned()
+    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
     names = [f"{name}.dc1.example.net".upper() for name in wiring.names]
     facts = facts_of(wiring, planned, names)
 
@@ -215,7 +215,7 @@ def test_noise_is_set_aside() -> None:
 def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
     """Three of five plugs exchanged: three moves, and as many if the nodes were exchanged first."""
     wiring = polarfly_build(4).wiring
-    ports, planned = Ports(wiring), Ports(wiring).planned()
+    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
     u, v = next(
         (u, v)
         for u, v in combinations(range(21), 2)
@@ -233,7 +233,7 @@ def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
 
 def test_what_is_not_there_yet_lacks_nothing() -> None:
     wiring = polarfly_build(7).wiring
-    ports, planned = Ports(wiring), Ports(wiring).planned()
+    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
     there = frozenset(p for p in planned if max(map(ports.vertex, p)) < 40)
     found = check(wiring, wired(there, 40))
     assert found.good
@@ -247,7 +247,7 @@ def test_what_is_not_there_yet_lacks_nothing() -> None:
 
 def test_everything_shuffled_is_repaired_in_no_time() -> None:
     wiring = polarfly_build(31).wiring
-    planned = Ports(wiring).planned()
+    planned = PortFinder(wiring).planned()
     ends = sorted({end for pair in planned for end in pair})
     random.Random(1).shuffle(ends)  # noqa: S311
     present = frozenset((min(p), max(p)) for p in zip(ends[::2], ends[1::2], strict=True))

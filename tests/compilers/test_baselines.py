@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.topologies.baselines import BASELINES
-from compilers.topologies.baselines.jellyfish import eccentricity, random_regular
-from compilers.topologies.graph import Graph
+from compilers.topology.baselines import BASELINES
+from compilers.topology.baselines.jellyfish import eccentricity, random_regular
+from compilers.topology.graph import Graph
 
 # Family, parameters, then nodes, links, least and most ports, nodes with hosts, distance of hosts.
 PAPERS = [
@@ -327,7 +327,7 @@ def test_jellyfish_is_regular_and_connected(nodes, degree, seed):
 def test_import_is_cheap():
     """Neither scipy nor networkx nor galois is loaded."""
     code = (
-        "import sys, compilers.topologies.baselines;"
+        "import sys, compilers.topology.baselines;"
         "sys.exit(any(m in sys.modules for m in ('scipy', 'networkx', 'galois', 'numba')))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

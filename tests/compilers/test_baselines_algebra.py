@@ -8,15 +8,15 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from compilers.topologies.baselines import BASELINES
-from compilers.topologies.baselines.slimfly import generator_sets, residue
-from compilers.topologies.baselines.spectralfly import (
+from compilers.topology.baselines import BASELINES
+from compilers.topology.baselines.slimfly import generator_sets, residue
+from compilers.topology.baselines.spectralfly import (
     DIAMETER_THREE,
     four_squares,
     is_odd_prime,
     is_residue,
 )
-from compilers.topologies.field import field
+from compilers.topology.field import field
 
 
 def adjacency(graph):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.build import damaged, load, mark_verified, require_verified, save
+from compilers.tables.build import damaged, load, mark_verified, require_verified, save
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 

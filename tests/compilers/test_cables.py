@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.bill import bill
-from compilers.build import load, save
-from compilers.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
-from compilers.cable_rows import COLUMNS, Rows
-from compilers.cables import cables_of, hardware_of
-from compilers.load import load_fabric
-from compilers.phases import connected_pairs, install_order, phases_of, working_pairs
+from compilers.cabling.bill import bill
+from compilers.cabling.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
+from compilers.cabling.phases import connected_pairs, install_order, phases_of, working_pairs
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import load, save
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -81,7 +81,7 @@ def test_every_link_is_one_cable_and_no_port_has_two(name):
 def test_lengths_by_hand():
     """C1-2 in row 0, column 1, unit 2 to C6-3 in row 1, column 2, unit 3; racks of 10 units."""
     _, cables, _ = schedule(Q7)
-    records = [dict(zip(COLUMNS, row, strict=True)) for row in rows(Q7)]
+    records = [dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows(Q7)]
     there = next(r for r in records if (r["a_rack"], r["b_rack"]) == ("C1", "C6"))
     rise = (10 - there["a_unit"] + 1 + 10 - there["b_unit"] + 1) * 0.04445 + 2 * 0.5
     assert there["way_m"] == pytest.approx(2.4 + 0.6 + rise + 0.5, abs=0.006)
@@ -95,7 +95,7 @@ def test_lengths_by_hand():
 
 
 def test_a_cable_by_hand_has_its_ports_and_label():
-    by_hand = [r for r in rows(Q7) if r[COLUMNS.index("label")] == "by-hand"]
+    by_hand = [r for r in rows(Q7) if r[CABLE_COLUMNS.index("label")] == "by-hand"]
     assert len(by_hand) == 1
     assert {"C1-1", "C1-2", "oio3/7"} <= set(by_hand[0])
 

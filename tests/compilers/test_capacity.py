@@ -3,9 +3,9 @@
 import pytest
 
 from compilers.capacity import needed
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.targets.openflow_pipeline import Pipeline
+from compilers.spec.fabric_file import load_fabric
+from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError
 
 FABRIC = """name: lab

@@ -10,10 +10,10 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.build import Build
-from compilers.forwarding import HOME, Forwarding, Towards
-from compilers.routing import channels as module
-from compilers.routing.channels import along, channels, ranking
+from compilers.proof import channels as module
+from compilers.proof.channels import along, channels, ranking
+from compilers.proof.forwarding import HOME, Forwarding, Towards
+from compilers.tables.build import Build
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}

@@ -8,16 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.analysis.distances import distribution
-from compilers.analysis.load import uniform
-from compilers.comparison.candidates import candidate
-from compilers.comparison.designs import families, fitting, kind, largest, ranked, reaching, within
-from compilers.comparison.formulas import ESTIMATE, EXACT, formulas
-from compilers.comparison.packing import MODULES, packing
-from compilers.comparison.prices import prices
-from compilers.topologies import FAMILIES
-from compilers.topologies.baselines import BASELINES
-from compilers.topologies.layout import layout, links_between
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.evaluation.comparison.candidates import candidate
+from compilers.evaluation.comparison.designs import (
+    families,
+    fitting,
+    kind,
+    largest,
+    ranked,
+    reaching,
+    within,
+)
+from compilers.evaluation.comparison.formulas import ESTIMATE, EXACT, formulas
+from compilers.evaluation.comparison.packing import MODULES, packing
+from compilers.evaluation.comparison.prices import prices
+from compilers.topology import FAMILIES
+from compilers.topology.baselines import BASELINES
+from compilers.topology.layout import layout, links_between
 from inventory.problems import InputError
 
 PRICES = prices()

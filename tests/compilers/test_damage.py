@@ -12,23 +12,23 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from compilers import pipeline
-from compilers.build import Build, load, save
-from compilers.cables import cables_of, hardware_of
-from compilers.damage import Damage, damage_of, remaining, require_connected
-from compilers.load import load_fabric
+from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.pipeline import compile_fabric
-from compilers.routing import passes
-from compilers.routing.exceptions import with_exceptions
-from compilers.routing.passes import choices
-from compilers.routing.policy import Policy
-from compilers.tables import local, no_route
+from compilers.proof.delivery import verify
+from compilers.routing import policy_passes
+from compilers.routing.exact_rows import with_exceptions
+from compilers.routing.policy_passes import choices
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.policy import Policy
+from compilers.tables.build import Build, load, save
+from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.walk import Walker
 from compilers.targets import target
-from compilers.targets.openflow import Encoder
-from compilers.topologies.distance import BEYOND, components, distances, neighbour_table
-from compilers.verify import verify
-from compilers.walk import Walker
-from compilers.wiring import Wiring
-from compilers.wiring_checks import nowhere
+from compilers.targets.openflow.encoder import Encoder
+from compilers.topology.distance import BEYOND, components, distances, neighbour_table
+from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
+from compilers.wiring.wiring import Wiring
+from compilers.wiring.wiring_checks import nowhere
 from inventory.model import Inventory
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -226,7 +226,7 @@ def test_an_inventory_that_lacks_nothing_changes_nothing(
 
 
 def test_large_fabrics_are_not_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passes, "LARGEST", 12)
+    monkeypatch.setattr(policy_passes, "LARGEST", 12)
     with pytest.raises(InputError, match="more than 12 switches of which some, or links, are mis"):
         compiled(tmp_path, inventory(dead_links=[{"a": "n0", "b": "n1"}]))
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.drawing.draw import MOST_NODES, Subject, draw, of_topology
-from compilers.drawing.page import MOST_NODES as MOST_IN_PAGE
-from compilers.topologies.layout import layout, links_between
-from compilers.topologies.select import build_topology
+from compilers.drawing.page import MOST_PICTURE_NODES as MOST_IN_PAGE
+from compilers.drawing.picture import MOST_PICTURE_NODES, Subject, draw, of_topology
+from compilers.topology.families import build_topology
+from compilers.topology.layout import layout, links_between
 from inventory.problems import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -175,7 +175,7 @@ def test_racks_that_are_not_there(marked: tuple[str, ...], message: str) -> None
 
 def test_fabrics_that_are_too_large() -> None:
     given = subject("polarfly", q=59)
-    assert MOST_IN_PAGE < given.topology.graph.order < MOST_NODES
+    assert MOST_IN_PAGE < given.topology.graph.order < MOST_PICTURE_NODES
     with pytest.raises(InputError, match="at most 3,000 nodes in a page, given 3,541"):
         draw(given, interactive=True)
 

@@ -7,10 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from compilers.drawing.placement import Placement, by_kind, place
-from compilers.topologies.layout import Layout, layout, layouts, triangles
-from compilers.topologies.select import build_topology
-from compilers.topologies.topology import Topology
+from compilers.drawing.positions import Positions, by_kind, place
+from compilers.topology.families import build_topology
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout, layout, layouts, triangles
 
 IQ3 = {"supernode": "inductive-quad", "degree": 3}
 FABRICS = [
@@ -31,7 +31,7 @@ FABRICS = [
 
 
 @cache
-def placed(number: int, widest_name: float = 0.0) -> tuple[Topology, Layout, Placement]:
+def placed(number: int, widest_name: float = 0.0) -> tuple[Topology, Layout, Positions]:
     family, parameters, name = FABRICS[number]
     topology = build_topology(family, parameters)
     racks = layout(topology, name) if layouts(topology) else by_kind(topology)

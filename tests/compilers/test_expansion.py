@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.topologies import FAMILIES
-from compilers.topologies.expansion import expand
-from compilers.topologies.layout import layout, links_between
+from compilers.topology import FAMILIES
+from compilers.topology.layout import layout, links_between
+from compilers.topology.replication import expand
 from inventory.problems import InputError
 
 DATA = json.loads((Path(__file__).parents[1] / "data/vectors.json").read_text())

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from compilers.build import Build
-from compilers.failures import FailureReport, walk_failures
-from compilers.forwarding import Towards
-from compilers.verify import verify
+from compilers.proof.delivery import verify
+from compilers.proof.failure_walks import FailureReport, walk_failures
+from compilers.proof.forwarding import Towards
+from compilers.tables.build import Build
 from tests.compilers.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.fair import max_min
+from compilers.evaluation.max_min import max_min
 
 
 def fair(paths, capacity, demand=None):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.topologies.field import field, prime_power, prime_powers_near
+from compilers.topology.field import field, prime_power, prime_powers_near
 
 GALOIS = json.loads((Path(__file__).parents[1] / "data/galois_fields.json").read_text())
 

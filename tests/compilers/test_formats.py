@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.topologies.formats import FORMATS, write
-from compilers.topologies.polarfly import PolarFly
+from compilers.topology.graph_formats import GRAPH_FORMATS, write
+from compilers.topology.polarfly import PolarFly
 from inventory.problems import InputError
 
 
@@ -101,6 +101,6 @@ def test_a_million_edges_in_seconds():
     assert np.array_equal(np.fromstring(written, sep=" ").reshape(-1, 2), topology.graph.edges())
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", GRAPH_FORMATS)
 def test_deterministic(topology, format):
     assert text(topology, format) == text(PolarFly().build({"q": 7}), format)

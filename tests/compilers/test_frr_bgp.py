@@ -8,10 +8,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.targets import frr
-from compilers.walk import Walker
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.walk import Walker
+from compilers.targets.routed import frr
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.build import Build, load, save
-from compilers.cable_rows import Rows
-from compilers.cables import cables_of, hardware_of
-from compilers.growth import changes
-from compilers.growth.grow import grow
-from compilers.load import load_fabric
-from compilers.phases import Stage, phases_of
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_rows import Rows
+from compilers.cabling.phases import Stage, phases_of
+from compilers.expansion import table_changes
+from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
-from compilers.verify import verify
-from compilers.wiring import Wiring
+from compilers.proof.delivery import verify
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build, load, save
+from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.expand import command
 from tests.compilers.routed import routed
@@ -94,14 +94,16 @@ def test_a_changed_row_is_counted(tmp_path: Path) -> None:
     other = type(grown)(
         type(grown.routes)(grown.routes.prefix, egress, grown.routes.aggregate), grown.classes
     )
-    assert changes.changes(small.tables, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
+    assert (
+        table_changes.changes(small.tables, other)["rows_changed"].tolist() == [0, 0, 1] + [0] * 10
+    )
 
 
 def test_a_moved_plug_is_counted(tmp_path: Path) -> None:
     small = build(tmp_path, 3)
     larger = grow(small, "quadric", 1).build.wiring
     larger.port[0, 0], larger.port[0, 1] = larger.port[0, 1], larger.port[0, 0]
-    assert changes.moved(small.wiring, larger) == 2
+    assert table_changes.moved(small.wiring, larger) == 2
 
 
 @pytest.mark.parametrize("protect", ["none", "link"])
@@ -277,4 +279,4 @@ def _one_cable(far: int, order: int = 70_000) -> Wiring:
 
 @pytest.mark.parametrize("far", [5, 65_536 + 5])
 def test_moved_cables_beyond_65536_switches(far: int) -> None:
-    assert changes.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
+    assert table_changes.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.tables import no_route
+from compilers.tables.intermediate_form import no_route
 from compilers.targets import target
-from compilers.targets.interfaces import JUNOS
+from compilers.targets.routed.interfaces import JUNOS
 from inventory.problems import InputError
 from tests.compilers.read_junos import read_junos
 from tests.compilers.read_routed import entering

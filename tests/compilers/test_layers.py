@@ -8,10 +8,10 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.build import Build
-from compilers.routing import layers as module
-from compilers.routing.layers import UNSET, Layers, layers
-from compilers.walk import Walker
+from compilers.proof import layers as module
+from compilers.proof.layers import UNSET, Layers, layers
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}

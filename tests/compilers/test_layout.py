@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.topologies import FAMILIES
-from compilers.topologies.layout import blocks, bundles, layout, layouts, links_between, triangles
+from compilers.topology import FAMILIES
+from compilers.topology.layout import blocks, bundles, layout, layouts, links_between, triangles
 from inventory.problems import InputError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/vectors.json").read_text())

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compilers import memory
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
 from inventory.problems import InputError
 
 SHAPES = (

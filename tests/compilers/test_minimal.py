@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from compilers.routing.minimal import minimal
-from compilers.tables import local, no_route
-from compilers.topologies import FAMILIES
-from compilers.topologies.polarfly import cross
-from compilers.wiring import generated_inventory, wire
+from compilers.tables.intermediate_form import local, no_route
+from compilers.topology import FAMILIES
+from compilers.topology.polarfly import cross
+from compilers.wiring.wiring import generated_inventory, wire
 
 Q = [2, 3, 4, 5, 7, 8, 9, 11, 13, 16]
 
@@ -57,7 +57,7 @@ def test_routes_are_read_only_and_stored_once() -> None:
 
 def test_wide_fabrics_take_two_bytes_a_row() -> None:
     topology = FAMILIES["polarfly"].build({"q": 256})
-    from compilers.tables import empty_egress
+    from compilers.tables.intermediate_form import empty_egress
 
     assert empty_egress(1, 1, int(topology.graph.degrees.max())).dtype == np.uint16
     assert empty_egress(1, 1, 254).dtype == np.uint8

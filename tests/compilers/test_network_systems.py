@@ -8,9 +8,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from compilers.tables import no_route
+from compilers.tables.intermediate_form import no_route
 from compilers.targets import target
-from compilers.targets.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
+from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from tests.compilers.network_configs import deliver, owners
 from tests.compilers.read_cli import read_eos, read_nxos
 from tests.compilers.read_junos import read_junos

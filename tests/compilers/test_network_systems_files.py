@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compilers.load import load_fabric
-from compilers.phases import Stage
+from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
+from compilers.spec.fabric_file import load_fabric
 from compilers.targets import target
-from compilers.targets.numbered import hostname, link_pairs
+from compilers.targets.routed.p2p_links import hostname, link_pairs
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.test_network_systems import SYSTEMS, every, fabric
@@ -297,9 +297,9 @@ def test_management_is_left_alone(name, tmp_path):
 
 
 def test_srlinux_holds_16384_static_routes(tmp_path, monkeypatch):
-    monkeypatch.setattr("compilers.targets.srlinux.ROUTES", 10)
+    monkeypatch.setattr("compilers.targets.routed.srlinux.MOST_ROUTES", 10)
     monkeypatch.setattr(
-        "compilers.targets.srlinux.CAPABILITIES",
+        "compilers.targets.routed.srlinux.CAPABILITIES",
         replace(target("srlinux").CAPABILITIES, rows=10),
     )
     target("srlinux").render(fabric(q=2, ipv6=""), tmp_path / "one")

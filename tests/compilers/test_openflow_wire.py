@@ -15,21 +15,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.addressing import Addressing, default_host_macs, ipv4_block_length
-from compilers.build import Build
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.classes import split_direct
 from compilers.routing.minimal import minimal
 from compilers.routing.protection import polarfly
-from compilers.tables import Classes, no_route
+from compilers.routing.split_classes import split_direct
+from compilers.spec.address_blocks import ipv4_block_length
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes, no_route
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.openflow import Encoder
-from compilers.targets.openflow_pipeline import Kind
-from compilers.targets.openflow_rows import barrier, commit, opening
-from compilers.topologies import FAMILIES
-from compilers.wiring import generated_inventory, wire
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.message_rows import barrier, commit, opening
+from compilers.topology import FAMILIES
+from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.wiring import generated_inventory, wire
 from inventory.problems import InputError
 from tests.compilers.openflow_expected import ND_RESERVED, class_rules, expected
 
@@ -293,7 +294,7 @@ def again(flow):
 
 def test_a_rule_is_what_ryu_itself_would_send():
     encoder = Encoder(build(3, 2, ipv6="fd00::/48"))
-    rows = [m[24:] for m in messages(push(encoder, 5)) if m[4] <= Kind.MARKER]
+    rows = [m[24:] for m in messages(push(encoder, 5)) if m[4] <= RowKind.MARKER]
     assert len(rows) == encoder.rows(5)
     for row in rows:
         if ND_RESERVED not in str(flow := RYU.flow(row)):
@@ -314,7 +315,7 @@ def unnoticed(row):
 
 def test_every_wrong_byte_is_noticed():
     encoder = Encoder(build(2, ipv6="fd00::/48"))
-    for kind in (Kind.OWN, Kind.ROUTE, Kind.HOST, Kind.CLASS, Kind.MARKER):
+    for kind in (RowKind.OWN, RowKind.ROUTE, RowKind.HOST, RowKind.CLASS, RowKind.MARKER):
         row = next(m for m in messages(push(encoder, 0)) if m[4] == kind)[24:]
         assert set(unnoticed(row)) <= {4, 5, 6, 7}, "all but the xid"
 
@@ -423,7 +424,8 @@ def test_an_unsaved_build_has_no_marker():
 
 def test_the_encoder_needs_no_controller_framework():
     code = (
-        "import sys, compilers.targets.openflow as _; print([m for m in sys.modules if 'ryu' in m])"
+        "import sys, compilers.targets.openflow.encoder as _; "
+        "print([m for m in sys.modules if 'ryu' in m])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,13 +11,13 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.build import Build
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.routing.layers import layers
-from compilers.targets import lfts, opensm
-from compilers.targets.guids import Guids
-from compilers.walk import Walker
+from compilers.proof.layers import layers
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+from compilers.targets.infiniband import lfts, opensm
+from compilers.targets.infiniband.guids import Guids
 from inventory.problems import InputError
 from tests.compilers.live_opensm import Subnet, subnet
 from tests.compilers.routed import routed
@@ -103,9 +103,9 @@ def test_golden_files(tmp_path: Path, golden) -> None:
 def test_a_table_that_reads_back_otherwise_is_not_put_in_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = lfts.Layout.block
+    whole = lfts.LftLayout.block
     broken = lambda self, *of: whole(self, *of).replace(b" 001 ", b" 002 ", 1)  # noqa: E731
-    monkeypatch.setattr(lfts.Layout, "block", broken)
+    monkeypatch.setattr(lfts.LftLayout, "block", broken)
     with pytest.raises(RuntimeError, match="the block of 0 is not what the tables say"):
         rendered(routed(q=3), tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(opensm.FILES)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from compilers.build import load, save
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.classes import split_direct
 from compilers.routing.protection import polarfly
-from compilers.targets import ovs
-from compilers.targets.openflow import Encoder
-from mininet_scenarios.openvswitch import NAMESPACES
+from compilers.routing.split_classes import split_direct
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import load, save
+from compilers.targets.openflow import ovs
+from compilers.targets.openflow.encoder import Encoder
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
 
 pytestmark = pytest.mark.live
 

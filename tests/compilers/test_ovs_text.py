@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.build import save
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.tables import Classes
-from compilers.targets import ovs
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import save
+from compilers.tables.intermediate_form import Classes
+from compilers.targets.openflow import ovs
 from inventory.problems import InputError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.comparison.tables import names, paper_table
+from compilers.evaluation.comparison.paper_tables import names, paper_table
 from inventory.problems import InputError
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "papers-tables.md"

@@ -10,23 +10,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.aswired.adopt import adopted
-from compilers.aswired.check import check
-from compilers.aswired.resolve import Pairs, Ports, Wired, resolve
-from compilers.aswired.words import sentence
-from compilers.bill import bill
-from compilers.build import Build, load, save
-from compilers.cable_formats import as_csv, as_netbox
-from compilers.cable_rows import Rows
-from compilers.cables import Cables, cables_of
-from compilers.growth.grow import grow
-from compilers.load import load_fabric
-from compilers.netbox import files
-from compilers.phases import phases_of
+from compilers.audit.adopt import adopted
+from compilers.audit.move_text import sentence
+from compilers.audit.resolve import Pairs, PortFinder, Wired, resolve
+from compilers.audit.wiring_audit import check
+from compilers.cabling.bill import bill
+from compilers.cabling.cable_formats import as_csv, as_netbox
+from compilers.cabling.cable_plan import Cables, cables_of
+from compilers.cabling.cable_rows import Rows
+from compilers.cabling.netbox_export import files
+from compilers.cabling.phases import phases_of
+from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
-from compilers.verify import verify
-from inventory.aswired.facts import End, Facts, Seen
-from inventory.netbox.read import read_netbox
+from compilers.proof.delivery import verify
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build, load, save
+from inventory.neighbours.facts import End, Facts, Seen
+from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from tests.compilers.test_aswired_repair import apply
 from tests.inventory.test_netbox import export, imported
@@ -94,7 +94,7 @@ def test_names_where_none_are_given(tmp_path: Path) -> None:
     assert {row["a_port"][5:] for row in rows} == {".0", ".1"}
 
 
-def facts_of(ports: Ports, cables: Pairs) -> Facts:
+def facts_of(ports: PortFinder, cables: Pairs) -> Facts:
     ends = {s: End((ports.node(s),), (ports.name(s),)) for c in cables for s in c}
     seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
     return Facts(tuple(seen), frozenset((name,) for name in ports.wiring.names))
@@ -103,7 +103,7 @@ def facts_of(ports: Ports, cables: Pairs) -> Facts:
 def test_crossed_cables_of_one_link_are_seen(tmp_path: Path) -> None:
     build = compiled(tmp_path)
     assert build.hardware is not None
-    ports = Ports(build.wiring, build.hardware.types)
+    ports = PortFinder(build.wiring, build.hardware.types)
     planned = ports.planned()
     assert len(planned) == 48
     assert ports.width == 14
@@ -127,7 +127,7 @@ def test_links_moved_as_a_whole_are_taken(tmp_path: Path) -> None:
     """Both cables of two links exchanged at one node."""
     build = compiled(tmp_path)
     assert build.hardware is not None
-    ports = Ports(build.wiring, build.hardware.types)
+    ports = PortFinder(build.wiring, build.hardware.types)
     planned = ports.planned()
     other = {1: 3, 2: 4, 3: 1, 4: 2}
 
@@ -144,7 +144,7 @@ def test_links_moved_as_a_whole_are_taken(tmp_path: Path) -> None:
     text = "cables:\n" + "".join(f"  - {cable}\n" for cable in taken.cables)
     again = compiled(tmp_path, NODES + text.replace("'", '"'))
     assert again.hardware is not None
-    assert Ports(again.wiring, again.hardware.types).planned() == present
+    assert PortFinder(again.wiring, again.hardware.types).planned() == present
 
 
 def test_of_two_ways_the_planned_one_is_taken(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_of_two_ways_the_planned_one_is_taken(tmp_path: Path) -> None:
     mine = f"cables: [{{a: {a}, a_port: bond6, b: {b}, b_port: bond6}}]\n"
     build = compiled(tmp_path, NODES + mine)
     assert build.hardware is not None
-    ports = Ports(build.wiring, build.hardware.types)
+    ports = PortFinder(build.wiring, build.hardware.types)
     planned = ports.planned()
     u, v = (build.wiring.names.index(name) * ports.width for name in (a, b))
     twice = planned | {(u + 7, v + 7), (u + 8, v + 8)}

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.cables import cables_of
-from compilers.hardware import hardware
-from compilers.placement import clusters, settle
-from compilers.topologies import FAMILIES
-from compilers.wiring import wire
+from compilers.cabling.cable_plan import cables_of
+from compilers.topology import FAMILIES
+from compilers.wiring.hardware import hardware
+from compilers.wiring.placement import clusters, settle
+from compilers.wiring.wiring import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
 from inventory.library import library_type
 from inventory.model import Inventory, Node

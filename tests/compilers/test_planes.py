@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 
 from compilers import pipeline
-from compilers.bill import bill
-from compilers.build import Build, load
-from compilers.cable_rows import COLUMNS, Rows
-from compilers.cables import cables_of, hardware_of
-from compilers.growth.grow import grow
-from compilers.load import load_fabric
-from compilers.phases import Stage, phases_of
+from compilers.cabling.bill import bill
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
+from compilers.cabling.phases import Stage, phases_of
+from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
-from compilers.plane_folders import alike, builds_in, save_planes
-from compilers.planes import compile_planes, part_of
-from compilers.verify import verify
+from compilers.planes import compile_planes
+from compilers.proof.delivery import verify
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build, load
+from compilers.tables.plane_folders import alike, builds_in, save_planes
+from compilers.wiring.plane_split import part_of
 from inventory.problems import InputError
 
 SPEC = "name: lab\ntopology: {family: polarfly, q: 3}\nplanes: 2\n"
@@ -58,8 +59,8 @@ def own(build: Build) -> dict[str, set[object]]:
         "macs": set(a.host_mac.ravel().tolist()),
         "addresses": {a.network(v) for v in range(len(w.names))},
         "addresses6": {a.network6(v) for v in range(len(w.names))},
-        "labels": {row[COLUMNS.index("label")] for row in rows},
-        "bundles": {row[COLUMNS.index("bundle")] for row in rows} - {""},
+        "labels": {row[CABLE_COLUMNS.index("label")] for row in rows},
+        "bundles": {row[CABLE_COLUMNS.index("bundle")] for row in rows} - {""},
         "ports": {(row[6], row[8]) for row in rows} | {(row[11], row[13]) for row in rows},
         "places": {(known.rack_names[r], u) for r, u in places},
         "floor": {tuple(known.rack_place[r].tolist()) for r in set(known.rack.tolist())},

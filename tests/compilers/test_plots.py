@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from compilers.comparison.designs import families, within
 from compilers.drawing.plots import Panel, efficiency, failures, plot, read_failures
+from compilers.evaluation.comparison.designs import families, within
 from inventory.problems import InputError
 
 ROWS = [
@@ -102,6 +102,6 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
 
 
 def test_pictures_do_without_matplotlib() -> None:
-    code = "import sys, compilers.drawing.draw; print('matplotlib' in sys.modules)"
+    code = "import sys, compilers.drawing.picture; print('matplotlib' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "False"

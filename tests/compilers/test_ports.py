@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compilers.placement import clusters, settle
-from compilers.ports import TypePorts
-from compilers.topologies import FAMILIES
-from compilers.wiring import generated_inventory, wire
+from compilers.topology import FAMILIES
+from compilers.wiring.placement import clusters, settle
+from compilers.wiring.port_assignment import TypePorts
+from compilers.wiring.wiring import generated_inventory, wire
 from inventory.floor import Cable, Generate, RackGrid
 from inventory.library import library_type
 from inventory.model import Inventory, Node, NodeType, PortBlock

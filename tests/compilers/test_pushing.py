@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from compilers.targets import containerlab, target
+from compilers.targets import target
+from compilers.targets.push import containerlab
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -154,7 +155,7 @@ def test_containerlab_has_the_fabric(system, tmp_path):
         bound += [nodes[name]["startup-config"]] if "startup-config" in nodes[name] else []
         assert bound
         assert all((folder / path).is_file() for path in bound)
-        assert nodes[name]["kind"] == containerlab.KINDS[system].kind
+        assert nodes[name]["kind"] == containerlab.CONTAINER_KINDS[system].kind
 
 
 def test_containerlab_hosts_reach_the_fabric_and_nothing_else(tmp_path):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from compilers.targets import cores, target
+from compilers.targets import parallel, target
 from inventory.problems import InputError, Problem
 from tests.compilers.routed import routed
 
@@ -17,8 +17,8 @@ TEMPLATE = "{{ switch.node }} {% if switch.node == '70' %}{{ switch.nothing }}{%
 
 
 def two(monkeypatch, *, count=2, least=1):
-    monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(count)))
-    monkeypatch.setattr(cores, "LEAST", least)
+    monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: set(range(count)))
+    monkeypatch.setattr(parallel, "LEAST", least)
 
 
 def files(folder):
@@ -55,7 +55,7 @@ def test_errors_of_inputs_travel():
 
 def test_work_is_done_elsewhere(monkeypatch):
     two(monkeypatch)
-    assert os.getpid() not in set(cores.on_all_cores(lambda _: os.getpid(), range(20)))
+    assert os.getpid() not in set(parallel.on_all_cores(lambda _: os.getpid(), range(20)))
 
 
 SLOW = """

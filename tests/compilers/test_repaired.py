@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.build import Build
-from compilers.damage import Damage, remaining
-from compilers.routing.repaired import Intact, Repaired, repaired
-from compilers.topologies.distance import BEYOND, distances, neighbour_table
-from compilers.verify import verify
-from compilers.walk import Walker
+from compilers.proof.delivery import verify
+from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.wiring.damage import Damage, remaining
 from tests.compilers.routed import routed
 from tests.compilers.test_damage import damaged, missing, ports
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from compilers.build import load, save
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import load, save
 from compilers.targets import target
-from compilers.topologies import FAMILIES
-from mininet_scenarios.openvswitch import NAMESPACES
+from compilers.topology import FAMILIES
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.read_routed import MAIN, read_frr, read_kernel, read_linux, transit
 
 pytestmark = pytest.mark.live

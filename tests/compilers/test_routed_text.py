@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.tables import no_route
-from compilers.targets import TARGETS, frr, linux, target
-from compilers.targets.routed import Routed
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.target_names import TARGETS
+from compilers.tables.intermediate_form import no_route
+from compilers.targets import target
+from compilers.targets.routed import frr, linux
+from compilers.targets.routed.static_routes import Routed
 from inventory.problems import InputError
 from tests.compilers.read_routed import MAIN, choices, entering, read_frr, read_linux, transit
 from tests.compilers.routed import routed

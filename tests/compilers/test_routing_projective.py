@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.routing.minimal import ROUTES
-from compilers.routing.plane import meets
-from compilers.routing.projective import _correlation
-from compilers.tables import Classes, Routes, Tables, local, no_route
-from compilers.topologies import FAMILIES
-from compilers.topologies.distance import distances, neighbour_table
-from compilers.topologies.polarfly import cross, lines
-from compilers.topologies.topology import Topology
-from compilers.walk import Walker
+from compilers.routing.minimal import ROUTES_OF_FAMILY
+from compilers.routing.pg2 import meets
+from compilers.routing.projective_minimal import _correlation
+from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
+from compilers.tables.walk import Walker
+from compilers.topology import FAMILIES
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.polarfly import cross, lines
 
 Q = [2, 3, 4, 5, 7, 8, 9]
 
 
 def compiled(family: str, q: int) -> tuple[Topology, Routes]:
     topology = FAMILIES[family].build({"q": q})
-    return topology, ROUTES[family](topology)
+    return topology, ROUTES_OF_FAMILY[family](topology)
 
 
 def hops(topology: Topology, routes: Routes, destinations: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from compilers.targets import target
-from compilers.targets.interfaces import SONIC
+from compilers.targets.routed.interfaces import SONIC
 from inventory.problems import InputError
 from tests.compilers.test_network_systems import fabric
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from compilers.load import load_fabric
 from compilers.planes import compile_planes
+from compilers.spec.fabric_file import load_fabric
 from inventory.problems import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from compilers.load import load_fabric, schema
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric, schema
 from inventory.problems import InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "q7"
@@ -120,6 +120,6 @@ def test_schema_file_is_the_models(kind: str, pytestconfig: pytest.Config) -> No
 
 
 def test_reading_a_build_needs_neither_pydantic_nor_yaml() -> None:
-    code = "import compilers.build, sys; print({'pydantic', 'yaml'} & set(sys.modules))"
+    code = "import compilers.tables.build, sys; print({'pydantic', 'yaml'} & set(sys.modules))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout == "set()\n"

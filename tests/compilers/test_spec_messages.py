@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.topologies import FAMILIES, select
+from compilers.spec.fabric_file import load_fabric
+from compilers.topology import FAMILIES, families
 from inventory.problems import InputError
 
 BAD = runpy.run_path(str(Path(__file__).parent / "bad_fabrics.py"))
@@ -41,7 +41,7 @@ def message(fabric: str | bytes, inventory: str | None = None) -> str:
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty folder, and one family, so that a new one changes no message here."""
-    monkeypatch.setattr(select, "FAMILIES", {"polarfly": FAMILIES["polarfly"]})
+    monkeypatch.setattr(families, "FAMILIES", {"polarfly": FAMILIES["polarfly"]})
     monkeypatch.chdir(tmp_path)
 
 

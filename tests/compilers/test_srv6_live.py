@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from compilers.build import load, save
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import load, save
 from compilers.targets import target
-from mininet_scenarios.openvswitch import NAMESPACES
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.paths import graph_of, wanted
 from tests.compilers.read_srv6 import read_host
 

@@ -9,11 +9,11 @@ from ipaddress import IPv6Network
 import numpy as np
 import pytest
 
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from compilers.targets import srv6
-from compilers.targets.srv6_sids import require_numbers
-from compilers.walk import Walker
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.walk import Walker
+from compilers.targets.routed import srv6
+from compilers.targets.routed.srv6_sids import require_numbers
 from inventory.problems import InputError
 from tests.compilers.paths import graph_of, wanted
 from tests.compilers.read_srv6 import cables, carried, read_frr, read_host, read_switch

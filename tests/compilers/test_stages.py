@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.bill import bill
-from compilers.build import Build, load, save
-from compilers.cable_rows import COLUMNS, Rows
-from compilers.cables import cables_of, hardware_of
-from compilers.growth.rest import rest_of
-from compilers.load import load_fabric
-from compilers.phases import Stage, connected_pairs, phases_of, working_pairs
+from compilers.cabling.bill import bill
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
+from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_pairs
+from compilers.expansion.remaining import rest_of
 from compilers.pipeline import compile_fabric
-from compilers.verify import verify
+from compilers.proof.delivery import verify
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build, load, save
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -33,7 +33,7 @@ def schedule(build: Build) -> dict[str, tuple[object, ...]]:
     """Both ends, type, length and bundle of every cable, by its label."""
     cables = cables_of(build.wiring, hardware_of(build))
     rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
-    phase, label = COLUMNS.index("phase"), COLUMNS.index("label")
+    phase, label = CABLE_COLUMNS.index("phase"), CABLE_COLUMNS.index("label")
     return {str(row[label]): (*row[:phase], *row[phase + 1 :]) for row in rows}
 
 

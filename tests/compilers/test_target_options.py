@@ -2,7 +2,8 @@
 
 import pytest
 
-from compilers.targets import TARGETS, options, target
+from compilers.spec.target_names import TARGETS
+from compilers.targets import options, target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 

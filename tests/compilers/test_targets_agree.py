@@ -15,11 +15,12 @@ from ipaddress import ip_network
 
 import pytest
 
-from compilers.targets import SYSTEMS, target
-from compilers.targets.guids import Guids
-from compilers.targets.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
-from compilers.targets.lfts import read as read_lfts
-from compilers.targets.needs import BALANCE_NEEDS
+from compilers.spec.target_names import SYSTEMS
+from compilers.targets import target
+from compilers.targets.features import BALANCE_NEEDS
+from compilers.targets.infiniband.guids import Guids
+from compilers.targets.infiniband.lfts import read as read_lfts
+from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from tests.compilers.read_cli import read_eos, read_nxos
 from tests.compilers.read_junos import read_junos
 from tests.compilers.read_routed import choices, read_frr, read_linux

@@ -6,11 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from compilers.load import load_fabric
-from compilers.phases import Stage
+from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
-from compilers.routing.layers import layers
-from compilers.targets import TARGETS, target
+from compilers.proof.layers import layers
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.target_names import TARGETS
+from compilers.targets import target
 
 TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
 FABRICS = {

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from compilers.targets import SYSTEMS, target
-from compilers.targets.needs import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.spec.target_names import SYSTEMS
+from compilers.targets import target
+from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
 
 PAGE = Path(__file__).parents[2] / "docs" / "targets.md"
 COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilers.targets import TARGETS, target
+from compilers.spec.target_names import TARGETS
+from compilers.targets import target
 from compilers.targets.rendering import Renderer
 from inventory.problems import InputError
 from tests.compilers.test_network_systems import fabric

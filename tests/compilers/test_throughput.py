@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from compilers.build import Build
-from compilers.throughput import Fluid, throughput
-from compilers.traffic import PATTERNS, Traffic
-from compilers.walk import Walker
+from compilers.evaluation.saturation import Fluid, throughput
+from compilers.evaluation.traffic import PATTERNS, Traffic
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}

@@ -9,15 +9,15 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.topologies.graph import Graph
-from compilers.topologies.polarfly import PolarFly
-from compilers.topologies.polarstar import DESIGNED, PolarStar
-from compilers.topologies.supernodes import KINDS, Supernode, exists, shape, supernode
+from compilers.topology.graph import Graph
+from compilers.topology.polarfly import PolarFly
+from compilers.topology.polarstar import DESIGNED, PolarStar
+from compilers.topology.supernodes import SUPERNODE_KINDS, Supernode, exists, shape, supernode
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/vectors.json").read_text())["polarstar"]
 NAMES = {"iq": "inductive-quad", "paley": "paley"}
 FAMILY = PolarStar()
-SUPERNODES = [(name, d) for name in KINDS for d in range(25) if exists(name, d)]
+SUPERNODES = [(name, d) for name in SUPERNODE_KINDS for d in range(25) if exists(name, d)]
 
 
 def build(q, kind, degree):

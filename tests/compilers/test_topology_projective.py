@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.comparison.designs import fitting
-from compilers.topologies import FAMILIES
-from compilers.topologies.polarfly import lines
+from compilers.evaluation.comparison.designs import fitting
+from compilers.topology import FAMILIES
+from compilers.topology.polarfly import lines
 
 VECTORS = json.loads((Path(__file__).parents[1] / "data/vectors.json").read_text())["projective"]
 

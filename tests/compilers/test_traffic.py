@@ -6,9 +6,9 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.topologies.distance import distances, neighbour_table
-from compilers.topologies.topology import Topology
-from compilers.traffic import PATTERNS, Traffic
+from compilers.evaluation.traffic import PATTERNS, Traffic
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.labelled_graph import Topology
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compilers.routing.repaired import Intact, repaired
-from compilers.update import mixture
+from compilers.routing.link_repair import Intact, repaired
+from compilers.tables.walk import Walker
+from compilers.update import update_proof
 from compilers.update.loss import loss
-from compilers.update.mixture import prove
-from compilers.update.plan import plan
-from compilers.update.programs import Programs
+from compilers.update.move_plan import plan
+from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import counts
-from compilers.walk import Walker
+from compilers.update.update_proof import prove
 from tests.compilers.openflow_switch import DROP, Switch
 from tests.compilers.updates import MINIMAL, Moving, build, grown, links_of
 
@@ -195,14 +195,14 @@ def test_alternates_wait_until_all_rows_are_new(hard):
 
 def test_the_proof_finds_a_wrong_order(hard, monkeypatch):
     update = plan(*hard)
-    right = mixture.Cells.of
+    right = update_proof.Cells.of
 
     def reversed_levels(*args):
         cells = right(*args)
         level = np.where(cells.level > 0, update.last - cells.level, 0).astype(np.uint8)
         return replace(cells, level=level)
 
-    monkeypatch.setattr(mixture.Cells, "of", reversed_levels)
+    monkeypatch.setattr(update_proof.Cells, "of", reversed_levels)
     whats = {fault.what for fault in prove(update).faults}
     assert "meets an old row behind a new one" in whats
 
@@ -210,7 +210,7 @@ def test_the_proof_finds_a_wrong_order(hard, monkeypatch):
 def test_the_same_build_needs_nothing():
     made = build(fabric(3), ("compact-valiant", "link"))
     update = plan(made, made)
-    programs = Programs(update)
+    programs = SwitchPrograms(update)
     assert update.in_place
     for node in range(13):
         assert not any(counts(programs.slots(node)).values())
@@ -221,7 +221,7 @@ def test_protection_alone_changes_in_place():
     old, new = (build(fabric(3), ("compact-valiant", p)) for p in ("none", "link"))
     update = plan(old, new)
     assert (update.in_place, update.rounds) == (True, 2)
-    found = counts(Programs(update).slots(0))
+    found = counts(SwitchPrograms(update).slots(0))
     assert not found["routes"]
     assert found["groups"]
 

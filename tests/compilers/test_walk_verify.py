@@ -8,12 +8,12 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.build import Build
-from compilers.tables import Classes, Routes, local, no_route
-from compilers.topologies.distance import BEYOND, distances, neighbour_table
-from compilers.topologies.graph import Graph
-from compilers.verify import verify
-from compilers.walk import LOOPED, LOST, MISDELIVERED, TTL, UNCABLED, Walker
+from compilers.proof.delivery import verify
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes, Routes, local, no_route
+from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED, Walker
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.graph import Graph
 from tests.compilers.fabrics import polarfly_build
 
 
@@ -67,7 +67,7 @@ def test_two_switches_that_send_to_each_other_loop() -> None:
     report = verify(broken)
     assert report.loops >= 2
     assert walker(broken).path(u, d)[1] == LOOPED
-    assert len(walker(broken).path(u, d)[0]) == TTL + 1
+    assert len(walker(broken).path(u, d)[0]) == MOST_HOPS + 1
 
 
 def test_a_detour_is_delivered_but_not_minimal() -> None:

@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from compilers.build import Build
-from compilers.growth.grow import grow
-from compilers.load import load_fabric
+from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
-from compilers.targets.openflow import Encoder
-from compilers.update.matching import Hosts, kept_hosts
-from compilers.update.plan import Update
-from compilers.update.programs import Programs
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.targets.openflow.encoder import Encoder
+from compilers.update.matching import HostTable, kept_hosts
+from compilers.update.move_plan import Update
+from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from tests.compilers.openflow_switch import DROP, Switch
 
@@ -68,7 +68,7 @@ class Moving:
 
     def __init__(self, update: Update, generation: int = 0) -> None:
         self.update, self.generation = update, generation
-        self.programs = Programs(update)
+        self.programs = SwitchPrograms(update)
         self.nodes = range(len(update.nodes.datapath_id))
         self.done = [-1] * len(self.nodes)
         self.slots = [self.programs.slots(node, generation) for node in self.nodes]
@@ -99,7 +99,7 @@ class Moving:
 
     def _hosts(self) -> list[tuple[int, int, int]]:
         """Node, port and address of every host that both builds have."""
-        old, new = Hosts.of(self.update.old), Hosts.of(self.update.new)
+        old, new = HostTable.of(self.update.old), HostTable.of(self.update.new)
         kept = kept_hosts(old, new) >= 0
         port = self.update.old.wiring.host_port[old.vertex, old.host]
         node = self.update.nodes.node_before[old.vertex]

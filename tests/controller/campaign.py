@@ -20,14 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from compilers.build import Build, load
+from compilers.tables.build import Build, load
 from compilers.targets import target
 from controller.management.client import Client
 from inventory.problems import InputError
-from mininet_scenarios.engine import Hosts
-from mininet_scenarios.openvswitch import PrivateOvs
-from mininet_scenarios.outage import Outage
-from mininet_scenarios.ovsfabric import OvsFabric
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.live_ovs import BRIDGE, dump
 from tests.controller.campaign_plan import BY_HAND, FAULTS, Event
 from tests.controller.conftest import Running, polarfab
@@ -96,7 +96,7 @@ class Campaign:
         self.report = Report(seed)
         self.loaded = {load(folder).identity: folder for folder in builds}
         self.build = load(builds[0])
-        self.fabric = OvsFabric(self.build, ovs, Hosts.of(self.build, 0))
+        self.fabric = OvsFabric(self.build, ovs, HostSample.of(self.build, 0))
         self.folder, self.wanted = work / "current", 0
         self.tokens = work / "tokens"
         self.tokens.write_text("a-token-of-the-campaign")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compilers.build import Build
+from compilers.tables.build import Build
 
 MOST_DARK, MOST_CUT = 2, 3
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import trustme
 
-from compilers.build import load
-from compilers.targets.openflow import Encoder
-from mininet_scenarios.openvswitch import PrivateOvs
+from compilers.tables.build import load
+from compilers.targets.openflow.encoder import Encoder
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.waiting import until
 
 POLARFAB = str(Path(sys.executable).with_name("polarfab"))

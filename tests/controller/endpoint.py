@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
-from compilers.targets import openflow_rows as rows
-from controller import wire
+from compilers.targets.openflow import message_rows as rows
+from controller.openflow import messages
 from tests.compilers.openflow_switch import Switch
 
 COMMIT, DISCARD, CONTROL, ADD = 4, 6, 2300, 2301
@@ -27,34 +27,36 @@ class Endpoint:
         """Read what it is sent; gives the answers."""
         answers = []
         while data:
-            kind, length, xid = wire.header(data)
+            kind, length, xid = messages.header(data)
             message, data = bytes(data[:length]), data[length:]
             answers += self._answer(kind, xid, message)
         return [] if self.silent else answers
 
     def _answer(self, kind, xid, message):
-        if kind == wire.Type.MULTIPART_REQUEST:
+        if kind == messages.Type.MULTIPART_REQUEST:
             what = struct.unpack_from("!H", message, 8)[0]
             body = self._flows() if what == FLOW else self._groups()
-            yield wire.message(wire.Type.MULTIPART_REPLY, xid, struct.pack("!HH4x", what, 0) + body)
-        elif kind == wire.Type.BARRIER_REQUEST:
-            yield wire.message(wire.Type.BARRIER_REPLY, xid)
-        elif kind == wire.Type.EXPERIMENTER:
+            yield messages.message(
+                messages.Type.MULTIPART_REPLY, xid, struct.pack("!HH4x", what, 0) + body
+            )
+        elif kind == messages.Type.BARRIER_REQUEST:
+            yield messages.message(messages.Type.BARRIER_REPLY, xid)
+        elif kind == messages.Type.EXPERIMENTER:
             yield from self._bundle(xid, message)
 
     def _bundle(self, xid, message):
         _, request, _, control = struct.unpack_from("!IIIH", message, 8)
         if request == ADD:
             if not self.takes and not self._filled:
-                quoted = wire.message(14, xid, bytes(56))
-                yield wire.message(wire.Type.ERROR, xid, struct.pack("!HH", 5, 1) + quoted)
+                quoted = messages.message(14, xid, bytes(56))
+                yield messages.message(messages.Type.ERROR, xid, struct.pack("!HH", 5, 1) + quoted)
             self._filled.append(np.frombuffer(message, np.uint8)[None, :])
         elif control == COMMIT:
             self.switch.apply(self._filled)
             self._filled = []
             self.takes -= 1
-            body = struct.pack("!IIIHH", wire.ONF, CONTROL, rows.BUNDLE, COMMIT + 1, 3)
-            yield wire.message(wire.Type.EXPERIMENTER, xid, body)
+            body = struct.pack("!IIIHH", messages.ONF, CONTROL, rows.BUNDLE, COMMIT + 1, 3)
+            yield messages.message(messages.Type.EXPERIMENTER, xid, body)
         elif control == DISCARD:
             self._filled, self.takes = [], 1 << 30
 

@@ -10,10 +10,10 @@ import struct
 
 import numpy as np
 
-from controller import canonical, wire
-from controller.reading import PORT, PORT_STATS, Multipart
-from controller.reconcile import Held
-from controller.session import Fabric
+from controller.openflow import messages, row_forms
+from controller.openflow.multipart import PORT, PORT_STATS, Multipart
+from controller.switches.reconcile import Held
+from controller.switches.session import LiveFabric
 
 ADD, DELETE_STRICT = 0, 4
 GROUP_DELETE = 2
@@ -34,15 +34,17 @@ class FakeSwitch:
 
     def answer(self, message):
         """What it says to a message."""
-        kind, _, xid = wire.header(message)
-        if kind == wire.Type.BARRIER_REQUEST:
-            return [wire.message(wire.BARRIER_REPLY, xid)]
-        if kind == wire.Type.MULTIPART_REQUEST:
+        kind, _, xid = messages.header(message)
+        if kind == messages.Type.BARRIER_REQUEST:
+            return [messages.message(messages.BARRIER_REPLY, xid)]
+        if kind == messages.Type.MULTIPART_REQUEST:
             (wanted,) = struct.unpack_from("!H", message, 8)
-            return [wire.message(19, xid, struct.pack("!HH4x", wanted, 0) + self.report(wanted))]
-        if kind == wire.Type.PACKET_OUT:
+            return [
+                messages.message(19, xid, struct.pack("!HH4x", wanted, 0) + self.report(wanted))
+            ]
+        if kind == messages.Type.PACKET_OUT:
             self.frames.append(message)
-        if kind == wire.EXPERIMENTER:
+        if kind == messages.EXPERIMENTER:
             return self.experiment(message, xid)
         return []
 
@@ -50,20 +52,22 @@ class FakeSwitch:
         _, what, _, request = struct.unpack_from("!IIIH", message, 8)
         if what == 2301:
             if self.refuses:
-                return [wire.message(wire.ERROR, xid, struct.pack("!HH", 5, 0) + message[24:32])]
+                return [
+                    messages.message(messages.ERROR, xid, struct.pack("!HH", 5, 0) + message[24:32])
+                ]
             self.bundle.append(message[24:])
         elif request == 0:
             self.bundle = []
         elif request == 4:
             for part in self.bundle:
                 self.change(part)
-            body = struct.pack("!IIIHH", wire.ONF, wire.BUNDLE_CONTROL, 0x5046, 5, 3)
-            return [wire.message(wire.EXPERIMENTER, xid, body)]
+            body = struct.pack("!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, 0x5046, 5, 3)
+            return [messages.message(messages.EXPERIMENTER, xid, body)]
         return []
 
     def change(self, message):
         self.mods.append(message)
-        if message[1] == wire.Type.GROUP_MOD:
+        if message[1] == messages.Type.GROUP_MOD:
             command, number = struct.unpack_from("!H2xI", message, 8)
             assert (number in self.groups) == (command == 1) or command == GROUP_DELETE
             self.groups.pop(number, None)
@@ -72,7 +76,7 @@ class FakeSwitch:
             return
         mod = message[8:]
         form = mod[16:17] + mod[22:24] + mod[18:22] + mod[36:38] + mod[:8] + mod[40:]
-        place = canonical.place(form)
+        place = row_forms.place(form)
         assert mod[17] in (ADD, DELETE_STRICT)
         self.flows.pop(place, None)
         if mod[17] == ADD:
@@ -107,7 +111,7 @@ def as_entry(mod):
 class FakeNetwork:
     """All switches of a build, and the fabric that they are connected to; time is `now`."""
 
-    def __init__(self, build, fabric: Fabric, now):
+    def __init__(self, build, fabric: LiveFabric, now):
         wiring = build.wiring
         self.build, self.fabric, self.now = build, fabric, now
         self.switches = [
@@ -128,7 +132,7 @@ class FakeNetwork:
 
     def deliver(self, key, data):
         while data:
-            size = wire.header(data)[1]
+            size = messages.header(data)[1]
             if key not in self.silent:
                 for answer in self.switches[key].answer(data[:size]):
                     self.fabric.received(key, answer)
@@ -145,7 +149,7 @@ class FakeNetwork:
         described = np.zeros(1, PORT)
         described["port"], described["state"] = port, not up
         body = struct.pack("!B7x", reason) + described.tobytes()
-        self.fabric.received(vertex, wire.message(wire.Type.PORT_STATUS, 0, body))
+        self.fabric.received(vertex, messages.message(messages.Type.PORT_STATUS, 0, body))
 
     def cable(self, vertex, link, up):
         """Both ends of a cable."""

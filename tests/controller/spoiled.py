@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.build import load
-from compilers.targets.openflow import Encoder
-from controller import framework as frameworks
-from controller.server import current_of, serve
+from compilers.tables.build import load
+from compilers.targets.openflow.encoder import Encoder
+from controller.server import serve
 from controller.settings import Address, Settings
+from controller.switches import framework as frameworks
+from controller.switches.current import current_of
 
 
 def group_add(kind):

@@ -1,4 +1,4 @@
-"""Weights that follow loads: on a fluid that follows the tables (`compilers.throughput`)."""
+"""Weights that follow loads: on a fluid that follows the tables (`saturation`)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from compilers.build import Build
+from compilers.evaluation.saturation import Fluid
+from compilers.evaluation.traffic import PATTERNS, Traffic
 from compilers.routing.alternates import weights
-from compilers.throughput import Fluid
-from compilers.traffic import PATTERNS, Traffic
-from controller.balance import Rule, Shifts, adapt, weighted
-from controller.meter import HALF_LIFE, Meter
-from controller.reading import PORT, PORT_STATS
+from compilers.tables.build import Build
+from controller.openflow.multipart import PORT, PORT_STATS
+from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
+from controller.upkeep.meter import HALF_LIFE, Meter
 from tests.compilers.routed import routed
 
 PERIOD = 1.0
-RULE = Rule()
+RULE = ShiftRule()
 
 
 @dataclass

@@ -12,10 +12,10 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from compilers.build import load
-from compilers.traffic import PATTERNS
-from mininet_scenarios.engine import ControllerChange, Flows, Setup
-from mininet_scenarios.mininet_engine import MininetEngine
+from compilers.evaluation.traffic import PATTERNS
+from compilers.tables.build import load
+from mininet_scenarios.engines.mininet_engine import MininetEngine
+from mininet_scenarios.scenario.engine import ControllerChange, Flows, Setup
 from tests.controller.conftest import POLARFAB
 from tests.waiting import until
 

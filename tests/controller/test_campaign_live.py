@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from compilers.build import load
+from compilers.tables.build import load
 from tests.controller.campaign import Campaign, Killable
 from tests.controller.campaign_plan import KINDS, plan
 from tests.controller.conftest import POLARFAB, PORTS, own_network

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from controller.damping import STEP, Damping, Penalties
-from controller.failures import Cables, Links
+from controller.settings import PENALTY_STEP, Damping
+from controller.upkeep.damping import Penalties
+from controller.upkeep.link_state import LinkEnds, Links
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 
-def fabric() -> tuple[Links, Cables]:
+def fabric() -> tuple[Links, LinkEnds]:
     links = Links(routed(q=3).wiring, patience=5)
     for vertex in range(13):
         links.present(vertex, True, 0.0)
@@ -25,7 +26,7 @@ def kinds(links: Links, now: float) -> list[str]:
 
 def test_links_are_numbered_once_and_know_both_ends() -> None:
     wiring = routed(q=3).wiring
-    cables = Cables.of(wiring)
+    cables = LinkEnds.of(wiring)
     assert len(cables.ends) == 24
     for number, ((u, k), (v, j)) in enumerate(cables.ends.tolist()):
         assert (wiring.far[u, k], wiring.far[v, j]) == (v, u)
@@ -114,7 +115,7 @@ def test_penalties_halve_and_have_a_ceiling() -> None:
     assert damping.ceiling == 750 * 16
     penalties = Penalties(1, damping)
     assert not penalties.flap(0, 0.0)
-    assert penalties.penalty(10.0)[0] == pytest.approx(STEP / 2)
+    assert penalties.penalty(10.0)[0] == pytest.approx(PENALTY_STEP / 2)
     for _ in range(100):
         penalties.flap(0, 10.0)
     assert penalties.penalty(10.0)[0] == damping.ceiling

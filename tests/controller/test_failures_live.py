@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.build import load
-from compilers.routing.repaired import Intact, repaired
+from compilers.routing.link_repair import Intact, repaired
+from compilers.tables.build import load
 from compilers.targets import target
-from mininet_scenarios.engine import Hosts, Miswire
-from mininet_scenarios.openvswitch import PrivateOvs
-from mininet_scenarios.outage import Outage
-from mininet_scenarios.ovsfabric import OvsFabric
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.scenario.engine import HostSample, Miswire
+from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.live_ovs import BRIDGE, dump
 from tests.compilers.test_damage import missing
 from tests.controller import conftest
@@ -51,7 +51,7 @@ def switches(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fabric(switches, folder):
     build = load(folder)
-    fabric = OvsFabric(build, switches, Hosts.of(build, 0))
+    fabric = OvsFabric(build, switches, HostSample.of(build, 0))
     fabric.start()
     return fabric
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.build import load
-from compilers.explain import explain
-from mininet_scenarios.engine import ControllerChange, NodeChange, Setup
-from mininet_scenarios.mininet_engine import MininetEngine
+from compilers.proof.explanation import explain
+from compilers.tables.build import load
+from mininet_scenarios.engines.mininet_engine import MininetEngine
+from mininet_scenarios.scenario.engine import ControllerChange, NodeChange, Setup
 from tests.controller.windows import carried, loses_nothing
 from tests.waiting import until
 

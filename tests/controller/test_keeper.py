@@ -7,15 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.repaired import Intact, repaired
-from compilers.targets.openflow import Encoder
-from controller.current import Current
-from controller.damping import Damping
-from controller.duties import Duties
-from controller.keeper import Keeper
-from controller.reconcile import held_by
-from controller.rounds import PATIENCE
-from controller.session import Fabric
+from compilers.routing.link_repair import Intact, repaired
+from compilers.targets.openflow.encoder import Encoder
+from controller.settings import Damping, Duties
+from controller.switches.current import Current
+from controller.switches.reconcile import held_by
+from controller.switches.session import LiveFabric
+from controller.upkeep.keeper import Keeper
+from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.test_damage import missing
@@ -29,7 +28,7 @@ CALM = Damping(suppress=1e6)
 def network(duties=None, build=BUILD):
     now, duties = [100.0], duties or Duties(damping=CALM)
     current = Current(build.identity, build.wiring.names, Encoder(build), build)
-    fabric = Fabric(current, names, clock=lambda: now[0])
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
     keeper = Keeper(fabric, duties)
     net = FakeNetwork(build, fabric, now)
     net.connect()
@@ -70,7 +69,7 @@ def mods(net):
 @pytest.fixture(autouse=True)
 def _compared_as_values(monkeypatch):
     monkeypatch.setattr(
-        "controller.reconcile.Held.__eq__",
+        "controller.switches.reconcile.Held.__eq__",
         lambda a, b: (a.rows, a.groups) == (b.rows, b.groups),
     )
 
@@ -108,7 +107,7 @@ def test_links_that_fail_while_tables_change_are_taken_together():
 def test_ports_that_were_down_before_are_found_at_connection():
     now = [0.0]
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
-    fabric = Fabric(current, names, clock=lambda: now[0])
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
     Keeper(fabric)
     net = FakeNetwork(BUILD, fabric, now)
     u, k = links_of()[5]
@@ -167,7 +166,7 @@ def test_a_silent_switch_does_not_hold_the_others_up_for_long():
     net.cable(u, k, False)
     assert v in hold(net, tables_for((u, k)))
     for _ in range(6):
-        net.tick(PATIENCE / 2 + 0.1)
+        net.tick(ROUND_PATIENCE / 2 + 0.1)
     assert not hold(net, tables_for((u, k)), {v})
 
 
@@ -274,7 +273,7 @@ def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
     before.cable(*link, False)
     now = [0.0]
     current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
-    fabric = Fabric(current, names, clock=lambda: now[0])
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
     Keeper(fabric, Duties(damping=CALM))
     after = FakeNetwork(BUILD, fabric, now)
     after.switches = before.switches

@@ -5,7 +5,14 @@ from itertools import count
 import numpy as np
 import pytest
 
-from controller.leading import MARGIN, PERIOD, TTL, Claimed, Election, Unavailable
+from controller.cluster.leading import (
+    LEADER_PERIOD,
+    LEASE_MARGIN,
+    LEASE_SECONDS,
+    Claimed,
+    Election,
+    Unavailable,
+)
 
 
 class Etcd:
@@ -52,8 +59,8 @@ class Wire:
         def answer():
             if lease not in self.etcd.leases:
                 return 0.0
-            self.etcd.leases[lease] = self.etcd.now + TTL
-            return float(TTL)
+            self.etcd.leases[lease] = self.etcd.now + LEASE_SECONDS
+            return float(LEASE_SECONDS)
 
         return self._call(answer)
 
@@ -81,7 +88,7 @@ class World:
             Election(wire, f"c{number}", lambda: self.now) for number, wire in enumerate(self.wires)
         ]
 
-    def step(self, *numbers, seconds=PERIOD):
+    def step(self, *numbers, seconds=LEADER_PERIOD):
         """Time passes; these instances run, the others stand still."""
         self.now += seconds
         self.etcd.pass_time(seconds)
@@ -94,7 +101,7 @@ class World:
     def until(self, leader, *numbers, most=40):
         for steps in range(most):
             if self.step(*numbers) == [leader]:
-                return steps * PERIOD
+                return steps * LEADER_PERIOD
         raise AssertionError(f"{leader} does not come to lead")
 
 
@@ -111,7 +118,7 @@ def test_a_dead_leader_is_followed_within_its_lease_by_a_higher_term():
     world = World()
     world.step(0, 1)
     before = world.instances[0].term
-    assert world.until("c1", 1) <= TTL + PERIOD
+    assert world.until("c1", 1) <= LEASE_SECONDS + LEADER_PERIOD
     assert world.instances[1].term > before
 
 
@@ -123,9 +130,9 @@ def test_a_cut_off_leader_stops_before_another_begins(cut):
     gap = 0
     while world.instances[0].term:
         world.step(0, 1)
-        gap += PERIOD
-        assert gap < TTL
-    assert gap > TTL - MARGIN - 2 * PERIOD
+        gap += LEADER_PERIOD
+        assert gap < LEASE_SECONDS
+    assert gap > LEASE_SECONDS - LEASE_MARGIN - 2 * LEADER_PERIOD
     assert world.instances[0].standing.trouble == "cut"
     if cut == "both":
         world.until("c1", 0, 1)
@@ -159,14 +166,14 @@ def test_a_leader_counts_from_before_it_asked():
     world.wires[0].renew = renew
     asked = world.now
     world.instances[0].step()
-    assert world.instances[0].standing.until == asked + TTL - MARGIN
+    assert world.instances[0].standing.until == asked + LEASE_SECONDS - LEASE_MARGIN
 
 
 def test_a_lease_that_ended_and_is_had_again_is_another_term():
     world = World(1)
     world.step(0)
     term = world.instances[0].term
-    world.step(seconds=2 * TTL)
+    world.step(seconds=2 * LEASE_SECONDS)
     world.until("c0", 0)
     assert world.instances[0].term > term
     assert not world.instances[0].leads(term)
@@ -198,7 +205,7 @@ def test_a_key_taken_by_other_hands_ends_a_leadership():
     world.instances[0].step()
     assert world.instances[0].term == world.etcd.key[2]
     lease = max(world.etcd.leases) + 1
-    world.etcd.leases[lease] = world.etcd.now + TTL
+    world.etcd.leases[lease] = world.etcd.now + LEASE_SECONDS
     world.etcd.key = (lease, "other", 77)
     world.instances[0].step()
     assert world.instances[0].term == 0
@@ -214,7 +221,7 @@ def test_there_are_never_two(seed):
             if chance.random() < 0.05:
                 wire.cut = chance.choice(["", "", "both", "answers"])
         running = [number for number in range(3) if chance.random() < 0.7]
-        world.step(*running, seconds=chance.choice([0.1, PERIOD, 1.0, 3.0]))
+        world.step(*running, seconds=chance.choice([0.1, LEADER_PERIOD, 1.0, 3.0]))
         terms += [one.term for one in world.instances if one.term]
     assert terms == sorted(terms)
     assert len(set(terms)) > 3

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from werkzeug.test import Client
 
-from compilers.targets.openflow import Encoder
-from controller.events import Event
-from controller.management.api import Api
+from compilers.targets.openflow.encoder import Encoder
+from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import Tokens
-from controller.server import current_of
-from controller.session import Fabric
+from controller.switches.current import current_of
+from controller.switches.events import Event
+from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 
@@ -27,7 +27,7 @@ TOKEN = "0123456789abcdef"  # noqa: S105
 @pytest.fixture
 def overview():
     build = replace(polarfly_build(3), identity="0123456789abcdef")
-    fabric = Fabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
     fabric.connected("here", 4, "192.0.2.4:40000")
     fabric.connected("there", 5, "192.0.2.5:40000")
     return Overview(fabric, lambda: 1000.0)
@@ -156,7 +156,7 @@ def test_changes_need_a_token(api, flushed):
 
 def test_one_switch_is_read_again(api, monkeypatch):
     read = []
-    monkeypatch.setattr(Fabric, "reconcile", lambda _, vertex: read.append(vertex))
+    monkeypatch.setattr(LiveFabric, "reconcile", lambda _, vertex: read.append(vertex))
     answer = api.post("/api/reconcile", headers=bearer(TOKEN), json={"node": "4"})
     assert (answer.json, read) == ({"switches": 1}, [4])
     for node, status in (("nobody", 404), ("7", 503), ({}, 404)):

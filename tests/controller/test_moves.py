@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from compilers.build import load, save
+from compilers.tables.build import load, save
 from controller.management import moves
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build

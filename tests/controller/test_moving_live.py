@@ -14,13 +14,13 @@ from shutil import copytree, rmtree
 import numpy as np
 import pytest
 
-from compilers.build import load
-from compilers.targets.openflow_pipeline import Kind, Table
-from compilers.update.plan import plan
-from compilers.update.programs import Programs
+from compilers.tables.build import load
+from compilers.targets.openflow.flow_tables import RowKind, Table
+from compilers.update.move_plan import plan
+from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import kind_of
-from mininet_scenarios.engine import Setup
-from mininet_scenarios.mininet_engine import MininetEngine
+from mininet_scenarios.engines.mininet_engine import MininetEngine
+from mininet_scenarios.scenario.engine import Setup
 from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
 from tests.controller.test_hitless_live import controller_of
 from tests.waiting import until
@@ -126,8 +126,8 @@ def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
     controller = run(polarfab(first, "ryu"))
     controller.wait_for(SWITCHES, "complete")
     before = [dump(switches, v) for v in range(SWITCHES)]
-    standing = [b for s in Programs(update).slots(4) for b in s.standing(update.last - 1)]
-    rows = sum(len(block) for block in standing if kind_of(block) == Kind.CLASS)
+    standing = [b for s in SwitchPrograms(update).slots(4) for b in s.standing(update.last - 1)]
+    rows = sum(len(block) for block in standing if kind_of(block) == RowKind.CLASS)
     limit = f"flow_limit={rows}", "overflow_policy=refuse"
     switches.vsctl(
         *("--id=@full", "create", "Flow_Table", *limit),

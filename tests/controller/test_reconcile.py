@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.targets import openflow_rows as rows
-from compilers.targets import wire
-from compilers.targets.openflow import Encoder, Program
-from controller import canonical, reading, reconcile
+from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.encoder import Encoder, Program
+from controller.openflow import multipart, row_forms
+from controller.switches import reconcile
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.test_session import as_entries
 
@@ -90,22 +91,26 @@ def test_what_is_too_much_goes_last_and_groups_after_rows(program):
 
 
 def test_reordered_fields_and_full_masks_are_the_same_row():
-    fields = [wire.oxm("eth_type", 0x0800), wire.oxm("ipv4_dst", 7), wire.oxm("in_port", 3)]
-    masked = [*fields[::2], wire.oxm("ipv4_dst", 7, 0xFFFFFFFF)]
-    goto, meta = wire.goto_table(2), wire.write_metadata(1, 3)
+    fields = [
+        protocol.oxm("eth_type", 0x0800),
+        protocol.oxm("ipv4_dst", 7),
+        protocol.oxm("in_port", 3),
+    ]
+    masked = [*fields[::2], protocol.oxm("ipv4_dst", 7, 0xFFFFFFFF)]
+    goto, meta = protocol.goto_table(2), protocol.write_metadata(1, 3)
 
     def form(*parts):
-        body = b"".join(wire.flow_add(1, 5, 9, wire.match(*parts[0]), *parts[1]).body)
-        block = wire.block(rows.bundled_add(14, body, 0))
+        body = b"".join(protocol.flow_add(1, 5, 9, protocol.match(*parts[0]), *parts[1]).body)
+        block = protocol.block(rows.bundled_add(14, body, 0))
         (entry,) = as_entries(block)
         (row,) = reconcile.held(entry, b"").foreign
         return row
 
     one, other = form(fields, (meta, goto)), form(masked, (goto, meta))
     assert one != other
-    assert canonical.row(one) == canonical.row(other)
-    assert canonical.place(one) == canonical.place(form(fields, ()))
-    assert canonical.row(one) != canonical.row(form(fields, (goto,)))
+    assert row_forms.row(one) == row_forms.row(other)
+    assert row_forms.place(one) == row_forms.place(form(fields, ()))
+    assert row_forms.row(one) != row_forms.row(form(fields, (goto,)))
 
 
 @settings(max_examples=300, deadline=None)
@@ -117,5 +122,5 @@ def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
     for body in (flows, bytes(entry), bytes(entry[: pick.randrange(len(entry))])):
         try:
             reconcile.difference(program, reconcile.held(body, groups))
-        except reading.Malformed:
+        except multipart.Malformed:
             continue

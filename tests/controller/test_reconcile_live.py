@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from compilers.build import load
+from compilers.tables.build import load
 from tests.controller.conftest import (
     POLARFAB,
     SWITCHES,

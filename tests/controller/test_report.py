@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from controller.events import Event
-from controller.report import AT_ONCE, PROGRESS, REMIND, Reporter
+from controller.reporter import LINES_AT_ONCE, PROGRESS, REMIND, Reporter
+from controller.switches.events import Event
 from inventory.problems import InputError
 
 
@@ -47,7 +47,10 @@ def reporter(fabric, lines, **options):
 def test_many_events_share_a_line(fabric, lines):
     fabric.events = [Event("left", str(v)) for v in range(13)]
     reporter(fabric, lines).tick()
-    assert lines[: AT_ONCE + 1] == [*(f"switch {v} left" for v in range(5)), "8 switches more left"]
+    assert lines[: LINES_AT_ONCE + 1] == [
+        *(f"switch {v} left" for v in range(5)),
+        "8 switches more left",
+    ]
 
 
 def test_progress_is_told_once_a_while(fabric, lines):

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from controller import wire
-from controller.roles import AGAIN, ROLE_XID, Role, Roles, request
+from controller.cluster.roles import AGAIN, ROLE_XID, ControllerRole, Roles, request
+from controller.openflow import messages
 
 
 class Fabric:
@@ -42,28 +42,31 @@ def world():
 
 
 def reply(role, term, xid=ROLE_XID):
-    return wire.message(wire.Type.ROLE_REPLY, xid, struct.pack("!I4xQ", role, term))
+    return messages.message(messages.Type.ROLE_REPLY, xid, struct.pack("!I4xQ", role, term))
 
 
 def error(kind, code, quoted=b""):
-    return wire.message(wire.Type.ERROR, 9, struct.pack("!HH", kind, code) + quoted)
+    return messages.message(messages.Type.ERROR, 9, struct.pack("!HH", kind, code) + quoted)
 
 
 def test_the_request_is_as_the_standard_has_it():
     """§7.3.9: header, role, 4 bytes of padding, generation id."""
-    assert request(Role.MASTER, 0x0102).hex() == "04180018ffffff0300000002000000000000000000000102"
+    assert (
+        request(ControllerRole.MASTER, 0x0102).hex()
+        == "04180018ffffff0300000002000000000000000000000102"
+    )
 
 
 def test_a_follower_is_a_slave_and_its_fabric_hears_nothing(world):
     world.roles.connected("a", 1, "1.2.3.4:5")
     assert world.take() == [], "nobody leads yet"
     world.roles.follow(7)
-    assert world.take() == [("a", request(Role.SLAVE, 7))]
+    assert world.take() == [("a", request(ControllerRole.SLAVE, 7))]
     world.roles.follow(7)
-    world.roles.received("a", reply(Role.SLAVE, 7))
-    world.roles.received("a", wire.message(wire.Type.PORT_STATUS, 0))
+    world.roles.received("a", reply(ControllerRole.SLAVE, 7))
+    world.roles.received("a", messages.message(messages.Type.PORT_STATUS, 0))
     world.roles.connected("b", 2)
-    assert world.take() == [("b", request(Role.SLAVE, 7))]
+    assert world.take() == [("b", request(ControllerRole.SLAVE, 7))]
     world.roles.closed("a")
     assert world.fabric.seen == []
     assert len(world.roles) == 1
@@ -73,15 +76,20 @@ def test_the_fabric_hears_of_a_switch_once_that_says_that_we_are_master(world):
     world.roles.connected("a", 1, "peer")
     world.roles.follow(7)
     world.roles.lead(8)
-    assert world.take()[-1] == ("a", request(Role.MASTER, 8))
-    for other in (reply(Role.SLAVE, 7), reply(Role.MASTER, 7), reply(Role.SLAVE, 8), b""):
+    assert world.take()[-1] == ("a", request(ControllerRole.MASTER, 8))
+    for other in (
+        reply(ControllerRole.SLAVE, 7),
+        reply(ControllerRole.MASTER, 7),
+        reply(ControllerRole.SLAVE, 8),
+        b"",
+    ):
         if other:
             world.roles.received("a", other)
     assert world.fabric.seen == []
-    world.roles.received("a", reply(Role.MASTER, 8))
-    world.roles.received("a", reply(Role.MASTER, 8))
+    world.roles.received("a", reply(ControllerRole.MASTER, 8))
+    world.roles.received("a", reply(ControllerRole.MASTER, 8))
     assert world.fabric.seen == [("connected", "a", 1, "peer")]
-    message = wire.message(wire.Type.BARRIER_REPLY, 5)
+    message = messages.message(messages.Type.BARRIER_REPLY, 5)
     world.roles.received("a", message)
     world.roles.closed("a")
     assert world.fabric.seen[1:] == [("received", "a", message), ("closed", "a")]
@@ -91,7 +99,7 @@ def test_a_stale_term_is_told_and_tried_again(world):
     world.roles.lead(8)
     world.roles.connected("a", 1)
     world.take()
-    stale = wire.message(wire.Type.ERROR, ROLE_XID, struct.pack("!HH", 11, 0))
+    stale = messages.message(messages.Type.ERROR, ROLE_XID, struct.pack("!HH", 11, 0))
     world.roles.received("a", stale)
     assert world.refused == [1]
     assert world.fabric.seen == []
@@ -99,13 +107,13 @@ def test_a_stale_term_is_told_and_tried_again(world):
     assert world.take() == []
     world.now += AGAIN + 0.1
     world.roles.tick()
-    assert world.take() == [("a", request(Role.MASTER, 8))]
+    assert world.take() == [("a", request(ControllerRole.MASTER, 8))]
 
 
 def test_a_switch_with_another_master_is_cut_off(world):
     world.roles.lead(8)
     world.roles.connected("a", 1)
-    world.roles.received("a", reply(Role.MASTER, 8))
+    world.roles.received("a", reply(ControllerRole.MASTER, 8))
     world.take()
     world.roles.received("a", error(5, 1))
     assert world.take() == [], "any other error is the fabric's"

@@ -9,14 +9,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from compilers.targets.openflow import Encoder
-from compilers.update.plan import plan
-from compilers.update.programs import Programs
-from controller.current import Current
-from controller.mover import Mover
-from controller.reconcile import held_by
-from controller.rollout import PATIENCE, SETTLE, Rollout
-from controller.session import Fabric
+from compilers.targets.openflow.encoder import Encoder
+from compilers.update.move_plan import plan
+from compilers.update.programs import SwitchPrograms
+from controller.rollout.mover import Mover
+from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
+from controller.switches.current import Current
+from controller.switches.reconcile import held_by
+from controller.switches.session import LiveFabric
 from tests.compilers.openflow_switch import Switch
 from tests.compilers.routed import routed
 from tests.compilers.updates import MINIMAL, Moving, build, grown, links_of
@@ -41,8 +41,8 @@ class Site:
 
     def __init__(self, old, new, seed=1):
         self.update, self.time, self.chance = plan(old, new), 0.0, Random(seed)  # noqa: S311
-        self.programs = Programs(self.update)
-        self.fabric = Fabric(current(old), words, clock=lambda: self.time)
+        self.programs = SwitchPrograms(self.update)
+        self.fabric = LiveFabric(current(old), words, clock=lambda: self.time)
         ids = self.update.nodes.datapath_id.tolist()
         self.ends = {number: Endpoint(number) for number in ids}
         self.moving = Moving(self.update)
@@ -115,7 +115,7 @@ def test_a_second_move_uses_the_other_generation_again():
     site = Site(old, new)
     site.start().run()
     site.update = plan(new, old)
-    site.programs = Programs(site.update)
+    site.programs = SwitchPrograms(site.update)
     site.moving = Moving(site.update, generation=1)
     site.start().run()
     assert site.holds(site.moving.new)
@@ -184,7 +184,7 @@ def test_a_silent_switch_stops_it():
         site.rollout.tick()
         site.time += SETTLE
     site.ends[7].silent = True
-    site.time += PATIENCE + 1
+    site.time += ROLLOUT_PATIENCE + 1
     site.settle()
     site.rollout.tick()
     assert (site.rollout.state, site.fabric.names[6] in site.rollout.reason) == ("back", True)
@@ -199,7 +199,7 @@ def test_it_does_not_begin_before_all_are_there():
     for _ in range(3):
         site.settle()
         site.rollout.tick()
-        site.time += PATIENCE
+        site.time += ROLLOUT_PATIENCE
     assert site.rollout.state == "failed"
     assert "not in sync: " in site.rollout.reason
     assert site.fabric.identity == site.update.old.identity

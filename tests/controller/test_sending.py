@@ -2,8 +2,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller import wire
-from controller.sending import CHUNK, MOST_URGENT, Overflow, Priority, SendQueue
+from controller.openflow import messages as wire
+from controller.switches.sending import (
+    MOST_URGENT,
+    SEND_CHUNK_BYTES,
+    Overflow,
+    SendPriority,
+    SendQueue,
+)
 
 
 def messages(data):
@@ -23,31 +29,31 @@ def program(first, count, size=500):
 
 def test_bulk_leaves_in_chunks_of_whole_messages():
     queue = SendQueue()
-    queue.put(Priority.BULK, program(0, 400))
+    queue.put(SendPriority.BULK, program(0, 400))
     chunks = []
     while queue:
         chunks.append(bytes(queue.take()))
     assert len(chunks) == 4
-    assert all(CHUNK <= len(chunk) < CHUNK + 508 for chunk in chunks[:-1])
+    assert all(SEND_CHUNK_BYTES <= len(chunk) < SEND_CHUNK_BYTES + 508 for chunk in chunks[:-1])
     assert messages(b"".join(chunks)) == list(range(400))
     assert all(messages(chunk) for chunk in chunks)
 
 
 def test_an_echo_reply_waits_for_one_chunk_at_most():
     queue = SendQueue()
-    queue.put(Priority.BULK, program(0, 1000))
+    queue.put(SendPriority.BULK, program(0, 1000))
     queue.take()
-    queue.put(Priority.URGENT, wire.message(wire.Type.ECHO_REPLY, 9999))
+    queue.put(SendPriority.URGENT, wire.message(wire.Type.ECHO_REPLY, 9999))
     assert messages(queue.take()) == [9999]
 
 
-puts = st.lists(st.tuples(st.sampled_from(Priority), st.integers(1, 30)), max_size=12)
+puts = st.lists(st.tuples(st.sampled_from(SendPriority), st.integers(1, 30)), max_size=12)
 
 
 @given(puts, st.lists(st.booleans(), max_size=40))
 def test_each_priority_keeps_its_order_and_nothing_is_lost(puts, turns):
     queue, sent, number = SendQueue(), [], 0
-    wanted = {priority: [] for priority in Priority}
+    wanted = {priority: [] for priority in SendPriority}
     for priority, count in puts:
         queue.put(priority, program(number, count, 3000))
         wanted[priority] += range(number, number + count)
@@ -57,7 +63,7 @@ def test_each_priority_keeps_its_order_and_nothing_is_lost(puts, turns):
     assert queue.waiting() == (number - len(sent)) * 3008
     while queue:
         sent += messages(bytes(queue.take()))
-    for priority in Priority:
+    for priority in SendPriority:
         chosen = set(wanted[priority])
         assert [xid for xid in sent if xid in chosen] == wanted[priority]
     assert queue.waiting() == 0
@@ -66,9 +72,9 @@ def test_each_priority_keeps_its_order_and_nothing_is_lost(puts, turns):
 def test_a_peer_that_asks_and_does_not_read_is_too_much():
     queue, answer = SendQueue(), wire.message(wire.Type.ECHO_REPLY, 0, bytes(60000))
     for _ in range(MOST_URGENT // len(answer)):
-        queue.put(Priority.URGENT, answer)
+        queue.put(SendPriority.URGENT, answer)
     with pytest.raises(Overflow):
-        queue.put(Priority.URGENT, answer)
+        queue.put(SendPriority.URGENT, answer)
 
 
 def test_lengths_are_read_where_messages_are():

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
-from compilers.targets import openflow_rows as rows
-from compilers.targets import wire as targets
-from compilers.targets.openflow import Program
-from controller import reading, wire
-from controller.current import Current
-from controller.events import Event
-from controller.session import AT_ONCE, PATIENCE, PROBE_XID, Fabric
-from controller.transaction import DISCARD_XID
+from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import protocol as targets
+from compilers.targets.openflow.encoder import Program
+from controller.openflow import messages
+from controller.openflow import multipart as reading
+from controller.switches.current import Current
+from controller.switches.events import Event
+from controller.switches.session import PROBE_XID, SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
+from controller.switches.transaction import DISCARD_XID
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
 BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
@@ -46,7 +47,7 @@ def names(type_, code):
 
 def error(type_, code, xid):
     """An error as Ryu writes it, quoting a flow-mod with this xid."""
-    quoted = wire.message(14, xid, bytes(56))
+    quoted = messages.message(14, xid, bytes(56))
     made = ofproto_v1_3_parser.OFPErrorMsg(ofproto_v1_3, type_, code, quoted)
     made.datapath = type("Datapath", (), {"ofproto": ofproto_v1_3})
     made.version, made.xid = 4, xid
@@ -55,10 +56,12 @@ def error(type_, code, xid):
 
 
 def multipart(kind, xid, body=b"", more=0):
-    return wire.message(19, xid, struct.pack("!HH4x", kind, more) + body)
+    return messages.message(19, xid, struct.pack("!HH4x", kind, more) + body)
 
 
-REPLY = wire.message(4, 7, struct.pack("!IIIHH", wire.ONF, wire.BUNDLE_CONTROL, rows.BUNDLE, 5, 3))
+REPLY = messages.message(
+    4, 7, struct.pack("!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, rows.BUNDLE, 5, 3)
+)
 
 
 def as_entries(block):
@@ -82,7 +85,7 @@ def now():
 @pytest.fixture
 def fabric(now):
     build = Current("0123456789abcdef", ("a", "b"), Programs())
-    return Fabric(build, names, clock=lambda: now[0])
+    return LiveFabric(build, names, clock=lambda: now[0])
 
 
 def sent(fabric, key):
@@ -94,8 +97,8 @@ def questions(fabric, key):
     """The xids of the requests for flows and groups."""
     found, data = {}, sent(fabric, key)
     while data:
-        kind, length, xid = wire.header(data)
-        if kind == wire.Type.MULTIPART_REQUEST:
+        kind, length, xid = messages.header(data)
+        if kind == messages.Type.MULTIPART_REQUEST:
             found[struct.unpack_from("!H", data, 8)[0]] = xid
         data = data[length:]
     return found
@@ -110,7 +113,7 @@ def tell(fabric, key, flows=b"", groups=b""):
 
 
 def barrier(fabric, key, xid):
-    fabric.received(key, wire.message(wire.BARRIER_REPLY, xid))
+    fabric.received(key, messages.message(messages.BARRIER_REPLY, xid))
     return sent(fabric, key)
 
 
@@ -158,7 +161,7 @@ def test_only_the_difference_is_sent(fabric):
     data = tell(fabric, "k", had)
     assert row(1).tobytes() in data
     assert MARKER.tobytes() not in data
-    assert data.count(struct.pack("!II", wire.ONF, 2301)) == 2
+    assert data.count(struct.pack("!II", messages.ONF, 2301)) == 2
     counts = fabric.status()["differences"]
     assert (counts["added"], counts["changed"], counts["removed"]) == (1, 0, 1)
 
@@ -183,7 +186,7 @@ def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
     fabric.foreign = "remove"
     fabric.reconcile(1)
     data = tell(fabric, "k", had)
-    assert data.count(struct.pack("!II", wire.ONF, 2301)) == 1
+    assert data.count(struct.pack("!II", messages.ONF, 2301)) == 1
 
 
 def test_a_row_of_others_in_a_place_of_ours_goes_before_ours_comes(fabric):
@@ -221,7 +224,7 @@ def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
     fabric.drain()
     for xid in (50, 51, 52):
         fabric.received("k", error(*BAD_GROUP_TYPE, xid))
-    assert barrier(fabric, "k", OPENED) == wire.discard(rows.BUNDLE, DISCARD_XID)
+    assert barrier(fabric, "k", OPENED) == messages.discard(rows.BUNDLE, DISCARD_XID)
     text = "group mod failed: bad type (row 50), and 2 more errors"
     assert fabric.drain() == [Event("refused", "a", text)]
     assert fabric.status()["errors"] == {"a": text}
@@ -233,9 +236,9 @@ def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
 def test_an_error_of_the_commit_refuses(fabric):
     connect(fabric, "k", 11)
     barrier(fabric, "k", OPENED)
-    bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, wire.ONF) + wire.message(4, 7)
-    fabric.received("k", wire.message(wire.ERROR, 7, bundle_failed))
-    assert barrier(fabric, "k", COMMITTED) == wire.discard(rows.BUNDLE, DISCARD_XID)
+    bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, messages.ONF) + messages.message(4, 7)
+    fabric.received("k", messages.message(messages.ERROR, 7, bundle_failed))
+    assert barrier(fabric, "k", COMMITTED) == messages.discard(rows.BUNDLE, DISCARD_XID)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
 
 
@@ -245,7 +248,7 @@ def test_a_barrier_that_is_refused_is_an_answer(fabric, answered):
     for xid in answered:
         barrier(fabric, "k", xid)
     fabric.received("k", error(1, 6, COMMITTED if answered else OPENED))
-    assert sent(fabric, "k") == wire.discard(rows.BUNDLE, DISCARD_XID)
+    assert sent(fabric, "k") == messages.discard(rows.BUNDLE, DISCARD_XID)
     assert list(fabric.errors) == ["a"]
     fabric.reconcile(0)
     assert row(0).tobytes() in tell(fabric, "k")
@@ -307,8 +310,8 @@ def test_an_impostor_that_has_left_leaves_the_switch_as_it_was(fabric):
     assert fabric.missing() == ["b"]
 
 
-PROBE = wire.message(20, PROBE_XID)
-ALIVE = wire.message(wire.BARRIER_REPLY, PROBE_XID)
+PROBE = messages.message(20, PROBE_XID)
+ALIVE = messages.message(messages.BARRIER_REPLY, PROBE_XID)
 
 
 def test_an_earlier_connection_that_answers_is_another_switch(fabric):
@@ -352,9 +355,9 @@ def test_cut_off_errors_are_read(fabric, length):
 
 
 def test_numbers_without_a_name_stay_numbers():
-    assert wire.Error(99, 7, 0, 0).words(names) == "error type 99: code 7"
-    assert wire.Error(0xFFFF, 3, 0x2320, 0).words(names) == "error 3 of experimenter 0x2320"
-    assert wire.Error(1, 1, 0, 0).words(names) == "bad request: bad type"
+    assert messages.Error(99, 7, 0, 0).words(names) == "error type 99: code 7"
+    assert messages.Error(0xFFFF, 3, 0x2320, 0).words(names) == "error 3 of experimenter 0x2320"
+    assert messages.Error(1, 1, 0, 0).words(names) == "bad request: bad type"
 
 
 def test_a_switch_that_is_back_is_not_programmed_until_it_says_so(fabric):
@@ -368,23 +371,23 @@ def test_a_switch_that_is_back_is_not_programmed_until_it_says_so(fabric):
 
 
 def test_so_many_switches_at_once_and_the_next_when_one_is_done():
-    ids = range(1, AT_ONCE + 3)
+    ids = range(1, SWITCHES_AT_ONCE + 3)
     build = Current("0123456789abcdef", [str(i) for i in ids], Programs(*ids))
-    fabric = Fabric(build, names)
+    fabric = LiveFabric(build, names)
     for number in ids:
         fabric.connected(number, number)
     asked = {out.key for out in fabric.take()}
-    assert asked == set(range(1, AT_ONCE + 1))
+    assert asked == set(range(1, SWITCHES_AT_ONCE + 1))
     fabric.closed(1)
-    assert {out.key for out in fabric.take()} == {AT_ONCE + 1}
+    assert {out.key for out in fabric.take()} == {SWITCHES_AT_ONCE + 1}
 
 
 def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
     connect(fabric, "k", 11)
-    now[0] = PATIENCE - 1
+    now[0] = SWITCH_PATIENCE - 1
     fabric.tick()
     assert fabric.take() == []
-    now[0] = PATIENCE + 1
+    now[0] = SWITCH_PATIENCE + 1
     fabric.drain()
     fabric.tick()
     fabric.tick()
@@ -397,7 +400,7 @@ def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
     asked = questions(fabric, "k")
     fabric.received("k", multipart(13, asked[13]))
     for _ in range(5):
-        now[0] += PATIENCE - 1
+        now[0] += SWITCH_PATIENCE - 1
         fabric.received("k", multipart(1, asked[1], entries(Program((), (row(1),))), more=1))
         fabric.received("k", multipart(7, asked[7], more=1))
         fabric.tick()
@@ -423,7 +426,7 @@ def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
     fabric.load(Current("new", ("a", "b"), Programs(12, 11)))
     barrier(fabric, "k", OPENED)
     fabric.received("k", REPLY)
-    fabric.received("k", wire.message(wire.BARRIER_REPLY, COMMITTED))
+    fabric.received("k", messages.message(messages.BARRIER_REPLY, COMMITTED))
     assert fabric.status()["programmed"] == []
     data = tell(fabric, "k", entries(Programs().program(0)))
     assert row(1).tobytes() in data
@@ -455,12 +458,12 @@ def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fab
 
 def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
     seen, present = [], []
-    fabric.hooks.on(wire.Type.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
+    fabric.hooks.on(messages.Type.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
     fabric.hooks.on_presence(lambda vertex, up: present.append((vertex, up)))
     program(fabric, "k", 12)
-    status = wire.message(wire.Type.PORT_STATUS, 0, bytes(72))
+    status = messages.message(messages.Type.PORT_STATUS, 0, bytes(72))
     fabric.received("k", status)
-    fabric.received("k", wire.message(wire.Type.PACKET_IN, 0))
+    fabric.received("k", messages.message(messages.Type.PACKET_IN, 0))
     fabric.closed("k")
     assert seen == [(1, status)]
     assert present == [(1, True), (1, False)]

@@ -11,18 +11,18 @@ from random import Random
 
 import pytest
 
-from compilers.build import save
-from compilers.update.plan import plan
+from compilers.tables.build import save
+from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
-from controller import wire
-from controller.agreement import CHUNK, Record, fetch, read, write
-from controller.leading import PERIOD, Election, Unavailable
-from controller.mover import Mover
-from controller.rollout import SETTLE
-from controller.server import read_build
-from controller.session import Fabric
-from controller.several import Several
-from controller.store import Group
+from controller.cluster.cluster_member import Several
+from controller.cluster.leading import LEADER_PERIOD, Election, Unavailable
+from controller.openflow import messages as wire
+from controller.rollout.mover import Mover
+from controller.rollout.rollout import SETTLE
+from controller.rollout.shared_record import RECORD_CHUNK_BYTES, Record, fetch, read, write
+from controller.settings import StoreGroup
+from controller.switches.current import read_build
+from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 from tests.compilers.updates import Moving, build, grown
 from tests.controller.endpoint import Endpoint
@@ -117,7 +117,7 @@ class Instance:
         self.site, self.name, self.anew, self.sent = site, name, 0, []
         current = read_build(folder, unverified=True)
         words = lambda kind, code: (f"error {kind}", f"code {code}")  # noqa: E731
-        self.fabric = Fabric(current, words, clock=lambda: site.time)
+        self.fabric = LiveFabric(current, words, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         self.several = Several(
             Mover(self.fabric),
@@ -245,7 +245,7 @@ def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
         site.walk()
     site.kill("a")
     b = site.instances["b"]
-    site.until(lambda: b.several.state == "leader", seconds=PERIOD)
+    site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.identity == site.new.identity and b.fabric.complete)
     site.until(lambda: read(site.store) == Record(site.new.identity))
     # Each switch in the numbers that it happens to have: both are right.
@@ -267,7 +267,7 @@ def test_a_successor_goes_on_taking_back(tmp_path, part):
     site.kill("a")
     assert read(site.store).way == "back"
     b = site.instances["b"]
-    site.until(lambda: b.several.state == "leader", seconds=PERIOD)
+    site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.until(lambda: b.fabric.complete and not b.several.mover.busy)
     assert b.fabric.identity == site.old.identity
     assert site.holds(site.moving.old)
@@ -281,9 +281,9 @@ def test_a_successor_that_misses_a_switch_takes_back_what_was_done(tmp_path):
     site.kill("a")
     gone = site.ends.pop(5)
     b.several.roles.closed(5)
-    site.until(lambda: b.several.state == "leader", seconds=PERIOD)
+    site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.walking = False  # what is gone cannot be walked
-    site.until(lambda: b.rollout.over, seconds=PERIOD)
+    site.until(lambda: b.rollout.over, seconds=LEADER_PERIOD)
     assert b.rollout.state == "failed"
     assert b.rollout.reason == f"not in sync: {b.fabric.names[4]}"
     assert b.fabric.differences["changed"] + b.fabric.differences["added"] == 0, "round by round"
@@ -298,7 +298,7 @@ def test_a_late_comer_takes_the_build_that_the_fabric_holds(tmp_path):
     site.until(lambda: a.rollout.over and read(site.store) == Record(site.new.identity))
     b = site.start("b", "old")
     site.kill("a")
-    site.until(lambda: b.fabric.complete, seconds=PERIOD)
+    site.until(lambda: b.fabric.complete, seconds=LEADER_PERIOD)
     assert b.fabric.identity == site.new.identity
     assert b.fabric.differences["none"] == len(site.ends), "nothing was to be changed"
     told = [(e.node, e.text) for e in b.fabric.drain() if e.kind == "inherited"]
@@ -310,7 +310,7 @@ def test_a_paused_leader_says_nothing_when_it_wakes(tmp_path):
     site.until(lambda: a.rollout.round == 1)
     b = site.start("b", "old")
     paused = site.instances.pop("a")
-    site.until(lambda: b.fabric.complete and b.rollout.over, seconds=PERIOD)
+    site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
     before = [end.switch.copy() for end in site.ends.values()]
     paused.step()
     assert paused.anew, "its process starts anew"
@@ -326,7 +326,7 @@ def test_what_a_deposed_leader_sent_is_refused(tmp_path):
     messages = [bytes(part) for part in a.rollout._moment.forth(0)]
     b = site.start("b", "old")
     site.kill("a")
-    site.until(lambda: b.fabric.complete and b.rollout.over, seconds=PERIOD)
+    site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
     before = site.ends[1].switch.copy()
     answers = site.ends[1].hear("a", b"".join(messages))
     assert {wire.Error.read(answer).code for answer in answers} == {10}
@@ -338,12 +338,12 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     site.store.values["record"] = b'{"build": "0000000000000000"}'
     a = site.instances["a"]
     for _ in range(20):
-        site.step(seconds=PERIOD)
+        site.step(seconds=LEADER_PERIOD)
     assert (a.several.state, a.fabric.connections) == ("preparing", {})
     texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
     assert "build 0000000000000000 is neither here nor in the store" in texts[0]
     del site.store.values["record"]
-    site.until(lambda: a.fabric.complete, seconds=PERIOD)
+    site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
 
 
 def test_nothing_goes_on_without_the_store(tmp_path):
@@ -372,10 +372,10 @@ def test_a_move_that_has_not_begun_is_stopped_by_a_switch_that_leaves(tmp_path):
 def test_builds_larger_than_a_value_come_back_whole():
     etcd = Etcd()
     etcd.key = (1, "a", 7)
-    store, data = Store(etcd), Random(1).randbytes(3 * CHUNK)  # noqa: S311
+    store, data = Store(etcd), Random(1).randbytes(3 * RECORD_CHUNK_BYTES)  # noqa: S311
     assert write(store, 7, Record("x"), lambda _: data)
     assert fetch(store, "x") == data
-    assert max(map(len, store.values.values())) <= CHUNK
+    assert max(map(len, store.values.values())) <= RECORD_CHUNK_BYTES
     assert write(store, 7, Record("y"), lambda _: b"small")
     assert (fetch(store, "x"), fetch(store, "y")) == (None, b"small")
     assert not write(store, 6, Record("z"), lambda _: b"late")
@@ -383,9 +383,9 @@ def test_builds_larger_than_a_value_come_back_whole():
 
 
 def test_urls_of_a_store():
-    group = Group.parse("http://one:2379/lab,https://two/lab", "n")
+    group = StoreGroup.parse("http://one:2379/lab,https://two/lab", "n")
     assert (group.urls, group.prefix) == (("http://one:2379", "https://two"), "polarfab/lab")
-    assert Group.parse("http://[::1]:2379", "n").prefix == "polarfab"
+    assert StoreGroup.parse("http://[::1]:2379", "n").prefix == "polarfab"
     for text in ("", "one:2379", "ftp://one", "http://one/a,http://two/b", "http://[1"):
         with pytest.raises(InputError, match="URLs of etcd"):
-            Group.parse(text, "n")
+            StoreGroup.parse(text, "n")

@@ -14,14 +14,14 @@ from shutil import copytree, rmtree
 
 import pytest
 
-from compilers.build import load
-from compilers.targets import openflow_rows
-from compilers.targets.openflow import Encoder
-from compilers.targets.openflow_pipeline import MARKERS
-from controller import wire
-from controller.roles import Role, request
-from mininet_scenarios.engine import ControllerChange
-from mininet_scenarios.serving import RUN
+from compilers.tables.build import load
+from compilers.targets.openflow import message_rows
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import MARKERS
+from controller.cluster.roles import ControllerRole, request
+from controller.openflow import messages
+from mininet_scenarios.machine.serving import RUN
+from mininet_scenarios.scenario.engine import ControllerChange
 from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, rows
 from tests.controller.test_hitless_live import controller_of
 from tests.controller.test_moving_live import FULL, MINIMAL, Site, compiled, dump
@@ -285,18 +285,18 @@ def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
         switches.vsctl("add-br", "sy", "--", *bridge, "protocols=OpenFlow13", "--", *controllers)
         one, other = Session(old), Session(new)
         before = dump(switches, "y")
-        assert one.says(request(Role.MASTER, 10)) == (wire.Type.ROLE_REPLY, None)
-        one.socket.sendall(openflow_rows.opening())
-        assert one.says(request(Role.MASTER, 10)) == (wire.Type.ROLE_REPLY, None)
-        assert other.says(request(Role.MASTER, 11)) == (wire.Type.ROLE_REPLY, None)
+        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ROLE_REPLY, None)
+        one.socket.sendall(message_rows.opening())
+        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ROLE_REPLY, None)
+        assert other.says(request(ControllerRole.MASTER, 11)) == (messages.Type.ROLE_REPLY, None)
         for message in (
-            openflow_rows.opening(),
+            message_rows.opening(),
             program.flows[0].tobytes(),
-            openflow_rows.commit(),
+            message_rows.commit(),
         ):
-            assert one.says(message) == (wire.Type.ERROR, (1, 10))
-        assert one.says(request(Role.MASTER, 10)) == (wire.Type.ERROR, (11, 0))
-        assert one.says(request(Role.SLAVE, 11)) == (wire.Type.ROLE_REPLY, None)
+            assert one.says(message) == (messages.Type.ERROR, (1, 10))
+        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ERROR, (11, 0))
+        assert one.says(request(ControllerRole.SLAVE, 11)) == (messages.Type.ROLE_REPLY, None)
         assert dump(switches, "y") == before
         one.socket.close()
         other.socket.close()
@@ -311,21 +311,21 @@ class Session:
         self.socket, _ = server.accept()
         self.socket.settimeout(20)
         self.rest = b""
-        self.socket.sendall(wire.message(wire.Type.HELLO, 1))
+        self.socket.sendall(messages.message(messages.Type.HELLO, 1))
 
     def says(self, message):
         """The first answer that is not greeting or bundle reply; of an error its type and code."""
         self.socket.sendall(message)
         while True:
-            while len(self.rest) < 8 or len(self.rest) < wire.header(self.rest)[1]:
+            while len(self.rest) < 8 or len(self.rest) < messages.header(self.rest)[1]:
                 data = self.socket.recv(65536)
                 assert data, "the switch has left"
                 self.rest += data
-            kind, length, _ = wire.header(self.rest)
+            kind, length, _ = messages.header(self.rest)
             answer, self.rest = self.rest[:length], self.rest[length:]
-            if kind == wire.Type.ERROR:
+            if kind == messages.Type.ERROR:
                 return kind, struct.unpack_from("!HH", answer, 8)
-            if kind == wire.Type.ROLE_REPLY:
+            if kind == messages.Type.ROLE_REPLY:
                 return kind, None
-            if kind == wire.Type.ECHO_REQUEST:
-                self.socket.sendall(wire.echo_reply(answer))
+            if kind == messages.Type.ECHO_REQUEST:
+                self.socket.sendall(messages.echo_reply(answer))

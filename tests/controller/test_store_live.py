@@ -8,9 +8,9 @@ from time import time
 
 import pytest
 
-from controller.leading import Unavailable
+from controller.cluster.leading import Unavailable
+from controller.cluster.store import Etcd
 from controller.settings import Tls
-from controller.store import Etcd
 from tests.controller.conftest import own_network
 from tests.waiting import until
 

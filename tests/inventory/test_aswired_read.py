@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from inventory.aswired.facts import Seen
-from inventory.aswired.read import FORMATS, read_facts
+from inventory.neighbours.facts import Seen
+from inventory.neighbours.neighbour_file import NEIGHBOUR_FORMATS, read_facts
 from inventory.problems import InputError
 from tests.compilers.test_spec_fuzz import mutated_bytes
 
@@ -127,7 +127,7 @@ def test_each_form(tmp_path: Path, name: str, told: bool) -> None:
 
 
 def test_every_form_is_here() -> None:
-    assert set(FORMATS) == {name.split()[0] for name in TABLES}
+    assert set(NEIGHBOUR_FORMATS) == {name.split()[0] for name in TABLES}
 
 
 def test_lldpctl_keeps_all_neighbours_of_a_port(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_mutated_tables(tmp_path: Path) -> None:
         (tmp_path / "n1.x").write_bytes(mutated_bytes(text, rng))
         problems = None
         try:
-            read_facts([tmp_path], rng.choice([None, None, *FORMATS]))
+            read_facts([tmp_path], rng.choice([None, None, *NEIGHBOUR_FORMATS]))
         except InputError as error:
             problems = error.problems
         except Exception as error:

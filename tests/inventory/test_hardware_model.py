@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from inventory.inventory_file import load_inventory
 from inventory.library import library_names, library_type
-from inventory.load import load_inventory
 from inventory.model import PortBlock
 from inventory.problems import InputError
 

@@ -12,12 +12,12 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from compilers.load import load_fabric
-from compilers.netbox import files
+from compilers.cabling.netbox_export import files
 from compilers.pipeline import compile_fabric
-from inventory.load import load_inventory
-from inventory.netbox.interfaces import Interface, blocks
-from inventory.netbox.read import read_netbox
+from compilers.spec.fabric_file import load_fabric
+from inventory.inventory_file import load_inventory
+from inventory.netbox.interface_types import DeviceInterface, blocks
+from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from polarfab.commands.inventory import command
 from tests.compilers.test_spec_fuzz import mutated_bytes
@@ -234,7 +234,7 @@ def test_blocks_name_what_they_were_made_from() -> None:
         "a9",
         "a1",
     ]
-    found = blocks([Interface(name) for name in names])
+    found = blocks([DeviceInterface(name) for name in names])
     assert [name for block in found for name in block.names()] == names
     assert len(found) == 3 + 4
 

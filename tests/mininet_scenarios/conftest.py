@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
 
 
 @pytest.fixture(scope="session")

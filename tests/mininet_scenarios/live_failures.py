@@ -16,8 +16,8 @@ import sys
 import time
 from itertools import permutations
 
-from mininet_scenarios.inside import PACKETS, Inside
-from mininet_scenarios.serving import OPEN_FILES
+from mininet_scenarios.engines.mininet_child import PACKETS, MininetChild
+from mininet_scenarios.machine.serving import OPEN_FILES
 
 CLONE_NEWNET, SO_RCVBUFFORCE = 0x40000000, 33
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -108,7 +108,7 @@ def main(build, logs, links, flows):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     job = {"build": build, "logs": logs, "hosts": 1, "framework": "ryu", "unverified": True}
-    inside = Inside(job, lambda _: None)
+    inside = MininetChild(job, lambda _: None)
     inside.start()
     inside.program(120)
     inside.controller.kill()

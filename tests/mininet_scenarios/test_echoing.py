@@ -3,7 +3,7 @@
 import socket
 import time
 
-from mininet_scenarios.echoing import EchoProbe
+from tests.bench.echo_probe import EchoProbe
 
 
 def test_it_ends_where_no_controller_ever_listens():

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.build import save
-from compilers.forwarding import HOME, Forwarding, Towards
+from compilers.proof.forwarding import HOME, Forwarding, Towards
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.classes import split_direct
 from compilers.routing.protection import polarfly
-from compilers.targets.openflow_pipeline import entries
-from mininet_scenarios.preflight import namespaces
+from compilers.routing.split_classes import split_direct
+from compilers.tables.build import save
+from compilers.targets.openflow.flow_tables import entries
+from mininet_scenarios.machine.preflight import namespaces
 
 pytestmark = pytest.mark.live
 

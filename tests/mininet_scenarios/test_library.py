@@ -8,10 +8,13 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 
-from compilers.build import load, save
 from compilers.pipeline import compile_fabric
+from compilers.tables.build import load, save
 from inventory.problems import InputError
-from mininet_scenarios.engine import (
+from mininet_scenarios.engines.engine_kinds import require
+from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.run.rehearsal import Rehearsal
+from mininet_scenarios.scenario.engine import (
     Carried,
     ControllerChange,
     LinkChange,
@@ -19,13 +22,10 @@ from mininet_scenarios.engine import (
     NodeChange,
     Setup,
 )
-from mininet_scenarios.engines import require
-from mininet_scenarios.following import Builds
-from mininet_scenarios.model_engine import ModelEngine
-from mininet_scenarios.moments import cases, needs
-from mininet_scenarios.numbering import ground_of
-from mininet_scenarios.rehearsal import Rehearsal
-from mininet_scenarios.scenario import load_scenario, shipped
+from mininet_scenarios.scenario.numbering import ground_of
+from mininet_scenarios.scenario.scenario_file import load_scenario, shipped
+from mininet_scenarios.scenario.timeline_builds import Builds
+from mininet_scenarios.scenario.timeline_events import cases, needs
 
 
 class Listener:

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.update import mixture
+from compilers.update import update_proof
 from inventory.problems import InputError
-from mininet_scenarios.control import clean_interval
-from mininet_scenarios.engine import ControllerChange, EngineError, Setup
-from mininet_scenarios.model_engine import ModelEngine
-from mininet_scenarios.numbering import Numbering, ground_of
-from mininet_scenarios.scenario import load_scenario
+from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.scenario.engine import ControllerChange, EngineError, Setup
+from mininet_scenarios.scenario.numbering import Numbering, ground_of
+from mininet_scenarios.scenario.scenario_file import load_scenario
+from mininet_scenarios.traffic.probe_calibration import clean_interval
 from tests.compilers.updates import build, grown
 from tests.mininet_scenarios.test_library import failed, rehearse
 
@@ -31,7 +31,7 @@ def scenario(tmp_path, text, head=HEAD):
 @pytest.fixture
 def a_round_skipped(monkeypatch):
     """What new rows lead to was never put into the switches: they drop what they get."""
-    right = mixture.Cells.of
+    right = update_proof.Cells.of
 
     def without_classes(*args):
         cells = right(*args)
@@ -39,19 +39,19 @@ def a_round_skipped(monkeypatch):
         after[:-1][cells.changed] = len(after) - 1
         return replace(cells, after=after)
 
-    monkeypatch.setattr(mixture.Cells, "of", without_classes)
+    monkeypatch.setattr(update_proof.Cells, "of", without_classes)
 
 
 @pytest.fixture
 def order_reversed(monkeypatch):
-    right = mixture.Cells.of
+    right = update_proof.Cells.of
 
     def backwards(update, *args):
         cells = right(update, *args)
         level = np.where(cells.level > 0, update.last - cells.level, 0).astype(np.uint8)
         return replace(cells, level=level)
 
-    monkeypatch.setattr(mixture.Cells, "of", backwards)
+    monkeypatch.setattr(update_proof.Cells, "of", backwards)
 
 
 @pytest.mark.usefixtures("a_round_skipped")

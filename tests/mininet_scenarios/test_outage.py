@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.failures import walk_failures
+from compilers.proof.failure_walks import walk_failures
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.classes import split_direct
 from compilers.routing.protection import polarfly
-from mininet_scenarios.engine import LinkChange, Miswire, NodeChange
-from mininet_scenarios.outage import Outage
-from mininet_scenarios.predict import Prediction
+from compilers.routing.split_classes import split_direct
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
+from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.verdict.predict import Prediction
 
 
 def protected(build):

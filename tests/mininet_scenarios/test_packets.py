@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from compilers.addressing import format_mac
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
-from mininet_scenarios.engine import Hosts
-from mininet_scenarios.management import PACKET_IN, headers, message
-from mininet_scenarios.ovsdb import Bridge, Port
-from mininet_scenarios.packets import BEFORE, Packets, Postman
+from compilers.spec.fabric_file import load_fabric
+from compilers.wiring.addressing import format_mac
+from mininet_scenarios.ovs.management_socket import PACKET_IN, headers, message
+from mininet_scenarios.ovs.ovsdb import BridgeRow, Port
+from mininet_scenarios.ovs.packets import BEFORE, HostPackets, Postman
+from mininet_scenarios.scenario.engine import HostSample
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def build(tmp_path_factory):
 
 def test_counts_become_numbered_packets():
     counts = np.array([[0, 2], [1, 0]])
-    packets = Packets.of(counts)
+    packets = HostPackets.of(counts)
     rows = list(zip(packets.source, packets.destination, packets.number, strict=True))
     assert rows == [(0, 1, 0), (0, 1, 1), (1, 0, 0)]
     assert packets.back().source.tolist() == [1, 1, 0]
@@ -35,9 +35,9 @@ def test_an_independent_reader_finds_the_packet(build, version):
     from os_ken.lib.packet import ipv4, ipv6, packet
     from os_ken.ofproto import ofproto_v1_3_parser as parser
 
-    hosts = Hosts.of(build)
+    hosts = HostSample.of(build)
     postman = Postman(build, hosts, version)
-    wanted = Packets(np.array([3]), np.array([20]), np.array([5]))
+    wanted = HostPackets(np.array([3]), np.array([20]), np.array([5]))
     out = postman.outs(wanted, np.array([4]), 7).tobytes()
     assert [(start, length) for start, _, length in headers(out)] == [(0, len(out))]
     action = parser.OFPAction.parser(out, 24)
@@ -65,10 +65,10 @@ def packet_in(out, port):
 
 
 def test_packet_ins_are_read_among_others(build):
-    postman = Postman(build, Hosts.of(build), 4)
+    postman = Postman(build, HostSample.of(build), 4)
     counts = np.zeros((26, 26), np.int64)
     counts[3, 20], counts[9, 1] = 1, 2
-    outs = postman.outs(Packets.of(counts), np.zeros(3, np.int64), 7)
+    outs = postman.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
     ins = [packet_in(row.tobytes(), port) for port, row in enumerate(outs, start=1)]
     assert len(ins[0]) == postman.row.itemsize > BEFORE
     for data in (b"".join(ins), message(2) + ins[0] + message(21) + ins[1] + ins[2]):
@@ -82,9 +82,11 @@ def test_packet_ins_are_read_among_others(build):
 
 
 def test_a_bridge_is_rows_that_name_each_other():
-    operations = Bridge("s1", 0x2A, [Port("s1-eth3", 3, "s2-eth1")], "127.0.0.1:6653").operations()
+    operations = BridgeRow(
+        "s1", 0x2A, [Port("s1-eth3", 3, "s2-eth1")], "127.0.0.1:6653"
+    ).operations()
     tables = [operation["table"] for operation in operations]
-    assert tables == ["Interface", "Port", "Interface", "Port", "Controller", "Bridge"]
+    assert tables == ["Interface", "Port", "Interface", "Port", "Controller", "BridgeRow"]
     interface, bridge = operations[2]["row"], operations[-1]["row"]
     assert interface == {
         "name": "s1-eth3",

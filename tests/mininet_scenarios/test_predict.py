@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.classes import split_direct
-from compilers.walk import LOOPED, TTL
-from mininet_scenarios.predict import Prediction
+from compilers.routing.split_classes import split_direct
+from compilers.tables.walk import LOOPED, MOST_HOPS
+from mininet_scenarios.verdict.predict import Prediction
 
 
 def walk(build, source, destination):
     """Ports a packet leaves by, one switch after the other, and whether it arrives."""
     routes, port, cables = build.tables.routes, build.tables.classes.port, build.wiring.cables()
     at, used = source, []
-    while at != destination and len(used) < TTL:
+    while at != destination and len(used) < MOST_HOPS:
         leaves = int(port[at, routes.egress[at, destination]])
         used.append((at, leaves))
         at = int(cables[at, leaves])

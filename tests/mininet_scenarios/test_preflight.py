@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from inventory.problems import InputError
-from mininet_scenarios import preflight
+from mininet_scenarios.machine import preflight
 
 
 def test_everything_that_is_missing_at_once(monkeypatch):

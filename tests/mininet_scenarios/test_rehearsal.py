@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from inventory.problems import InputError
-from mininet_scenarios.checks import Examiner, histogram
-from mininet_scenarios.engine import SILENT, Diversion, Hosts, Setup, hops_of
-from mininet_scenarios.format import Expect, Sample, Scenario
-from mininet_scenarios.model_engine import ModelEngine
-from mininet_scenarios.pinging import Answers, read_answers
-from mininet_scenarios.predict import Prediction
-from mininet_scenarios.rehearsal import Rehearsal, choose_diversion, sample_counts
+from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.run.rehearsal import Rehearsal, choose_diversion, sample_counts
+from mininet_scenarios.scenario.engine import SILENT, Diversion, HostSample, Setup, hops_of
+from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
+from mininet_scenarios.traffic.pinging import Answers, read_answers
+from mininet_scenarios.verdict.checks import Examiner, histogram
+from mininet_scenarios.verdict.predict import Prediction
 
 
 def quiet(done, total):
@@ -39,7 +39,7 @@ class Round:
     """One round of all pairs on the model, and the examiner of it."""
 
     def __init__(self, build, hosts=None):
-        self.hosts = Hosts.of(build, hosts)
+        self.hosts = HostSample.of(build, hosts)
         self.engine = model(build, hosts)
         self.examiner = Examiner(build, self.hosts, Prediction.of(build))
         self.counts = self.hosts.every_pair()

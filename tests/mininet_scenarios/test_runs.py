@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from inventory.problems import InputError
-from mininet_scenarios import resources, runs
-from mininet_scenarios.engine import Hosts
+from mininet_scenarios.machine import resources, runs
+from mininet_scenarios.scenario.engine import HostSample
 from tests.waiting import until
 
 POLARFAB = Path(sys.executable).with_name("polarfab")
@@ -145,7 +145,7 @@ def test_a_killed_run_that_hangs_is_cleaned(state, tmp_path):
 
 def test_what_is_short_is_told_at_once(compiled):
     build = compiled(5)
-    hosts = Hosts.of(build)
+    hosts = HostSample.of(build)
     wanted = resources.needed(build, hosts)
     resources.require(build, hosts, here=wanted)
     none = resources.Amounts(10, 10, 10, 10)
@@ -161,7 +161,7 @@ def test_what_is_short_is_told_at_once(compiled):
 
 
 def test_needs_grow_with_the_fabric(compiled):
-    small, large = (resources.needed(b, Hosts.of(b)) for b in (compiled(3), compiled(5)))
+    small, large = (resources.needed(b, HostSample.of(b)) for b in (compiled(3), compiled(5)))
     for name in ("memory", "files", "processes", "neighbours"):
         assert getattr(small, name) < getattr(large, name)
     # Measured on q=3 and q=5, everything that runs added up: 159 and 185 MB, 150 and 372 files.

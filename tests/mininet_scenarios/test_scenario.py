@@ -7,9 +7,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from compilers.build import save
+from compilers.tables.build import save
 from inventory.problems import InputError
-from mininet_scenarios.scenario import Scenario, load_scenario, schema, shipped
+from mininet_scenarios.scenario.scenario_file import Scenario, load_scenario, schema, shipped
 
 FABRIC = "fabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
 

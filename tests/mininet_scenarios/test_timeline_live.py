@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mininet_scenarios.openvswitch import NAMESPACES
-from mininet_scenarios.probing import decode
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from mininet_scenarios.traffic.probing import decode
 
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")
@@ -87,7 +87,7 @@ def test_the_probe_between_two_namespaces(tmp_path):
         f'{sys.executable} -c "$1" $$ $other; kill $other\n'
     )
     code = (
-        "import sys, time; from mininet_scenarios.probing import ProbeProcess\n"
+        "import sys, time; from mininet_scenarios.traffic.probing import ProbeProcess\n"
         "ends = [(int(sys.argv[1]), '10.9.0.1'), (int(sys.argv[2]), '10.9.0.2')]\n"
         "probe = ProbeProcess(ends, [(0, 1), (1, 0)], 0.01)\n"
         "time.sleep(1); print(probe.stop())\n"

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.build import save
-from compilers.load import load_fabric
 from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import save
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -14,8 +14,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 
 import polarfab
-from compilers.build import Build
-from compilers.explain import explain
+from compilers.proof.explanation import explain
+from compilers.tables.build import Build
 from polarfab import cli
 
 pytestmark = pytest.mark.xdist_group("browser")

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers import build as builds
+from compilers.tables import build as builds
 from polarfab import cli
 
 POLARFAB = [sys.executable, "-m", "polarfab"]

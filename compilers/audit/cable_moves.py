@@ -1,0 +1,124 @@
+"""The fewest moves that turn one set of cables into another.
+
+Cables are pairs of ports, plan and fact each a matching. Their symmetric difference falls apart
+into cycles and paths in which planned and present cables take turns. To exchange the plugs of two
+ports is to cut two cables and join their four ends anew; that makes at most one cycle more, so a
+cycle of m planned cables needs m - 1 exchanges and no fewer (as in sorting genomes by double cut
+and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p planned and a
+present cables needs max(p, a) moves, as each move settles one cable at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from compilers.audit.resolve import Pair, Pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One thing to do with plugs at two ports.
+
+    swap: exchange the plugs in a and b; move: the plug in a goes to b, which is empty; add: a cable
+    from a to b, both empty; remove: the cable between a and b.
+    """
+
+    kind: Literal["swap", "move", "add", "remove"]
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A part of the difference: its ports in turn, each joined to the next.
+
+    planned: whether the first two are joined by the plan; closed: whether the last is joined to the
+    first, by a present cable.
+    """
+
+    ports: tuple[int, ...]
+    planned: bool
+    closed: bool
+
+    def moves(self, node: Callable[[int], int]) -> list[Move]:
+        """The fewest moves, at one node where they can be; `node` gives the node of a port."""
+        if self.closed:
+            return list(_untangle(list(self.ports), node))
+        return list(_along(list(self.ports), self.planned))
+
+    @property
+    def cost(self) -> int:
+        """How many moves it takes."""
+        return len(self.ports) // 2 - self.closed
+
+
+def components(planned: Pairs, present: Pairs) -> list[Component]:
+    """The cycles and paths of the difference, by their smallest port."""
+    plan, fact = _mates(planned - present), _mates(present - planned)
+    left = set(plan) | set(fact)
+    loose = set(plan) ^ set(fact)
+    found = [_walk(p, plan, fact, p in plan, left) for p in sorted(loose) if p in left]
+    found += [_walk(p, plan, fact, True, left) for p in sorted(left) if p in left]
+    return sorted(found, key=lambda part: min(part.ports))
+
+
+def _mates(pairs: Iterable[Pair]) -> dict[int, int]:
+    return {end: other for a, b in pairs for end, other in ((a, b), (b, a))}
+
+
+def _walk(
+    start: int, plan: dict[int, int], fact: dict[int, int], by_plan: bool, left: set[int]
+) -> Component:
+    """The component of a port, whose ports are taken out of `left`."""
+    first, ports = by_plan, [start]
+    left.discard(start)
+    while (after := (plan if by_plan else fact).get(ports[-1])) is not None and after != start:
+        ports.append(after)
+        left.discard(after)
+        by_plan = not by_plan
+    return Component(tuple(ports), first, after == start)
+
+
+def _untangle(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:
+    """Exchanges that split a cycle until every part is one cable.
+
+    The plan joins ports 2i and 2i + 1, a present cable 2i + 1 and 2i + 2. An exchange splits the
+    cycle if and only if both ports are at even or both at odd places.
+    """
+    waiting = [ports]
+    while waiting:
+        ports = waiting.pop()
+        i, j = _of_one_node(ports, node)
+        if not j:
+            yield from (Move("swap", ports[1], port) for port in ports[3::2])
+            continue
+        yield Move("swap", ports[i], ports[j])
+        if i % 2 == 0:  # an even place has its present cable before it, an odd one behind it
+            i, j = i - 1, j - 1
+        waiting += [ports[: i + 1] + ports[j + 1 :], ports[i + 1 : j + 1]]
+
+
+def _of_one_node(ports: list[int], node: Callable[[int], int]) -> tuple[int, int]:
+    """Two even or two odd places with ports of one node; (0, 0) where there are none."""
+    before: dict[tuple[int, int], int] = {}
+    for place, port in enumerate(ports):
+        first = before.setdefault((node(port), place % 2), place)
+        if first != place:
+            return first, place
+    return 0, 0
+
+
+def _along(ports: list[int], planned: bool) -> Iterator[Move]:
+    """Settle the cables of a path one after the other, from an end that is empty."""
+    if not planned and len(ports) % 2 == 1:
+        ports, planned = ports[::-1], True
+    if not planned:
+        yield Move("remove", ports[0], ports[1])
+        ports = ports[1:]
+    while len(ports) > 2:
+        yield Move("move", ports[2], ports[0])
+        ports = ports[2:]
+    if len(ports) == 2:
+        yield Move("add", ports[0], ports[1])

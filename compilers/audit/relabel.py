@@ -1,0 +1,91 @@
+"""Nodes that stand in each other's place, told by what their neighbours see."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compilers.audit.cable_moves import components
+from compilers.audit.resolve import Pairs, Wired
+
+Cycle = tuple[int, ...]
+
+
+def relabelling(
+    planned: Pairs, wired: Wired, width: int, node_type: Sequence[int]
+) -> tuple[Cycle, ...]:
+    """Rounds of vertices: each stands in the place of the next, the last in that of the first.
+
+    A neighbour's port that should see port p of y, and sees port p of x, says that x stands in the
+    place of y. A round is kept where it leaves fewer moves than it takes to undo it.
+
+    Args:
+        planned: the cables of the plan.
+        wired: the cables that there are.
+        width: W, ports a node (`compilers.audit.resolve`).
+        node_type: of each vertex; only nodes of one type stand in for each other.
+    """
+    rounds: list[Cycle] = []
+    moves = cost(planned, wired.cables)
+    for cycle in _rounds(_votes(planned, wired.cables, width), node_type):
+        trial = renamed(wired, (*rounds, cycle), width)
+        left = cost(planned, trial.cables)
+        if left + len(cycle) - 1 < moves:
+            rounds.append(cycle)
+            moves = left
+    return tuple(rounds)
+
+
+def cost(planned: Pairs, present: Pairs) -> int:
+    """How many moves there are between two sets of cables."""
+    return sum(part.cost for part in components(planned, present))
+
+
+def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
+    """The vertex in whose place each stands, where more than half of its cables say so."""
+    mate = {end: other for a, b in planned for end, other in ((a, b), (b, a))}
+    votes: dict[int, Counter[int]] = defaultdict(Counter)
+    cables: Counter[int] = Counter()
+    for pair in present:
+        for port, seen_by in (pair, pair[::-1]):
+            cables[port // width] += 1
+            expected = mate.get(seen_by)
+            if expected is not None and expected % width == port % width:
+                votes[port // width][expected // width] += 1
+    places = {}
+    for vertex, counted in votes.items():
+        place, count = min(counted.items(), key=lambda item: (-item[1], item[0]))
+        if place != vertex and 2 * count > cables[vertex]:
+            places[vertex] = place
+    return places | {y: x for x, y in places.items() if y not in cables and x not in places}
+
+
+def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
+    """The cycles of the map, each from its smallest vertex."""
+    found = set()
+    for start in places:
+        cycle = [start]
+        while (after := places.get(cycle[-1], start)) not in cycle:
+            cycle.append(after)
+        whole = places.get(cycle[-1]) == start
+        if whole and len({node_type[v] for v in cycle}) == 1:
+            first = cycle.index(min(cycle))
+            found.add((*cycle[first:], *cycle[:first]))
+    return sorted(found)
+
+
+def renamed(wired: Wired, rounds: Sequence[Cycle], width: int) -> Wired:
+    """What is cabled, with every node called by the place that it stands in."""
+    place = {x: y for cycle in rounds for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
+
+    def there(port: int) -> int:
+        vertex, number = divmod(port, width)
+        return place.get(vertex, vertex) * width + number
+
+    pairs = [sorted((there(a), there(b))) for a, b in wired.cables]
+    return replace(
+        wired,
+        cables=frozenset((a, b) for a, b in pairs),
+        reporters=frozenset(place.get(v, v) for v in wired.reporters),
+    )

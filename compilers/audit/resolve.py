@@ -1,0 +1,228 @@
+"""Neighbour facts as cables between ports of the plan, with the noise that tables have set aside.
+
+The sockets of a node are numbered from 1, as its ports are where each has one. The socket s of
+vertex v is v·W + s, W one more than the sockets of the largest type, so that both sides are arrays
+of pairs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.wiring.hardware import Hardware, PortFacts
+from compilers.wiring.wiring import Wiring
+from inventory.neighbours.facts import End, Facts
+
+Pair = tuple[int, int]
+Pairs = frozenset[Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """What is cabled.
+
+    cables: pairs of ports, the smaller first. reporters: vertices whose own tables were read.
+    contested: cables that were seen at a port where a likelier one was seen, too. strangers: port
+    and neighbour, where this is no node of the plan and the port is not a host's; unknown_ports:
+    node and port of the plan's nodes that their types do not have.
+    """
+
+    cables: Pairs
+    reporters: frozenset[int]
+    contested: Pairs
+    strangers: tuple[tuple[int, str], ...]
+    unknown_ports: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PortFinder:
+    """The sockets of a plan by number, and back to names.
+
+    types: of `Hardware`, which know of parallel cables; without them a port has one socket.
+    """
+
+    wiring: Wiring
+    types: tuple[PortFacts, ...] = ()
+
+    @cached_property
+    def sockets(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """The names of the sockets of every port of each type."""
+        if self.types:
+            return tuple(facts.sockets for facts in self.types)
+        return tuple(tuple((name,) for name in names) for names in self.wiring.port_names)
+
+    @cached_property
+    def width(self) -> int:
+        """W."""
+        return 1 + max(sum(map(len, ports)) for ports in self.sockets)
+
+    def first(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[T, ports + 1] twice: the first socket of each port, and how many it has."""
+        widest = 1 + max(map(len, self.wiring.port_names))
+        first, count = np.zeros((2, len(self.sockets), widest), np.int64)
+        for t, ports in enumerate(self.sockets):
+            count[t, 1 : len(ports) + 1] = [len(names) for names in ports]
+            first[t, 1 : len(ports) + 1] = 1 + np.cumsum(count[t, : len(ports)])
+        return first, count
+
+    def planned(self) -> Pairs:
+        """The plan's cables."""
+        w = self.wiring
+        switch, link = np.nonzero(w.far > np.arange(len(w.far))[:, None])
+        far, port, far_port = (part[switch, link] for part in (w.far, w.port, w.far_port))
+        first, count = self.first()
+        many = count[w.node_type[switch], port]
+        here = switch * self.width + first[w.node_type[switch], port]
+        there = far.astype(np.int64) * self.width + first[w.node_type[far], far_port]
+        which = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        one, other = np.repeat(here, many) + which, np.repeat(there, many) + which
+        return frozenset(zip(one.tolist(), other.tolist(), strict=True))
+
+    def of_hosts(self) -> frozenset[int]:
+        """The ports that hosts have."""
+        switch, host = np.nonzero(self.wiring.host_port)
+        first, count = self.first()
+        here = self.wiring.node_type[switch], self.wiring.host_port[switch, host]
+        sockets = switch * self.width + first[here]
+        most = range(int(count[here].max(initial=1)))
+        return frozenset(s for k in most for s in (sockets[count[here] > k] + k).tolist())
+
+    def between(self, pair: Pair) -> Pair:
+        """The first sockets of the two ports that a cable joins; its own ends if it goes askew."""
+        places = [self._place(end) for end in pair]
+        if places[0] != places[1]:
+            return pair
+        return pair[0] - places[0], pair[1] - places[1]
+
+    def _place(self, port: int) -> int:
+        """Which of its port's sockets one is, from 0."""
+        vertex, socket = divmod(port, self.width)
+        places = self._places[int(self.wiring.node_type[vertex])]
+        return places[socket - 1]
+
+    @cached_property
+    def _places(self) -> list[list[int]]:
+        return [[k for names in ports for k in range(len(names))] for ports in self.sockets]
+
+    def vertex(self, port: int) -> int:
+        """The vertex that has the port."""
+        return port // self.width
+
+    def node(self, port: int) -> str:
+        """The name of the node that has the port."""
+        return self.wiring.names[port // self.width]
+
+    def name(self, port: int) -> str:
+        """The port's name at its node."""
+        vertex, socket = divmod(port, self.width)
+        if not self.types:
+            return self.wiring.port_name(vertex, socket)
+        named = chain.from_iterable(self.types[int(self.wiring.node_type[vertex])].sockets)
+        return next(islice(named, socket - 1, None))
+
+
+def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> Wired:
+    """The cables that facts tell of.
+
+    Names match whatever their case, with or without a domain; nodes also by management address,
+    serial number, GUID and datapath id, ports also by label. Of several neighbours at a port the
+    one counts that sees the port, too; then the planned one.
+
+    Args:
+        facts: what was seen.
+        wiring: the plan.
+        hardware: knows serial numbers, GUIDs and labels, where an inventory gave them.
+    """
+    ports = PortFinder(wiring, hardware.types if hardware else ())
+    book = _Book(ports, hardware)
+    hosts = ports.of_hosts()
+    seen: Counter[tuple[int, int]] = Counter()
+    strangers: dict[tuple[int, str], None] = {}
+    unknown: dict[tuple[str, str], None] = {}
+    for near, far in facts.seen:
+        u, v = book.vertex(near.nodes), book.vertex(far.nodes)
+        if u is None:
+            continue
+        p = book.port(u, near)
+        if p is None:
+            unknown[wiring.names[u], near.ports[0]] = None
+            continue
+        here = u * ports.width + p
+        if v is None:
+            if here not in hosts:
+                strangers[here, far.nodes[0]] = None
+            continue
+        r = book.port(v, far)
+        if r is None:
+            unknown[wiring.names[v], far.ports[0]] = None
+        elif (there := v * ports.width + r) != here:
+            seen[here, there] += 1
+    reporters = {u for nodes in facts.reporters if (u := book.vertex(nodes)) is not None}
+    cables, contested = likeliest(seen, ports.planned())
+    return Wired(cables, frozenset(reporters), contested, tuple(strangers), tuple(unknown))
+
+
+def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
+    """One cable a port, and those that found a port taken."""
+    ways = Counter((min(pair), max(pair)) for pair in seen)
+    order = sorted(ways, key=lambda pair: (-ways[pair], pair not in planned, pair))
+    taken: set[int] = set()
+    cables, contested = set(), set()
+    for pair in order:
+        if taken.isdisjoint(pair):
+            cables.add(pair)
+            taken.update(pair)
+        else:
+            contested.add(pair)
+    return frozenset(cables), frozenset(contested)
+
+
+class _Book:
+    """Words for nodes and ports to their numbers."""
+
+    def __init__(self, ports: PortFinder, hardware: Hardware | None) -> None:
+        wiring = ports.wiring
+        self.nodes: dict[str, int] = {}
+        kinds = [(f"dpid:{d:#x}" for d in wiring.datapath_id.tolist()), wiring.management]
+        kinds += [hardware.guid, hardware.serial] if hardware else []
+        for column in (*kinds, wiring.names):
+            self.nodes |= {text.lower(): v for v, text in enumerate(column) if text}
+        self.ports: list[dict[str, int]] = []
+        first, _ = ports.first()
+        for t, names in enumerate(wiring.port_names):
+            labels = hardware.types[t].label if hardware else ()
+            at: list[int] = first[t].tolist()
+            known = {f"#{n}": at[n] for n in range(1, len(names) + 1)}
+            for column in (labels, names):
+                known |= {text.lower(): at[n] for n, text in enumerate(column, 1)}
+            for n, sockets in enumerate(ports.sockets[t], 1):
+                known |= {text.lower(): at[n] + k for k, text in enumerate(sockets)}
+            self.ports.append(known)
+        self.node_type: list[int] = wiring.node_type.tolist()
+
+    def vertex(self, nodes: tuple[str, ...]) -> int | None:
+        """The vertex that the first known word names."""
+        for word in nodes:
+            for name in _shorter(word.lower()):
+                if name in self.nodes:
+                    return self.nodes[name]
+        return None
+
+    def port(self, vertex: int, end: End) -> int | None:
+        """The number of the port that the first known word names."""
+        known = self.ports[self.node_type[vertex]]
+        return next((known[word.lower()] for word in end.ports if word.lower() in known), None)
+
+
+def _shorter(name: str) -> Iterator[str]:
+    """The name, then without one part of its domain after the other."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]

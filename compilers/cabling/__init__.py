@@ -1,0 +1,1 @@
+"""What people pull and label: the cable schedule, its formats, phases and bills."""

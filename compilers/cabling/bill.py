@@ -1,0 +1,109 @@
+"""The bill of materials: nodes, racks, cables by type and length, fibres of bundles, connectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.cabling.cable_plan import Cables
+from compilers.wiring.wiring import Wiring
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """So many of one thing; kind is node, rack, cable, fibre or connector."""
+
+    kind: str
+    name: str
+    detail: str
+    quantity: int
+
+
+def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
+    """What has to be bought for the links between nodes of each plane, kind by kind.
+
+    With `fibre_cores` in the cabling, cables of a bundle are multi-core fibres of that many cores,
+    each bundle's as long as its longest cable; without it every cable is bought by itself.
+    """
+    found = [
+        *(item for wiring, cables in parts for item in _nodes(wiring, cables)),
+        *_racks(parts),
+        *(item for wiring, cables in parts for item in _material(wiring, cables)),
+    ]
+    total: dict[tuple[str, str, str], int] = {}
+    for item in found:
+        what = (item.kind, item.name, item.detail)
+        total[what] = total.get(what, 0) + item.quantity
+    order = ("node", "rack", "cable", "fibre", "connector")
+    return sorted((Item(*what, n) for what, n in total.items()), key=lambda i: order.index(i.kind))
+
+
+def _material(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    yield from _cables(cables, np.asarray(cables.bundle < 0) | _single(cables))
+    yield from _fibres(wiring, cables)
+    yield from _connectors(wiring, cables)
+
+
+def _single(cables: Cables) -> bool:
+    return cables.hardware.cabling["fibre_cores"] is None
+
+
+def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    there = (wiring.far >= 0).any(axis=1)
+    count = np.bincount(wiring.node_type[there], minlength=len(wiring.type_names)).tolist()
+    for facts, quantity in zip(cables.hardware.types, count, strict=True):
+        if quantity:
+            detail = " ".join(filter(None, (facts.manufacturer, facts.model, facts.part_number)))
+            yield Item("node", facts.name, detail, quantity)
+
+
+def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
+    """Racks that hold a node; those that planes share are bought once."""
+    height: dict[str, int] = {}
+    for wiring, cables in parts:
+        known = cables.hardware
+        for r in np.unique(known.rack[(wiring.far >= 0).any(axis=1)]).tolist():
+            height[known.rack_names[r]] = int(known.rack_units[r])
+    for units, quantity in sorted(Counter(height.values()).items()):
+        yield Item("rack", f"rack {units}U", "", quantity)
+
+
+def _cables(cables: Cables, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Iterator[Item]:
+    kinds = cables.kinds()
+    for t, kind in enumerate(kinds):
+        lengths, count = np.unique(cables.length[wanted & (cables.kind == t)], return_counts=True)
+        for length, quantity in zip(lengths.tolist(), count.tolist(), strict=True):
+            yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
+
+
+def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    if _single(cables) or not len(cables.bundles.cables):
+        return
+    cabling = cables.hardware.cabling
+    inside = cables.bundle >= 0
+    bundle = cables.bundle[inside]
+    lanes = np.maximum(cables.lanes(wiring)[inside], 1)
+    cores = np.bincount(bundle, lanes).astype(int) * cabling["cores"]
+    length = np.zeros(len(cores))
+    np.maximum.at(length, bundle, cables.length[inside])
+    fibres = -(-cores // cabling["fibre_cores"])
+    for metres in np.unique(length).tolist():
+        quantity = int(fibres[length == metres].sum())
+        yield Item("fibre", f"{cabling['fibre_cores']} cores", f"{metres:g} m", quantity)
+
+
+def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+    vertex, port = cables.ends.ravel(), cables.ports.ravel()
+    kind = wiring.node_type[vertex].astype(np.int64)
+    keys, count = np.unique(np.stack((kind, port), axis=1), axis=0, return_counts=True)
+    total: dict[str, int] = {}
+    for (t, number), quantity in zip(keys.tolist(), count.tolist(), strict=True):
+        facts = cables.hardware.types[t]
+        speed = f"{facts.speed[number - 1]} Gb/s" if facts.speed[number - 1] else ""
+        name = " ".join(filter(None, (facts.connector[number - 1], speed))) or "port"
+        total[name] = total.get(name, 0) + quantity
+    for name, quantity in sorted(total.items()):
+        yield Item("connector", name, "link ends", quantity)

@@ -1,0 +1,294 @@
+"""The cables of a fabric as arrays: ends, lengths, types, bundles.
+
+Cables are numbered from 1 by rack pair, cluster pair and place at the first end, so those of a
+bundle follow each other and a number does not depend on the phases of the installation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.wiring.hardware import Hardware, hardware
+from compilers.wiring.placement import clusters
+from compilers.wiring.wiring import Wiring, generated_inventory
+from compilers.wiring.wiring_checks import Locate, nowhere
+from inventory.problems import InputError, Problem, key
+
+MOST_PARALLEL = 16
+UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundles:
+    """Cables that run together, B of them: all between two clusters, from one rack to another.
+
+    clusters and racks: int32[B, 2], those of the first end first; cables: int64[B]; number:
+    int64[B], from 1, in the whole fabric.
+    """
+
+    clusters: NDArray[np.int32]
+    racks: NDArray[np.int32]
+    cables: NDArray[np.int64]
+    number: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cables:
+    """The E cables between nodes, in the order of their numbers.
+
+    ends, ports: int32[E, 2], vertex and port at both ends. needed, length: float64[E], metres
+    along the way and of the cable in stock. kind: int32[E] into the types of the cabling.
+    bundle: int32[E], -1 for cables within a cluster and rack. hand: int32[E], the cable of the
+    inventory that decides the ports, -1 for the others. number: int64[E], from 1, in the whole
+    fabric: what is missing takes its number along. socket: int32[E], from 0 among the parallel
+    cables of a link.
+    """
+
+    hardware: Hardware
+    ends: NDArray[np.int32]
+    ports: NDArray[np.int32]
+    needed: NDArray[np.float64]
+    length: NDArray[np.float64]
+    kind: NDArray[np.int32]
+    bundle: NDArray[np.int32]
+    bundles: Bundles
+    hand: NDArray[np.int32]
+    number: NDArray[np.int64]
+    socket: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        """E."""
+        return len(self.ends)
+
+    def kinds(self) -> list[dict[str, Any]]:
+        """The types of the cabling, as plain data."""
+        types: list[dict[str, Any]] = self.hardware.cabling["types"]
+        return types
+
+    def lanes(self, wiring: Wiring) -> NDArray[np.int64]:
+        """int64[E]: the lanes of each cable by the port at its first end, 0 where unknown."""
+        here = wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
+        lanes, parallel = (_by_port(self.hardware, wiring, w)[here] for w in ("lanes", "parallel"))
+        each: NDArray[np.int64] = -(-lanes // parallel)
+        return each
+
+    def keys(self) -> NDArray[np.int64]:
+        """int64[E]: a number for each link and socket, the same in every build of a fabric."""
+        u, v = np.sort(self.ends.astype(np.int64), axis=1).T
+        keys: NDArray[np.int64] = (u * len(self.hardware.rack) + v) * MOST_PARALLEL + self.socket
+        return keys
+
+
+def _by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
+    """int64[T, ports + 1]: a number of each port of each type."""
+    table = np.zeros((len(known.types), max(map(len, wiring.port_names)) + 1), np.int64)
+    for t, facts in enumerate(known.types):
+        values = getattr(facts, word)
+        table[t, 1 : len(values) + 1] = values
+    return table
+
+
+def hardware_of(build: Build) -> Hardware:
+    """The build's hardware; where it was compiled without inventory, what `hardware` makes up."""
+    if build.hardware is not None:
+        return build.hardware
+    hosts = build.wiring.host_port.shape[1]
+    inventory = generated_inventory(build.topology, hosts)
+    return hardware(inventory, build.wiring, clusters(build.topology))
+
+
+def cables_of(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> Cables:
+    """Every cable between nodes.
+
+    Args:
+        wiring: the ports of every link.
+        known: where nodes stand and which cables there are.
+        locate: finds the inventory's values in their file, for messages.
+
+    Raises:
+        InputError: a link is longer than every cable in stock.
+    """
+    tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
+    ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
+    ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
+    many = _by_port(known, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
+    ends, ports = np.repeat(ends, many, axis=0), np.repeat(ports, many, axis=0)
+    socket = (np.arange(len(ends)) - np.repeat(np.cumsum(many) - many, many)).astype(np.int32)
+    turned = _before(known, ends[:, 1], ends[:, 0])
+    ends[turned], ports[turned] = ends[turned, ::-1], ports[turned, ::-1]
+    racks, found = known.rack[ends], known.cluster[ends]
+    order = np.lexsort(
+        (
+            socket,
+            ports[:, 0],
+            known.unit[ends[:, 0]],
+            found[:, 1],
+            found[:, 0],
+            racks[:, 1],
+            racks[:, 0],
+        )
+    )
+    ends, ports, racks, found = ends[order], ports[order], racks[order], found[order]
+    socket = socket[order]
+    bundle, bundles = _bundled(racks, found, known)
+    hand = _by_hand(wiring, known, ends, socket)
+    needed = way(known, ends)
+    kind, length = _from_stock(known, needed, hand, locate)
+    number = _numbers(known.cable_number, len(ends))
+    found_all = (needed, length, kind, bundle, bundles, hand, number, socket)
+    return Cables(known, ends, ports, *found_all)
+
+
+def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Those that are given, else 1, 2, …"""
+    return given if len(given) == count else np.arange(1, count + 1)
+
+
+def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
+    """The hardware of what is left of a fabric: cables and bundles keep the whole one's numbers."""
+    before, after = cables_of(whole, known), cables_of(left, known)
+    keys, kept = before.keys(), after.keys()
+    by = np.argsort(keys)
+    place = by[np.searchsorted(keys, kept, sorter=by)]
+    bundle = np.zeros(len(after.bundles.cables), np.int64)
+    inside = after.bundle >= 0
+    bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
+    return replace(known, cable_number=place + 1, bundle_number=bundle)
+
+
+def check_lengths(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> None:
+    """Refuse racks that stand too far apart for the cables in stock, before anything is ordered.
+
+    Raises:
+        InputError: a link is longer than every cable in stock.
+    """
+    tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
+    needed = way(known, np.stack((tail, wiring.far[tail, link]), axis=1))
+    if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
+        cables_of(wiring, known, locate)  # not one whose length is given by hand
+
+
+def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether u stands before v: by rack, cluster, unit."""
+    by = np.lexsort((np.arange(len(known.rack)), known.unit, known.cluster, known.rack))
+    rank = np.empty(len(by), np.int64)
+    rank[by] = np.arange(len(by))
+    earlier: NDArray[np.bool_] = rank[u] < rank[v]
+    return earlier
+
+
+def way(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
+    """float64[E]: metres from port to port, slack included (`inventory.floor.Cabling`)."""
+    return distance(known, known.rack[ends], known.unit[ends])
+
+
+def distance(
+    known: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """float64[E]: the same between places, int[E, 2] each."""
+    cabling = known.cabling
+    steps = np.abs(known.rack_place[rack[:, 0]] - known.rack_place[rack[:, 1]])
+    across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
+    rises = (known.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
+    inside = np.abs(unit[:, 0] - unit[:, 1]) * UNIT_METRES
+    apart = rack[:, 0] != rack[:, 1]
+    metres: NDArray[np.float64] = np.where(apart, across + rises.sum(axis=1), inside)
+    metres += cabling["slack"]
+    return metres
+
+
+def _bundled(
+    racks: NDArray[np.int32], found: NDArray[np.int32], known: Hardware
+) -> tuple[NDArray[np.int32], Bundles]:
+    """The bundle of each cable, and the bundles; cables come sorted by both pairs."""
+    loose = (racks[:, 0] == racks[:, 1]) & (found[:, 0] == found[:, 1])
+    pairs = np.concatenate((racks, found), axis=1)[~loose]
+    first = np.ones(len(pairs), bool)
+    first[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
+    number = np.cumsum(first) - 1
+    bundle = np.full(len(racks), -1, np.int32)
+    bundle[~loose] = number
+    count = np.bincount(number, minlength=int(first.sum()))
+    numbers = _numbers(known.bundle_number, len(count))
+    return bundle, Bundles(pairs[first, 2:], pairs[first, :2], count, numbers)
+
+
+def _by_hand(
+    wiring: Wiring, known: Hardware, ends: NDArray[np.int32], socket: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """int32[E]: the cable of the inventory between the same nodes, -1 where there is none.
+
+    One that names whole ports decides all parallel cables, one that names sockets its own.
+    """
+    hand = np.full(len(ends), -1, np.int32)
+    if known.hand:
+        vertex = {name: v for v, name in enumerate(wiring.names)}
+        order = len(vertex)
+        keys = np.sort(ends.astype(np.int64), axis=1) @ [order, 1]
+        by = np.lexsort((socket, keys))
+        number = [
+            {name: k for names in facts.sockets if len(names) > 1 for k, name in enumerate(names)}
+            for facts in known.types
+        ]
+        for i, cable in enumerate(known.hand):
+            u, v = sorted((vertex[cable["a"]], vertex[cable["b"]]))
+            first, last = np.searchsorted(keys, [u * order + v, u * order + v + 1], sorter=by)
+            here = by[first:last]  # none where the link is missing
+            one = number[wiring.node_type[vertex[cable["a"]]]].get(cable["a_port"])
+            hand[here if one is None else here[one : one + 1]] = i
+    return hand
+
+
+def _from_stock(
+    known: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32], locate: Locate
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The type and the length of each cable: the first type that has one long enough."""
+    types = known.cabling["types"]
+    kind, length = shelved(known, needed)
+    names = [cable_type["name"] for cable_type in types]
+    for e in np.flatnonzero(hand >= 0).tolist():
+        given = known.hand[hand[e]]
+        if given["type"] is not None:
+            kind[e] = names.index(given["type"])
+            stock = np.array(types[kind[e]]["lengths"])
+            length[e] = next(iter(stock[stock >= needed[e]].tolist()), needed[e])
+        if given["length"] is not None:
+            kind[e], length[e] = max(kind[e], 0), given["length"]
+    if (kind < 0).any():
+        raise InputError(_too_long(float(needed[kind < 0].max()), types, locate))
+    return kind, length
+
+
+def shelved(
+    known: Hardware, needed: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """int32[E], float64[E]: the first type in stock with a length that suffices, and that length.
+
+    -1 and the metres needed where none does.
+    """
+    kind = np.full(len(needed), -1, np.int32)
+    length = needed.copy()
+    for t, cable_type in enumerate(known.cabling["types"]):
+        stock = np.array(cable_type["lengths"])
+        fits = (kind < 0) & (needed <= stock[-1])
+        kind[fits] = t
+        length[fits] = stock[np.searchsorted(stock, needed[fits])]
+    return kind, length
+
+
+def _too_long(longest: float, types: list[dict[str, Any]], locate: Locate) -> Problem:
+    path = ("cabling", "types")
+    file, line = locate(path)
+    return Problem(
+        file=file,
+        line=line,
+        key=key(path),
+        required=f"a cable of {longest:.1f} m or longer",
+        given=f"lengths to {max(t['lengths'][-1] for t in types):g} m",
+        todo="add a longer one, or move racks together",
+    )

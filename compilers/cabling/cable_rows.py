@@ -1,0 +1,140 @@
+"""Cables as rows for people and other tools, a block at a time: never the whole fabric as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_plan import Cables
+from compilers.cabling.phases import Phases
+from compilers.wiring.wiring import Wiring
+
+CABLES_AT_ONCE = 20_000
+
+CABLE_COLUMNS = (
+    "cable",
+    "label",
+    "phase",
+    "bundle",
+    *(f"{end}_{word}" for end in "ab" for word in ("rack", "unit", "node", "module", "port")),
+    "a_port_label",
+    "b_port_label",
+    "type",
+    "length_m",
+    "way_m",
+    "colour",
+)
+Row = tuple[int | float | str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The cables that are asked for, phase by phase, in the order of their numbers.
+
+    which: int64[n], indices of cables.
+    """
+
+    wiring: Wiring
+    cables: Cables
+    phases: Phases
+    which: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, wiring: Wiring, cables: Cables, phases: Phases, phase: int = 0) -> Rows:
+        """All cables, or those of one phase."""
+        wanted = phases.cable == phase if phase else np.ones(len(cables), bool)
+        which = np.flatnonzero(wanted)
+        return cls(wiring, cables, phases, which[np.argsort(phases.cable[which], kind="stable")])
+
+    def of_rack(self, rack: int) -> Rows:
+        """Those with an end in one rack."""
+        racks = self.cables.hardware.rack[self.cables.ends[self.which]]
+        return replace(self, which=self.which[(racks == rack).any(axis=1)])
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows of `CABLE_COLUMNS`."""
+        for first in range(0, len(self.which), CABLES_AT_ONCE):
+            yield from self._block(self.which[first : first + CABLES_AT_ONCE])
+
+    def _block(self, which: NDArray[np.int64]) -> Iterator[Row]:
+        cables, kinds = self.cables, self.cables.kinds()
+        socket = cables.socket[which].tolist()
+        ends = [self._end(cables.ends[which, i], cables.ports[which, i], socket) for i in (0, 1)]
+        names = [kind["name"] for kind in kinds]
+        colours = [kind["colour"] or "" for kind in kinds]
+        kind = cables.kind[which].tolist()
+        yield from zip(
+            cables.number[which].tolist(),
+            labels_of(cables, which),
+            self.phases.cable[which].tolist(),
+            self._bundles(which),
+            *ends[0][:-1],
+            *ends[1][:-1],
+            ends[0][-1],
+            ends[1][-1],
+            [names[t] for t in kind],
+            cables.length[which].tolist(),
+            np.round(cables.needed[which], 2).tolist(),
+            [colours[t] for t in kind],
+            strict=True,
+        )
+
+    def _bundles(self, which: NDArray[np.int64]) -> list[str]:
+        plane = self.cables.hardware.plane
+        numbers = np.append(self.cables.bundles.number, 0)[self.cables.bundle[which]]
+        return [bundle_name(n, plane) for n in numbers.tolist()]
+
+    def _end(
+        self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]
+    ) -> tuple[list[str] | list[int], ...]:
+        """Rack, unit, node, module, socket (the port where it has one) and label of one end."""
+        known, wiring = self.cables.hardware, self.wiring
+        kind = wiring.node_type[vertex].tolist()
+        ports = (port - 1).tolist()
+        return (
+            [known.rack_names[r] for r in known.rack[vertex].tolist()],
+            known.unit[vertex].tolist(),
+            [wiring.names[v] for v in vertex.tolist()],
+            [known.types[t].module[p] for t, p in zip(kind, ports, strict=True)],
+            [known.types[t].sockets[p][k] for t, p, k in zip(kind, ports, socket, strict=True)],
+            [known.types[t].label[p] for t, p in zip(kind, ports, strict=True)],
+        )
+
+
+def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
+    """What stands on cables: the inventory's label, numbered where they are parallel, or a name."""
+    given, plane = cables.hardware.hand, cables.hardware.plane
+    shared = np.bincount(cables.hand[cables.hand >= 0], minlength=len(given)) > 1
+    labels = []
+    for n, h, socket in zip(
+        cables.number[which].tolist(),
+        cables.hand[which].tolist(),
+        cables.socket[which].tolist(),
+        strict=True,
+    ):
+        label = given[h]["label"] if h >= 0 else None
+        part = f"-{socket + 1}" if label and shared[h] else ""
+        labels.append(f"{label}{part}" if label else cable_name(n, plane))
+    return labels
+
+
+def cable_name(number: int, plane: int = 0) -> str:
+    """What a cable is called: C and its number, behind its plane where there are several."""
+    return f"{_of_plane(plane)}C{number:05d}"
+
+
+def bundle_name(number: int, plane: int = 0) -> str:
+    """What a bundle is called, "" for none (0)."""
+    return f"{_of_plane(plane)}B{number:04d}" if number else ""
+
+
+def host_name(vertex: int, host: int, plane: int = 0) -> str:
+    """What the cable to a host is called: H, the vertex and the host's number at it from 0."""
+    return f"{_of_plane(plane)}H{vertex:05d}-{host}"
+
+
+def _of_plane(plane: int) -> str:
+    return f"P{plane}-" if plane else ""

@@ -1,0 +1,174 @@
+"""A fabric's hardware as NetBox takes it: device types in YAML, the rest as bulk imports in CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from compilers.cabling.cable_formats import as_netbox
+from compilers.cabling.cable_plan import cables_of
+from compilers.cabling.cable_rows import Row, Rows
+from compilers.cabling.phases import phases_of
+from compilers.spec.fabric_file import LoadedFabric
+from compilers.wiring.placed_fabric import Placed
+from compilers.wiring.plane_split import each_plane
+from compilers.wiring.wiring import place
+from inventory.model import Inventory, Node
+from inventory.netbox.device_types import export_type, manufacturer, slug
+from inventory.netbox.extras import to_comment
+from inventory.netbox.interface_types import interfaces
+from inventory.problems import InputError, Problem
+
+DEVICE = (
+    *("name", "role", "manufacturer", "device_type", "serial", "status", "site", "rack"),
+    *("position", "face", "comments"),
+)
+RACK = ("site", "name", "status", "u_height", "comments")
+INTERFACE = ("device", "name", "label", "type", "enabled")
+STATUS = {"installed": "active", "planned": "planned"}
+NAUTOBOT = (
+    *(f"termination_{end}_{word}" for end in "ab" for word in ("type", "id")),
+    *("type", "status__name", "label", "color", "length", "length_unit"),
+)
+
+
+def files(loaded: LoadedFabric, site: str, role: str = "switch") -> Iterator[tuple[str, str]]:
+    """The name and text of each file, in the order in which NetBox can import them.
+
+    Args:
+        loaded: the fabric; where it names no inventory, the generated one.
+        site: the site that everything stands in, which NetBox must know, as it must `role`.
+        role: of every device.
+
+    Raises:
+        InputError: the inventory cannot hold the fabric.
+    """
+    parts = list(each_plane(loaded))
+    yield from _types(parts)
+    if any(part.inventory.racks for part in parts):
+        yield "racks.csv", _csv(RACK, _racks(parts, site))
+    yield "devices.csv", _csv(DEVICE, chain.from_iterable(_devices(p, site, role) for p in parts))
+    yield "interfaces.csv", _csv(INTERFACE, chain.from_iterable(map(_interfaces, parts)))
+    yield "cables.csv", "".join(as_netbox(*_cables(parts)))
+
+
+def nautobot_cables(loaded: LoadedFabric, ids: Mapping[tuple[str, str], str]) -> str:
+    """The cables for Nautobot's CSV import, which names ends by UUID and measures in whole units.
+
+    Args:
+        loaded: the fabric.
+        ids: the UUID of each interface, by device and name (`interface_ids`).
+
+    Raises:
+        InputError: interfaces without an id, or the inventory cannot hold the fabric.
+    """
+    lines = csv.DictReader(io.StringIO("".join(as_netbox(*_cables(list(each_plane(loaded)))))))
+    rows, lacking = [], []
+    for line in lines:
+        ends = [(line[f"side_{end}_device"], line[f"side_{end}_name"]) for end in "ab"]
+        lacking += [end for end in ends if end not in ids]
+        rows.append(
+            (
+                *(word for end in ends for word in ("dcim.interface", ids.get(end))),
+                *(line["type"], line["status"].capitalize(), line["label"], line["color"]),
+                *(math.ceil(float(line["length"])), "m"),
+            )
+        )
+    if lacking:
+        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+        given = f"none for {lacking[0][0]} {lacking[0][1]}{more}"
+        todo = "import devices and device types first, then export the interfaces"
+        raise InputError(Problem("an id for every interface with a cable", given, todo))
+    return _csv(NAUTOBOT, rows)
+
+
+def _cables(
+    parts: Sequence[Placed],
+) -> tuple[Iterator[Row], list[dict[str, Any]], frozenset[frozenset[str]]]:
+    """Rows, types of cable and dead links of all planes."""
+    found = [(part, cables_of(part.wiring, part.hardware(), part.loaded.locate)) for part in parts]
+    rows = (
+        Rows.of(part.wiring, cables, phases_of(part.topology.graph, cables, 1))
+        for part, cables in found
+    )
+    dead = (frozenset((link.a, link.b)) for part in parts for link in part.inventory.dead_links)
+    return chain.from_iterable(rows), found[0][1].kinds(), frozenset(dead)
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
+    import yaml
+
+    inventory = parts[0].inventory
+    used = {node.type for part in parts for node in part.inventory.nodes}
+    for name, model in _models(inventory).items():
+        if name in used:
+            node_type = inventory.node_types[name].model_copy(update={"model": model})
+            text = yaml.safe_dump(export_type(name, node_type), sort_keys=False, width=100_000)
+            yield f"device-types/{slug(name)}.yaml", text
+
+
+def _models(inventory: Inventory) -> dict[str, str]:
+    """The model of each type, which is its own: the type's name where two share a model."""
+    models = {name: t.model or name for name, t in inventory.node_types.items()}
+    shared = {model for model in models.values() if list(models.values()).count(model) > 1}
+    return {name: name if model in shared else model for name, model in models.items()}
+
+
+def _racks(parts: Sequence[Placed], site: str) -> Iterator[Sequence[object]]:
+    racks = {rack.name: rack for part in parts for rack in part.inventory.racks}
+    for rack in racks.values():
+        place_there = {"row": rack.row, "column": rack.column} if rack.column is not None else {}
+        yield site, rack.name, "active", rack.units, to_comment(place_there)
+
+
+def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
+    inventory = part.inventory
+    vertex = {i: v for v, i in enumerate(place(part.topology.graph.order, inventory))}
+    models = _models(inventory)
+    for i, node in enumerate(inventory.nodes):
+        node_type = inventory.node_types[node.type]
+        yield (
+            *(node.name, role, manufacturer(node_type), models[node.type], node.serial or ""),
+            *(
+                STATUS[node.state],
+                site,
+                node.rack or "",
+                node.unit or "",
+                "front" if node.unit else "",
+            ),
+            to_comment(_extras(node, vertex.get(i), part.loaded.plane)),
+        )
+
+
+def _extras(node: Node, vertex: int | None, plane: int) -> dict[str, Any]:
+    """What NetBox has no column for when it imports devices."""
+    known: dict[str, Any] = {
+        "plane": plane or None,
+        "vertex": vertex,
+        "datapath_id": f"{node.datapath_id:#x}" if node.datapath_id else None,
+        "management": str(node.management) if node.management else None,
+        "guid": node.guid,
+        "hosts": [host.model_dump(mode="json", exclude_none=True) for host in node.hosts] or None,
+    }
+    return {word: value for word, value in known.items() if value is not None}
+
+
+def _interfaces(part: Placed) -> Iterator[Sequence[object]]:
+    types = part.inventory.node_types
+    listed = {name: interfaces(types[name]) for name in part.wiring.type_names}
+    for node in part.inventory.nodes:
+        for interface in listed[node.type]:
+            enabled = "false" if interface.name in node.disabled_ports else "true"
+            yield node.name, interface.name, interface.label, interface.type, enabled

@@ -1,0 +1,147 @@
+"""Installation in phases, so that the fabric is of use early.
+
+Racks come one after the other, next the one with most links to those that stand (first: most links
+within). A cable belongs to the phase in which the later of its ends comes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_plan import Cables, cables_of
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+from compilers.topology.graph import Graph
+from compilers.wiring.hardware import Hardware
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory
+
+PAIRS_AT_ONCE = 1 << 22  # pairs that are walked at once
+PHASES = 8  # where nothing else is said
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far the installation has come: phase, from 1, of so many (`phases_of`)."""
+
+    phase: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phases:
+    """The phase, from 1, of each rack (int32[R]), vertex (int32[S]) and cable (int32[E]).
+
+    0 for what is not to be installed: planned nodes, and racks that hold nothing else.
+    """
+
+    rack: NDArray[np.int32]
+    vertex: NDArray[np.int32]
+    cable: NDArray[np.int32]
+
+    @property
+    def count(self) -> int:
+        """How many phases there are."""
+        return int(self.rack.max())
+
+
+def phases_of(graph: Graph, cables: Cables, count: int) -> Phases:
+    """At most `count` phases of as many racks each, give or take one."""
+    known = cables.hardware
+    order = install_order(graph, known)
+    count = min(count, len(order))
+    rack = np.zeros(len(known.rack_names), np.int32)
+    rack[order] = np.arange(len(order)) * count // len(order) + 1
+    vertex = np.where(graph.degrees > 0, rack[known.rack], 0).astype(np.int32)
+    return Phases(rack, vertex, vertex[cables.ends].max(axis=1))
+
+
+def install_order(graph: Graph, known: Hardware) -> NDArray[np.int64]:
+    """The racks that hold nodes, in the order of their installation."""
+    racks = len(known.rack_names)
+    ends = known.rack[graph.edges()].astype(np.int64)
+    keys, links = np.unique(np.concatenate((ends, ends[:, ::-1])) @ [racks, 1], return_counts=True)
+    tail, head = np.divmod(keys, racks)
+    starts = np.searchsorted(tail, np.arange(racks + 1))
+    score = np.zeros(racks)
+    inside = tail == head
+    score[tail[inside]] = links[inside] / links.sum()  # decides among equals only
+    standing = np.bincount(known.rack[graph.degrees > 0], minlength=racks) == 0
+    order = []
+    for _ in range(int((~standing).sum())):
+        following = int(np.argmax(np.where(standing, -1.0, score)))
+        standing[following] = True
+        order.append(following)
+        near = slice(starts[following], starts[following + 1])
+        score[head[near]] += links[near]
+    return np.array(order, np.int64)
+
+
+def installed(
+    inventory: Inventory, wiring: Wiring, known: Hardware, graph: Graph, stage: Stage
+) -> Inventory:
+    """The inventory in which all nodes are planned that come after a phase.
+
+    Raises:
+        InputError: there is no such phase.
+    """
+    phases = phases_of(graph, cables_of(wiring, known), stage.count)
+    if stage.phase > phases.count:
+        problem = Problem(f"a phase from 1 to {phases.count}", str(stage.phase), key="phase")
+        raise InputError(problem)
+    later = {wiring.names[v] for v in np.flatnonzero(phases.vertex > stage.phase)}
+    planned = {"state": "planned"}
+    nodes = (n.model_copy(update=planned) if n.name in later else n for n in inventory.nodes)
+    return inventory.model_copy(update={"nodes": tuple(nodes)})
+
+
+def working_pairs(build: Build, phases: Phases) -> NDArray[np.int64]:
+    """int64[phases]: ordered pairs whose path in the build's tables is there after each phase."""
+    walker = Walker.of(build.tables, build.wiring.cables())
+    order = len(phases.vertex)
+    phase = phases.vertex.astype(np.int16)
+    new = np.zeros(phases.count + 1, np.int64)
+    there = np.flatnonzero(build.topology.present)
+    step = max(1, PAIRS_AT_ONCE // order)
+    for first in range(0, len(there), step):
+        to = there[first : first + step]
+        after = walker.next_switch(to)
+        at: NDArray[np.int64] = np.broadcast_to(there[:, None], (len(there), len(to)))
+        latest = np.maximum(phase[there, None], phase[to])
+        for _ in range(build.topology.diameter - 1):
+            at = np.take_along_axis(after, at, axis=0).astype(np.int64)
+            latest = np.maximum(latest, phase[at])
+        new += np.bincount(latest.ravel(), minlength=phases.count + 1)
+    new -= np.bincount(phase[there], minlength=phases.count + 1)
+    return np.cumsum(new[1:])
+
+
+def connected_pairs(graph: Graph, phases: Phases) -> NDArray[np.int64]:
+    """int64[phases]: ordered pairs that some path joins: what tables for that phase could do."""
+    edges = graph.edges()
+    when = phases.vertex[edges].max(axis=1)
+    return np.array(
+        [_joined(graph.order, edges[when <= p]) for p in range(1, phases.count + 1)], np.int64
+    )
+
+
+def _joined(order: int, edges: NDArray[np.int32]) -> int:
+    """Ordered pairs within the components of a graph, by spreading the least vertex."""
+    least = np.arange(order, dtype=np.int32)
+    while True:
+        spread = least.copy()
+        np.minimum.at(spread, edges[:, 0], least[edges[:, 1]])
+        np.minimum.at(spread, edges[:, 1], least[edges[:, 0]])
+        spread = spread[spread]
+        if (spread == least).all():
+            break
+        least = spread
+    sizes = np.bincount(least).astype(np.int64)
+    return int((sizes * (sizes - 1)).sum())

@@ -1,0 +1,1 @@
+"""Comparing and estimating fabrics; nothing here is emitted."""

@@ -1,0 +1,153 @@
+"""The analyses by name, each as facts and a table that a command line or a plot can take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from compilers.evaluation.analysis import bisection as halves
+from compilers.evaluation.analysis.distances import distribution
+from compilers.evaluation.analysis.growth import grows, growth
+from compilers.evaluation.analysis.link_load import uniform
+from compilers.evaluation.analysis.neighbour_sums import Report
+from compilers.evaluation.analysis.path_diversity import PATH_LENGTHS, diversity
+from compilers.evaluation.analysis.resilience import RUNS, resilience
+from compilers.topology.labelled_graph import Topology
+from inventory.problems import InputError, Problem, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the analyses can be told: failure runs and their seed, racks to grow by."""
+
+    runs: int = RUNS
+    seed: int = 0
+    racks: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """facts: name → value. rows: the table, all with the same keys."""
+
+    facts: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+
+Analysis = Callable[[Topology, Options, Report | None], Finding]
+
+
+def check(names: list[str]) -> list[Problem]:
+    """A problem for every name that there is no analysis of."""
+    required = f"one of {', '.join(ANALYSES)}"
+    return [
+        Problem(
+            key="what",
+            required=required,
+            given=name,
+            todo=f"did you mean {near}?" if (near := nearest(name, ANALYSES)) else "",
+        )
+        for name in names
+        if name not in ANALYSES
+    ]
+
+
+def applicable(topology: Topology) -> list[str]:
+    """The analyses that can be made of a topology here."""
+    left_out = {"bisection": not halves.available(), "expansion": not grows(topology)}
+    return [name for name in ANALYSES if not left_out.get(name)]
+
+
+def analyse(
+    topology: Topology, name: str, options: Options, report: Report | None = None
+) -> Finding:
+    """One analysis of a topology.
+
+    Raises:
+        InputError: there is none of this name, it is not for this topology, or lacks a library.
+    """
+    if problems := check([name]):
+        raise InputError(problems)
+    return ANALYSES[name](topology, options, report)
+
+
+def _distances(topology: Topology, _: Options, report: Report | None) -> Finding:
+    found = distribution(topology, report)
+    return Finding(
+        {"diameter": found.diameter, "mean": found.mean},
+        [{"distance": d, "pairs": n} for d, n in enumerate(found.pairs) if n],
+    )
+
+
+def _paths(topology: Topology, _: Options, report: Report | None) -> Finding:
+    rows = [
+        {
+            "adjacent": each.adjacent,
+            "ends": "-".join(each.ends),
+            "middle": each.middle,
+            "pairs": each.pairs,
+            **{
+                f"paths_{length}_{word}": counts[length - 1]
+                for length in PATH_LENGTHS
+                for word, counts in (("min", each.fewest), ("max", each.most))
+            },
+        }
+        for each in diversity(topology, report)
+    ]
+    return Finding({"classes": len(rows)}, rows)
+
+
+def _load(topology: Topology, _: Options, report: Report | None) -> Finding:
+    found = uniform(topology, report)
+    facts = {
+        "mean_distance": found.mean_distance,
+        "mean_load": float(found.arcs.mean()),
+        "max_load": float(found.arcs.max()),
+        "utilisation": found.utilisation,
+        "full_throughput_hosts": found.full_throughput_hosts,
+    }
+    return Finding(facts, [{"load": load, "arcs": n} for load, n in found.histogram()])
+
+
+def _bisection(topology: Topology, _: Options, report: Report | None) -> Finding:  # noqa: ARG001
+    found = halves.bisection(topology)
+    facts = {"cut": found.cut, "links": found.links, "fraction": found.fraction}
+    sides = ((0, ~found.half), (1, found.half))
+    rows = [
+        {
+            "side": side,
+            "nodes": int(half.sum()),
+            "with_hosts": int((half & topology.endpoints).sum()),
+        }
+        for side, half in sides
+    ]
+    return Finding(facts, rows)
+
+
+def _resilience(topology: Topology, options: Options, report: Report | None) -> Finding:
+    found = resilience(topology, options.runs, options.seed, report=report)
+    facts = {
+        "runs": len(found.ratios),
+        "seed": options.seed,
+        "disconnection_min": found.ratios[0],
+        "disconnection_median": found.median,
+        "disconnection_max": found.ratios[-1],
+    }
+    return Finding(facts, [asdict(point) for point in found.curve])
+
+
+def _expansion(topology: Topology, options: Options, report: Report | None) -> Finding:
+    return Finding(
+        {"methods": ", ".join(grows(topology))},
+        [asdict(each) for each in growth(topology, options.racks, report)],
+    )
+
+
+ANALYSES: dict[str, Analysis] = {
+    "distances": _distances,
+    "paths": _paths,
+    "load": _load,
+    "bisection": _bisection,
+    "resilience": _resilience,
+    "expansion": _expansion,
+}

@@ -1,0 +1,64 @@
+"""The links that halving the fabric cuts, as few as METIS finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.labelled_graph import Topology
+from inventory.problems import InputError, Problem
+
+SEEDS = range(5)
+CUTS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bisection:
+    """The smallest cut found, an upper bound on the bisection; half: bool[N], one side."""
+
+    cut: int
+    links: int
+    half: NDArray[np.bool_]
+
+    @property
+    def fraction(self) -> float:
+        """Cut links over all links (PolarFly paper, Fig. 12)."""
+        return self.cut / self.links
+
+
+def available() -> bool:
+    """Whether METIS's binding is installed."""
+    from importlib.util import find_spec
+
+    return find_spec("pymetis") is not None
+
+
+def bisection(topology: Topology) -> Bisection:
+    """METIS's best of 50 partitions with as many nodes with hosts on both sides, or nearly.
+
+    The same on every run.
+
+    Raises:
+        InputError: the extra `analyse` is not installed.
+    """
+    if not available():
+        todo = "pip install 'polarfab[analyse]'"
+        raise InputError(Problem(key="bisection", required="pymetis", given="none", todo=todo))
+    import pymetis
+
+    graph = topology.graph
+    adjacency = pymetis.CSRAdjacency(
+        adj_starts=graph.offsets.tolist(), adjacent=graph.targets.tolist()
+    )
+    weights = topology.endpoints.astype(int).tolist()
+    partitions = []
+    for seed in SEEDS:
+        options = pymetis.Options()
+        options.seed, options.ncuts = seed, CUTS
+        found = pymetis.part_graph(2, adjacency=adjacency, vweights=weights, options=options)
+        partitions.append(found)
+    best = min(partitions, key=lambda partition: partition.edge_cuts)
+    half = np.asarray(best.vertex_part, np.bool_)
+    return Bisection(best.edge_cuts, graph.size, half)

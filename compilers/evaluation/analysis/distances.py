@@ -1,0 +1,58 @@
+"""How far apart the nodes with hosts are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compilers.evaluation.analysis.neighbour_sums import Report, blocks
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """Ordered pairs of distinct nodes with hosts, by distance.
+
+    pairs: pairs[d] is how many are d links apart, pairs[0] is 0. unreachable: pairs without a path.
+    """
+
+    pairs: tuple[int, ...]
+    unreachable: int
+
+    @property
+    def diameter(self) -> int | None:
+        """The largest distance, None where a pair has no path."""
+        return None if self.unreachable else len(self.pairs) - 1
+
+    @property
+    def mean(self) -> float | None:
+        """The mean distance, None where a pair has no path."""
+        if self.unreachable:
+            return None
+        return sum(d * n for d, n in enumerate(self.pairs)) / max(sum(self.pairs), 1)
+
+
+def distribution(
+    topology: Topology, report: Report | None = None, graph: Graph | None = None
+) -> Distances:
+    """The distance distribution by search from every node with hosts.
+
+    Args:
+        topology: tells which nodes have hosts.
+        report: told of the progress.
+        graph: the links, where they are not all those of the topology.
+    """
+    table = neighbour_table(graph or topology.graph)
+    hosts = np.flatnonzero(topology.endpoints)
+    count = np.zeros(BEYOND + 1, np.int64)
+    for sources in blocks(hosts, report):
+        found = distances(table, sources)[:, topology.endpoints]
+        count += np.bincount(found.ravel(), minlength=BEYOND + 1)
+    unreachable, count[BEYOND] = int(count[BEYOND]), 0
+    count[0] = 0
+    return Distances(
+        tuple(count[: int(np.flatnonzero(count).max(initial=0)) + 1].tolist()), unreachable
+    )

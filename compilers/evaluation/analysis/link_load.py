@@ -1,0 +1,87 @@
+"""Load of every arc under uniform traffic along all shortest paths alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.evaluation.analysis.neighbour_sums import Report, blocks, over_neighbours
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.labelled_graph import Topology
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """What the arcs carry when every node with hosts sends one unit to every other.
+
+    arcs: float64[2E], of each entry of `graph.targets`. mean_distance: links a unit crosses.
+    """
+
+    arcs: NDArray[np.float64]
+    mean_distance: float
+    endpoints: int
+
+    @property
+    def utilisation(self) -> float:
+        """u: mean over largest load (Projective Networks paper, §II-A)."""
+        return float(self.arcs.mean() / self.arcs.max())
+
+    @property
+    def full_throughput_hosts(self) -> float:
+        """Δ0: hosts a node so that the fullest arc is just full, 2E·u/(L·k̄)."""
+        return (self.endpoints - 1) / float(self.arcs.max())
+
+    def histogram(self) -> list[tuple[float, int]]:
+        """(load, arcs that carry it), ascending."""
+        loads, count = np.unique(self.arcs.round(6), return_counts=True)
+        return list(zip(loads.tolist(), count.tolist(), strict=True))
+
+
+def uniform(topology: Topology, report: Report | None = None) -> Load:
+    """The load of every arc. A pair's unit is split evenly over its shortest paths.
+
+    Brandes' accumulation, a block of sources at a time: with σ(v) the shortest paths from a source
+    to v and δ(v) what v passes on, the arc u→v carries σ(u)·(1 + δ(v))/σ(v).
+    """
+    graph = topology.graph
+    table = neighbour_table(graph)
+    hosts = np.flatnonzero(topology.endpoints)
+    wanted = np.append(topology.endpoints, False).astype(np.float64)[:, None]
+    carried = np.zeros(table.shape)
+    for sources in blocks(hosts, report):
+        level = np.vstack((distances(table, sources).T, np.full(len(sources), 254, np.uint8)))
+        paths = _paths(table, level)
+        carried += _carried(table, level, paths, wanted)
+    arcs = carried[:-1][table[:-1] < graph.order]
+    pairs = len(hosts) * (len(hosts) - 1)
+    return Load(arcs, float(arcs.sum()) / pairs, len(hosts))
+
+
+def _paths(table: NDArray[np.int64], level: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """float64[N + 1, B], σ: shortest paths from each source to each vertex."""
+    paths: NDArray[np.float64] = (level == 0).astype(np.float64)
+    for depth in range(int(level[:-1].max())):
+        onward = over_neighbours(table, np.where(level == depth, paths, 0.0))
+        paths = np.where(level == depth + 1, onward, paths)
+    return paths
+
+
+def _carried(
+    table: NDArray[np.int64],
+    level: NDArray[np.uint8],
+    paths: NDArray[np.float64],
+    wanted: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """float64[N + 1, K]: load of the arc to each neighbour, from all the sources of the block."""
+    over = np.divide(1.0, paths, out=np.zeros_like(paths), where=paths > 0)
+    share = np.zeros_like(paths)
+    for depth in range(int(level[:-1].max()), 0, -1):
+        passed = paths * over_neighbours(table, np.where(level == depth + 1, share, 0.0))
+        share = np.where(level == depth, (wanted + passed) * over, share)
+    loads = np.zeros(table.shape)
+    for slot, heads in enumerate(table.T):
+        downward = level[heads] == level + 1
+        loads[:, slot] = np.where(downward, share[heads] * paths, 0.0).sum(axis=1)
+    return loads

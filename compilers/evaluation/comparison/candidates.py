@@ -1,0 +1,181 @@
+"""A design with all that formulas say of it: hosts, groups, cost and power."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import Any
+
+from compilers.evaluation.comparison.formulas import Formulas, formulas
+from compilers.evaluation.comparison.packing import Packing, packing
+from compilers.evaluation.comparison.prices import Prices
+from compilers.topology.labelled_graph import Design, Parameters
+
+HOSTS_SLACK = 0.005
+SHORT_SUPERNODES = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A host's share of the fabric, $ and W (Projective Networks §V-C), and optical ports.
+
+    optical_uniform, optical_permutation: co-packaged optical ports a host over the load that the
+    fabric sustains (PolarFly §X).
+    """
+
+    dollars: float
+    watts: float
+    optical_uniform: float
+    optical_permutation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One design, compared.
+
+    hosts: a node with hosts carries so many: Δ0 rounded down (0.5 % too many is let pass, as the
+    paper does), or, where no formula gives Δ0, the radix over the diameter (PolarStar paper,
+    Table 3). router_ports: R, of the hardware that serves as every router.
+    """
+
+    design: Design
+    known: Formulas
+    full_throughput_hosts: float | None
+    hosts: int
+    packing: Packing | None
+    cost: Cost
+    modules: int
+
+    @property
+    def name(self) -> str:
+        """The family and its parameters in a few words."""
+        parameters = self.known.parameters
+        if self.design.family == "polarstar":
+            kind = SHORT_SUPERNODES[str(parameters["supernode"])]
+            return f"polarstar q={parameters['q']} {kind} {parameters['degree']}"
+        return f"{self.design.family} {parameter_text(parameters)}"
+
+    @property
+    def total_hosts(self) -> int:
+        """T."""
+        return self.hosts * self.known.endpoints
+
+    @property
+    def router_ports(self) -> int:
+        """R."""
+        return router_ports(self.design, self.known, self.hosts)
+
+    @property
+    def subscription(self) -> float | None:
+        """Hosts over Δ0: above 1 uniform traffic cannot run at full rate."""
+        full = self.full_throughput_hosts
+        return self.hosts / full if full else None
+
+    @property
+    def electrical(self) -> int:
+        """Cables that stay inside a group; all others are optical."""
+        return self.packing.electrical if self.packing else 0
+
+    def row(self) -> dict[str, Any]:
+        """Every figure under its name, those of the contract first."""
+        design, known = self.design, self.known
+        return {
+            "family": design.family,
+            "radix": design.radix,
+            "nodes": design.nodes,
+            "q": design.q,
+            "supernode": design.supernode,
+            "supernode_degree": design.supernode_degree,
+            "supernode_order": design.supernode_order,
+            "links": design.links,
+            "diameter": design.diameter,
+            "moore_efficiency": design.moore_efficiency,
+            "parameters": dict(known.parameters),
+            "endpoints": known.endpoints,
+            "host_diameter": known.host_diameter,
+            "mean_distance": known.mean_distance,
+            "utilisation": known.utilisation,
+            "utilisation_basis": known.basis,
+            "full_throughput_hosts": self.full_throughput_hosts,
+            "hosts_per_node": self.hosts,
+            "hosts": self.total_hosts,
+            "subscription": self.subscription,
+            "router_ports": self.router_ports,
+            "bundles": self.packing.bundles if self.packing else None,
+            "electrical_group": self.packing.size if self.packing else None,
+            "electrical_groups": self.packing.groups if self.packing else None,
+            "electrical_cables": self.electrical,
+            "optical_cables": design.links - self.electrical,
+            "optical_modules": self.modules,
+            "cost_per_host": self.cost.dollars,
+            "power_per_host": self.cost.watts,
+            "optical_ports_per_host_uniform": self.cost.optical_uniform,
+            "optical_ports_per_host_permutation": self.cost.optical_permutation,
+        }
+
+
+def candidate(
+    design: Design,
+    prices: Prices,
+    hosts: int | None = None,
+    electrical: int | None = None,
+    like: int | None = None,
+) -> Candidate:
+    """The design compared.
+
+    Args:
+        design: of any family, the baselines included.
+        prices: what things cost.
+        hosts: a node, instead of what full throughput allows.
+        electrical: cables inside groups, instead of what our packing gives.
+        like: total hosts that the price of optical cables is taken for, instead of its own.
+    """
+    known = formulas(design)
+    full = known.full_throughput_hosts(design.links)
+    if hosts is None:
+        even = known.leaf_degree // known.host_diameter
+        hosts = max(1, even if full is None else floor(full * (1 + HOSTS_SLACK)))
+    packed = packing(design, known.parameters, hosts, prices.electrical_group)
+    if electrical is not None and packed is not None:
+        packed = Packing(packed.size, packed.groups, electrical, packed.bundles)
+    inside = packed.electrical if packed else 0
+    return Candidate(
+        design=design,
+        known=known,
+        full_throughput_hosts=full,
+        hosts=hosts,
+        packing=packed,
+        cost=_cost(design, known, hosts, inside, prices, like),
+        modules=ceil(design.radix / prices.links_per_module),
+    )
+
+
+def router_ports(design: Design, known: Formulas, hosts: int) -> int:
+    """R: fabric ports and hosts of a node; one kind of hardware serves leaves and spines."""
+    return max(known.leaf_degree + hosts, design.radix)
+
+
+def _cost(
+    design: Design, known: Formulas, hosts: int, inside: int, prices: Prices, like: int | None
+) -> Cost:
+    total = hosts * known.endpoints
+    ports = router_ports(design, known, hosts)
+    routers = design.nodes * (prices.router_per_port * ports + prices.router_base)
+    electrical = inside * prices.electrical_per_gbps
+    optical = (design.links - inside) * prices.optical(like or total)
+    indirect = known.endpoints < design.nodes
+    optical_ports = 2 * design.links / total + 2 * indirect
+    permutation = (
+        prices.saturation_permutation_indirect if indirect else prices.saturation_permutation_direct
+    )
+    return Cost(
+        dollars=(routers + prices.link_gbps * (electrical + optical)) / total,
+        watts=design.nodes * ports * prices.watts_per_port / total,
+        optical_uniform=optical_ports / prices.saturation_uniform,
+        optical_permutation=optical_ports / permutation,
+    )
+
+
+def parameter_text(parameters: Parameters) -> str:
+    """`q=11 supernode=paley`."""
+    return " ".join(f"{key}={value}" for key, value in parameters.items())

@@ -1,0 +1,264 @@
+"""Table III of the Projective Networks paper: what its limits come to for graphs of a real size.
+
+Printed are T, R, N, Δ and Δ0 for u and k̄ in the limit. Here they are worked out with the exact k̄ of
+a graph with as many vertices at every distance as a generalised Moore graph (§II-B) has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compilers.evaluation.comparison.formulas import polarity_utilisation
+from compilers.topology.baselines import BASELINES
+
+Printed = dict[str, tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphShape:
+    """Order, largest degree, mean distance and u of a graph; arcs where it is not regular."""
+
+    order: int
+    degree: int
+    mean: float
+    utilisation: float = 1.0
+    arcs: int = 0
+
+    def quantities(self) -> dict[str, float]:
+        """T, R, N, Δ, Δ0 with Δ0 = 2E·u/(N·k̄)."""
+        arcs = self.arcs or self.order * self.degree
+        hosts = arcs * self.utilisation / (self.order * self.mean)
+        return {
+            "T": self.order * hosts,
+            "R": self.degree + hosts,
+            "N": self.order,
+            "Δ": self.degree,
+            "Δ0": hosts,
+        }
+
+
+def moore_mean(order: int, degree: int, diameter: int) -> float:
+    """K̄ of a generalised Moore graph: as many vertices as can be within the diameter less one."""
+    near = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
+    far = order - 1 - sum(near)
+    return (sum(t * n for t, n in enumerate(near, 1)) + diameter * far) / (order - 1)
+
+
+def structural(network: str) -> dict[str, float]:
+    """T, R, N, Δ, Δ0 of a row of Table III at its example."""
+    return SHAPES[network]().quantities()
+
+
+def _moore(order: int, degree: int, diameter: int) -> GraphShape:
+    return GraphShape(order, degree, moore_mean(order, degree, diameter))
+
+
+def _demi(q: int) -> GraphShape:
+    order, arcs = q * q + q + 1, q * (q + 1) ** 2
+    mean = 2 - arcs / (order * (order - 1))
+    return GraphShape(order, q + 1, mean, polarity_utilisation(q), arcs)
+
+
+def _baseline(family: str, degree: int, **parameters: int | str) -> GraphShape:
+    found = BASELINES[family]
+    mean, used = found.mean_distance(parameters), found.utilisation(parameters)
+    return GraphShape(found.order(parameters), degree, mean or 0, used or 0)
+
+
+def _hypercube(n: int) -> GraphShape:
+    return GraphShape(2**n, n, n * 2 ** (n - 1) / (2**n - 1))
+
+
+def _row(t: str, r: str, n: str, d: str, h: str, *values: float) -> Printed:
+    return dict(
+        zip(("T", "R", "N", "Δ", "Δ0"), zip((t, r, n, d, h), values, strict=True), strict=True)
+    )
+
+
+SHAPES: dict[str, Callable[[], GraphShape]] = {
+    "complete graph, N=32": lambda: _moore(32, 31, 1),
+    "Turán, N=48 r=3": lambda: _moore(48, 32, 2),
+    "complete bipartite, n=24": lambda: _moore(48, 24, 2),
+    "Hamming 2D, n=22": lambda: _baseline("hyperx", 42, sides="22x22"),
+    "demi-PN, q=27": lambda: _demi(27),
+    "Slim Fly, q=19": lambda: _baseline("slimfly", 29, q=19),
+    "PN, q=23": lambda: _moore(1106, 24, 3),
+    "Dragonfly, h=7": lambda: _baseline("dragonfly", 20, h=7),
+    "Delorme quadrangle, q=32": lambda: _moore(33825, 33, 3),
+    "Hamming 3D, n=9": lambda: _baseline("hyperx", 24, sides="9x9x9"),
+    "quadrangle incidence, q=9": lambda: _moore(1640, 10, 4),
+    "Delorme hexagon, q=27": lambda: _moore(14900788, 28, 5),
+    "hexagon incidence, q=5": lambda: _moore(7812, 6, 6),
+    "hypercube, n=10": lambda: _hypercube(10),
+}
+LIMIT_EXAMPLES: dict[str, Printed] = {
+    "complete graph, N=32": _row(
+        "N²",
+        "2N-1",
+        "N",
+        "N",
+        "N",
+        1024,
+        63,
+        32,
+        32,
+        32,
+    ),
+    "Turán, N=48 r=3": _row(
+        "N²(r-1)/(r+1)",
+        "N(r-1)(2r+1)/(r(r+1))",
+        "N",
+        "N(r-1)/r",
+        "N(r-1)/(r+1)",
+        1152,
+        56,
+        48,
+        32,
+        24,
+    ),
+    "complete bipartite, n=24": _row(
+        "4n²/3",
+        "5n/3",
+        "2n",
+        "n",
+        "2n/3",
+        768,
+        40,
+        48,
+        24,
+        16,
+    ),
+    "Hamming 2D, n=22": _row(
+        "n³",
+        "3n-2",
+        "n²",
+        "2(n-1)",
+        "n",
+        10648,
+        64,
+        484,
+        42,
+        22,
+    ),
+    "demi-PN, q=27": _row(
+        "q³/2+q²+q+1/2",
+        "3(q+1)/2",
+        "q²+q+1",
+        "q+1",
+        "(q+1)/2",
+        10598,
+        42,
+        757,
+        28,
+        14,
+    ),
+    "Slim Fly, q=19": _row(
+        "4q²(3q-ε)/9",
+        "13(3q-ε)/18",
+        "2q²",
+        "(3q-ε)/2",
+        "2(3q-ε)/9",
+        9305.777778,
+        41.88888889,
+        722,
+        29,
+        12.88888889,
+    ),
+    "PN, q=23": _row(
+        "4(q³+2q²+2q+1)/5",
+        "7(q+1)/5",
+        "2(q²+q+1)",
+        "q+1",
+        "2(q+1)/5",
+        10617.6,
+        33.6,
+        1106,
+        24,
+        9.6,
+    ),
+    "Dragonfly, h=7": _row(
+        "4h⁴+2h²",
+        "4h-1",
+        "4h³+2h",
+        "3h-1",
+        "h",
+        9702,
+        27,
+        1386,
+        20,
+        7,
+    ),
+    "Delorme quadrangle, q=32": _row(
+        "(q+1)²(q²+1)/3",
+        "4(q+1)/3",
+        "q³+q²+q+1",
+        "q+1",
+        "(q+1)/3",
+        372075,
+        44,
+        33825,
+        33,
+        11,
+    ),
+    "Hamming 3D, n=9": _row(
+        "n⁴",
+        "4n-3",
+        "n³",
+        "3(n-1)",
+        "n",
+        6561,
+        33,
+        729,
+        24,
+        9,
+    ),
+    "quadrangle incidence, q=9": _row(
+        "4(q+1)²(q²+1)/7",
+        "9(q+1)/7",
+        "2(q³+q²+q+1)",
+        "q+1",
+        "2(q+1)/7",
+        4685.714286,
+        12.85714286,
+        1640,
+        10,
+        2.857142857,
+    ),
+    "Delorme hexagon, q=27": _row(
+        "(q⁴+q²+1)(q+1)²/5",
+        "6(q+1)/5",
+        "q⁵+q⁴+q³+q²+q+1",
+        "q+1",
+        "(q+1)/5",
+        83444412.8,
+        33.6,
+        14900788,
+        28,
+        5.6,
+    ),
+    "hexagon incidence, q=5": _row(
+        "4(q⁴+q²+1)(q+1)²/11",
+        "13(q+1)/11",
+        "2(q⁵+q⁴+q³+q²+q+1)",
+        "q+1",
+        "2(q+1)/11",
+        8522.181818,
+        7.090909091,
+        7812,
+        6,
+        1.090909091,
+    ),
+    "hypercube, n=10": _row(
+        "2^(n+1)",
+        "n+2",
+        "2^n",
+        "n",
+        "2",
+        2048,
+        12,
+        1024,
+        10,
+        2,
+    ),
+}

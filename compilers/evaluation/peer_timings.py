@@ -1,0 +1,85 @@
+"""Our speed beside that of peers: the same fabric, the same machine, one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from compilers.routing.minimal import minimal
+from compilers.tables.intermediate_form import Tables
+from compilers.tables.walk import Walker
+from compilers.topology import FAMILIES
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring, generated_inventory, wire
+
+REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The best of a few runs, in seconds, and what it is beside our routes."""
+
+    what: str
+    seconds: float
+    ratio: float
+
+
+def tables(q: int, peers: bool = True) -> Iterator[Timing]:
+    """Minimal routes for all pairs of ER_q: ours, the bare cost of the memory, and libraries.
+
+    networkx is asked once, the others a few times; scipy is left out where it is not installed.
+    """
+    topology = FAMILIES["polarfly"].build({"q": q})
+    wiring = wire(topology, generated_inventory(topology, 1), 1)
+    ours = _best(lambda: minimal(topology, wiring))
+    yield Timing("polarfab: minimal routes, all pairs", ours, 1.0)
+    for what, seconds in _others(topology, wiring, minimal(topology, wiring), peers):
+        yield Timing(what, seconds, seconds / ours)
+
+
+def _others(
+    topology: Topology, wiring: Wiring, compiled: Tables, peers: bool
+) -> Iterator[tuple[str, float]]:
+    order = topology.graph.order
+    yield "memset of the same table", _best(lambda: np.full((order, order), 1, np.uint8))
+    walker = Walker.of(compiled, wiring.cables())
+    every = np.arange(order)
+    yield "polarfab: walk all pairs through the tables", _best(lambda: walker.hops(every))
+    yield from _scipy(topology)
+    if peers:
+        import networkx
+
+        graph: networkx.Graph[int] = networkx.Graph(topology.graph.edges().tolist())
+        yield (
+            "networkx: all-pairs shortest paths",
+            _best(lambda: dict(networkx.all_pairs_shortest_path_length(graph)), 1),
+        )
+
+
+def _scipy(topology: Topology) -> Iterator[tuple[str, float]]:
+    try:
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import shortest_path
+    except ImportError:
+        return
+    graph = topology.graph
+    matrix = csr_array(
+        (np.ones(len(graph.targets), np.int8), graph.targets, graph.offsets),
+        shape=(graph.order, graph.order),
+    )
+    yield (
+        "scipy: shortest_path with predecessors",
+        _best(lambda: shortest_path(matrix, unweighted=True, return_predecessors=True)),
+    )
+
+
+def _best(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        work()
+        times.append(perf_counter() - start)
+    return min(times)

@@ -1,0 +1,186 @@
+"""Traffic patterns of the PolarFly (§VIII-B) and PolarStar (§9.5, §9.6) papers, between switches.
+
+A pattern says which part of what the hosts of a switch send goes to which switch. What stays within
+a switch loads no link and is left out. Switches without hosts neither send nor receive; their
+neighbours' numbers run on without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.labelled_graph import Topology
+
+Allowed = Callable[[int], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traffic:
+    """Flows, by ascending destination.
+
+    source, destination: int64[n], switches. amount: float64[n], the flow's part of what its source
+    sends.
+    """
+
+    source: NDArray[np.int64]
+    destination: NDArray[np.int64]
+    amount: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, source: NDArray[np.int64], destination: NDArray[np.int64], amount: float = 1.0
+    ) -> Traffic:
+        """Flows of one amount; those between the same two switches add up."""
+        width = int(max(source.max(initial=0), destination.max(initial=0))) + 1
+        apart = source != destination
+        keys, count = np.unique(destination[apart] * width + source[apart], return_counts=True)
+        to, start = np.divmod(keys, width)
+        return cls(source=start, destination=to, amount=(count * amount).astype(np.float64))
+
+    def between(self, first: int, last: int) -> Traffic:
+        """The flows to destinations first ≤ d < last."""
+        low, high = np.searchsorted(self.destination, (first, last))
+        part = slice(low, high)
+        return Traffic(self.source[part], self.destination[part], self.amount[part])
+
+
+def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """Every switch to every other, the same to each."""
+    ends = np.flatnonzero(topology.endpoints)
+    each = 1 / max(1, len(ends) - 1)
+    return Traffic.of(np.repeat(ends, len(ends)), np.tile(ends, len(ends)), each)
+
+
+def tornado(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """Switch i to switch i + N/2 modulo N."""
+    ends = np.flatnonzero(topology.endpoints)
+    return Traffic.of(ends, np.roll(ends, -(len(ends) // 2)))
+
+
+def random_permutation(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """One of all permutations of the switches, by chance."""
+    ends = np.flatnonzero(topology.endpoints)
+    return Traffic.of(ends, np.random.default_rng(seed).permutation(ends))
+
+
+def perm1hop(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """A permutation in which every switch sends to a neighbour."""
+    return _at_distance(topology, 1, seed)
+
+
+def perm2hop(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """A permutation in which every switch sends to one two links away."""
+    return _at_distance(topology, 2, seed)
+
+
+def _at_distance(topology: Topology, links: int, seed: int) -> Traffic:
+    table = neighbour_table(topology.graph)
+
+    def allowed(s: int) -> NDArray[np.int64]:
+        far = distances(table, np.array([s]), depth=links)[0]
+        return np.flatnonzero((far == links) & topology.endpoints)
+
+    return _matched(np.flatnonzero(topology.endpoints), topology.graph.order, allowed, seed)
+
+
+def bit_shuffle(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """Host number rotated left by a bit, over the largest power of two of hosts."""
+    number, bits = _host_numbers(topology, hosts)
+    top = number >> max(0, bits - 1)
+    return _between_hosts(topology, hosts, number, (number << 1) % len(number) + top)
+
+
+def bit_reverse(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """The bits of the host number in reverse, over the largest power of two of hosts."""
+    number, bits = _host_numbers(topology, hosts)
+    to = np.zeros_like(number)
+    for bit in range(bits):
+        to |= (number >> bit & 1) << (bits - 1 - bit)
+    return _between_hosts(topology, hosts, number, to)
+
+
+def _host_numbers(topology: Topology, hosts: int) -> tuple[NDArray[np.int64], int]:
+    bits = (int(np.count_nonzero(topology.endpoints)) * hosts).bit_length() - 1
+    return np.arange(1 << bits), bits
+
+
+def _between_hosts(
+    topology: Topology, hosts: int, one: NDArray[np.int64], other: NDArray[np.int64]
+) -> Traffic:
+    """Hosts are numbered switch by switch."""
+    ends = np.flatnonzero(topology.endpoints)
+    return Traffic.of(ends[one // hosts], ends[other // hosts], 1 / hosts)
+
+
+def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """All of a supernode to one other, between switches as far apart as there are.
+
+    No flows where there are no supernodes.
+    """
+    k = topology.hierarchy
+    if k == 1:
+        return Traffic.of(*np.zeros((2, 0), np.int64))
+    table, modules = neighbour_table(topology.graph), topology.graph.order // k
+
+    def farthest(s: int) -> NDArray[np.bool_]:
+        """bool[modules, k]: which members of which supernodes are at the diameter."""
+        far = distances(table, np.array([s]))[0].reshape(modules, k)
+        found: NDArray[np.bool_] = far == topology.diameter
+        return found
+
+    def remote(x: int) -> NDArray[np.int64]:
+        count = farthest(x * k).sum(axis=1)
+        return np.flatnonzero(count == count.max())
+
+    among = _matched(np.arange(modules), modules, remote, seed)
+    facing = np.full(modules, -1)
+    facing[among.source] = among.destination
+
+    def allowed(s: int) -> NDArray[np.int64]:
+        y = int(facing[s // k])
+        return y * k + np.flatnonzero(farthest(s)[y])
+
+    return _matched(np.flatnonzero(facing.repeat(k) >= 0), topology.graph.order, allowed, seed)
+
+
+def _matched(sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int) -> Traffic:
+    """A permutation by chance that gives as many sources as can be one of their allowed (Kuhn)."""
+    rng = np.random.default_rng(seed)
+    owner = np.full(order, -1)
+    for source in rng.permutation(sources).tolist():
+        asked_by = np.full(order, -1)
+        held = {source: -1}
+        queue = [source]
+        for asking in queue:
+            options = rng.permutation(allowed(asking))
+            options = options[asked_by[options] < 0]
+            asked_by[options] = asking
+            free = options[owner[options] < 0]
+            if len(free):
+                place = int(free[0])
+                while place >= 0:
+                    giver = int(asked_by[place])
+                    owner[place] = giver
+                    place = held[giver]
+                break
+            held |= dict(zip(owner[options].tolist(), options.tolist(), strict=True))
+            queue += owner[options].tolist()
+    taken = np.flatnonzero(owner >= 0)
+    return Traffic.of(owner[taken], taken)
+
+
+PATTERNS: dict[str, Callable[[Topology, int, int], Traffic]] = {
+    "uniform": uniform,
+    "tornado": tornado,
+    "permutation": random_permutation,
+    "perm1hop": perm1hop,
+    "perm2hop": perm2hop,
+    "shuffle": bit_shuffle,
+    "reverse": bit_reverse,
+    "adversarial": adversarial,
+}

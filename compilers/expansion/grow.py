@@ -1,0 +1,129 @@
+"""A fabric and a number of racks to the larger fabric (PolarFly paper, §VI)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.expansion.base_fabric import BaseFabric
+from compilers.expansion.grown_racks import grown_hardware
+from compilers.expansion.grown_wiring import grown_wiring
+from compilers.expansion.spare_ports import Spare, needed, require_room, room
+from compilers.expansion.table_changes import changes, moved
+from compilers.routing.policy_passes import choices
+from compilers.routing.shortest_paths import LARGEST_SHORTEST, links_taken, routes
+from compilers.spec.address_blocks import block_count
+from compilers.spec.fabric_spec import RoutingSpec
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes, Tables
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.replication import Expansion
+from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grown:
+    """A larger fabric beside the one that stands.
+
+    build: the larger one. cables: all of its cables; added: int64[A], the new ones among them.
+    moved: how many cables of the old fabric have another end or port in the larger one. spare:
+    int64[N'], the unused ports for links that are left. fits: how many more racks of the kind the
+    old fabric's ports allow. changes: int64[S] a word, what becomes of each old switch's
+    tables: rows_added, rows_changed, classes_added, classes_changed.
+    """
+
+    build: Build
+    expansion: Expansion
+    cables: Cables
+    added: NDArray[np.int64]
+    moved: int
+    spare: NDArray[np.int64]
+    fits: int
+    changes: Mapping[str, NDArray[np.int64]]
+
+
+def grow(build: Build, method: str, count: int) -> Grown:
+    """The build grown by `count` racks, on ports that nothing uses, its tables made anew.
+
+    Rows stay as they are wherever they still lead along a shortest path. New nodes are of the type
+    of those that they copy, and stand in racks of their own. A fabric that has grown grows on by
+    racks of the same kind.
+
+    Raises:
+        InputError: the topology does not grow so, something of it is missing, or ports, addresses
+            or the router's limit are too small.
+    """
+    stands = BaseFabric.of(build.topology)
+    stands.require(method, count)
+    expansion = stands.grown(method, count)
+    old, order = build.topology.graph.order, expansion.topology.graph.order
+    if order > LARGEST_SHORTEST:
+        raise InputError(
+            Problem(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="racks")
+        )
+    known = hardware_of(build)
+    spare = Spare.of(build.wiring, known.types)
+    fits = _fits(stands, method, spare, build.wiring)
+    require_room(spare, expansion, build.wiring, fits)
+    addressing = _addressing(build.addressing, order, known.plane)
+    before = cables_of(build.wiring, known)
+    wiring = grown_wiring(build.wiring, expansion, spare, known.types)
+    tables = _tables(build, expansion.topology, wiring)
+    hardware = grown_hardware(expansion, wiring, known, before)
+    larger = replace(
+        build,
+        topology=expansion.topology,
+        wiring=wiring,
+        addressing=addressing,
+        tables=tables,
+        hardware=hardware,
+        identity="",
+    )
+    cables = cables_of(wiring, hardware)
+    return Grown(
+        build=larger,
+        expansion=expansion,
+        cables=cables,
+        added=np.flatnonzero(cables.ends.max(axis=1) >= old),
+        moved=moved(build.wiring, wiring),
+        spare=Spare.of(wiring, known.types).counts(),
+        fits=fits,
+        changes=changes(build.tables, tables),
+    )
+
+
+def _fits(stands: BaseFabric, method: str, spare: Spare, wiring: Wiring) -> int:
+    """The most racks for which no node runs out of ports: degrees only grow with racks."""
+    count = 0
+    while not stands.problems(method, count + 1):
+        larger = stands.grown(method, count + 1)
+        if (needed(larger) > room(spare, larger, wiring)).any():
+            break
+        count += 1
+    return count
+
+
+def _addressing(old: Addressing, order: int, plane: int) -> Addressing:
+    bits = (block_count(order, 1) - 1).bit_length()
+    for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
+        if pool is not None and pool.prefixlen > length - bits:
+            required = f"a pool of /{length - bits} or larger for {order:,} vertices"
+            todo = "a larger one with the same first address keeps all addresses"
+            raise InputError(Problem(required, str(pool), todo, key="addressing"))
+    macs = default_host_macs(order, old.host_mac.shape[1], plane)
+    macs[: len(old.host_mac)] = old.host_mac
+    return replace(old, host_mac=macs)
+
+
+def _tables(build: Build, topology: Topology, wiring: Wiring) -> Tables:
+    kept = links_taken(build.tables, build.wiring.port)
+    tables = Tables(routes=routes(topology, kept), classes=Classes.minimal(wiring.port.copy()))
+    asked = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
+    spec = RoutingSpec.model_validate({"balance": build.balance, "protect": build.protect, **asked})
+    return choices(tables, topology, wiring, spec.policy(int(topology.parameters["q"])))

@@ -1,0 +1,101 @@
+"""What a fabric's routing policy asks for, against what its targets and node types can do.
+
+Before any table is made: a target that `targets` names and that cannot do what `routing` asks for
+is refused by name, or with `on_missing: minimal` the policy is reduced to what all can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from compilers.spec.fabric_spec import EQUAL_COST, FabricSpec, RoutingSpec
+from compilers.targets import target
+from compilers.targets.features import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES, WEIGHTS
+from compilers.targets.options import choose
+from compilers.wiring.wiring_checks import Locate
+from inventory.problems import InputError, Problem, few
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from compilers.tables.build import Build
+    from inventory.model import Inventory
+
+LEAST_POLICY = {"balance": "minimal", "protect": "none", "minimal_share": EQUAL_COST}
+
+
+def affordable(spec: FabricSpec, inventory: Inventory, locate: Locate) -> RoutingSpec:
+    """The routing policy to compile: what is asked for, or with `on_missing` what can be done.
+
+    Args:
+        spec: the policy, and the targets that the build is for.
+        inventory: the node types that it is for.
+        locate: finds the spec's values in their file, for messages.
+
+    Raises:
+        InputError: a target cannot do what is asked for. Node types that cannot are told of with
+            their limits (`compilers.capacity`).
+    """
+    routing, problems = spec.routing, []
+    for word, least in LEAST_POLICY.items():
+        asked, needs = getattr(routing, word), _needs(routing, word)
+        if routing.on_missing == "minimal":
+            if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
+                routing = routing.model_copy(update={word: least})
+            continue
+        for name, missing in _targets_without(spec, needs):
+            file, line = locate(("routing", word))
+            problems.append(
+                Problem(
+                    file=file,
+                    line=line,
+                    key=f"routing.{word}",
+                    required=f"what target {name} can do, which is not {' and '.join(missing)}",
+                    given=asked,
+                    todo=f"choose {least}, let `on_missing: minimal` do so, or take {name} "
+                    "out of `targets`",
+                )
+            )
+    if problems:
+        raise InputError(problems)
+    return routing
+
+
+def require_targets(build: Build, targets: Iterable[str]) -> None:
+    """Pass when each of these targets, its options at their defaults, can do all of the build.
+
+    Raises:
+        InputError: they cannot; `render` would say the same.
+    """
+    problems: list[Problem] = []
+    for name in targets:
+        module = target(name)
+        try:
+            module.require(build, choose(name, module.OPTIONS, None))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(few(problems))
+
+
+def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
+    if word == "balance":
+        return BALANCE_NEEDS[routing.balance]
+    if word == "protect":
+        return PROTECT_NEEDS[routing.protect]
+    shared = routing.balance != "minimal" and routing.minimal_share != EQUAL_COST
+    return frozenset({SHARES} if shared else ())
+
+
+def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
+    for name in spec.targets:
+        able = target(name).CAPABILITIES.features
+        # One that shares no traffic at all is told so where balance is.
+        if (missing := needs - able) and not (missing == {SHARES} and WEIGHTS not in able):
+            yield name, sorted(missing)
+
+
+def _types_without(inventory: Inventory, needs: frozenset[str]) -> bool:
+    used = {node.type for node in inventory.nodes}
+    words = {IN_NODE_TYPES[need] for need in needs if need in IN_NODE_TYPES}
+    able = [inventory.node_types[name].capabilities for name in used]
+    return any(known is not None and not words <= set(known) for known in able)

@@ -1,0 +1,173 @@
+"""Verification: every ordered pair is walked through the tables that are emitted.
+
+The walker never sees the graph; the graph only says how short a path could have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from compilers.proof.channels import Channels, channels
+from compilers.proof.failure_walks import SAMPLE, FailureReport, Progress, reachable, walk_failures
+from compilers.proof.forwarding import Forwarding
+from compilers.tables.build import Build
+from compilers.tables.walk import FAULTS, LOOPED, MOST_HOPS, Walker
+from compilers.topology.distance import distances, neighbour_table
+
+PAIRS_AT_ONCE = 1 << 20
+PAIR_EXAMPLES = 10
+ITSELF = -128
+PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
+
+
+@dataclass(frozen=True, slots=True)
+class PairFault:
+    """A pair that does not do what it should, and what it does instead."""
+
+    source: int
+    destination: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """All ways that hosts' packets may take, over all pairs.
+
+    ways: pairs times ports with a weight; strays: those places in the fabric from which a packet
+    is not delivered; max_hops: the longest.
+    """
+
+    ways: int
+    strays: int
+    max_hops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Counts over all ordered pairs of nodes with hosts; hops are links.
+
+    hop_counts[h] pairs were delivered over h links by the minimal ports. faults are the first few
+    that went wrong. ways is None where hosts have no other way. failures are those asked for;
+    promised are the kinds that may lose no pair. channels are those of a lossless fabric, under
+    the same failures of one link or node; None where they were not asked for.
+    """
+
+    pairs: int
+    delivered: int
+    minimal: int
+    loops: int
+    hop_counts: tuple[int, ...]
+    faults: tuple[PairFault, ...]
+    ways: Ways | None = None
+    failures: tuple[FailureReport, ...] = ()
+    promised: tuple[str, ...] = ()
+    channels: Channels | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every pair has a minimal path, every way leads there, and repairs hold."""
+        minimal = self.delivered == self.pairs == self.minimal and not self.loops
+        return minimal and not (self.ways and self.ways.strays) and not self.broken
+
+    @property
+    def broken(self) -> tuple[FailureReport, ...]:
+        """Failures that lose pairs, still joined, though the policy promises to repair them."""
+        lost = (f for f in self.failures if f.lost_pairs > f.cut_off)
+        return tuple(f for f in lost if f.kind in self.promised)
+
+    @property
+    def max_hops(self) -> int:
+        """The longest delivered path."""
+        return max((h for h, count in enumerate(self.hop_counts) if count), default=0)
+
+    @property
+    def mean_hops(self) -> float:
+        """Mean over the delivered pairs."""
+        total = sum(h * count for h, count in enumerate(self.hop_counts))
+        return total / self.delivered if self.delivered else 0.0
+
+
+def verify(
+    build: Build,
+    progress: Progress | None = None,
+    failures: Sequence[str] = (),
+    sample: int = SAMPLE,
+    seed: int = 1,
+    with_channels: bool = False,
+) -> Report:
+    """Walk every ordered pair of endpoints, over every way that its packets may take.
+
+    Args:
+        build: its tables and wiring are walked.
+        progress: called with destinations done and all, in each of the walks.
+        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`.
+        sample: how many cases of two failures at once.
+        seed: of the sample.
+        with_channels: whether to count channels and prove the fabric free of deadlock.
+    """
+    report = _walk_minimal(build, progress)
+    # Without a minimal path everywhere the other walks only say the same again.
+    if build.tables.classes.alternate.any() and report.delivered == report.pairs:
+        report = replace(report, ways=walk_ways(build, progress))
+    if with_channels and report.delivered == report.pairs:
+        single = [kind for kind in failures if kind in PROMISED]
+        report = replace(report, channels=channels(build, "valley", single, progress))
+    return replace(
+        report,
+        failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in failures),
+        promised=PROMISED[build.protect],
+    )
+
+
+def walk_ways(build: Build, progress: Progress | None = None) -> Ways:
+    """Walk all that hosts' packets may do, without failures."""
+    ways = strays = longest = 0
+    for reached in reachable(build, Forwarding.of(build), progress):
+        ways += reached.ways
+        strays += len(reached.strays)
+        longest = max(longest, int(reached.depth.max()))
+    return Ways(ways, strays, longest)
+
+
+def _walk_minimal(build: Build, progress: Progress | None) -> Report:
+    walker = Walker.of(build.tables, build.wiring.cables())
+    table = neighbour_table(build.topology.graph)
+    ends = np.flatnonzero(build.topology.endpoints)
+    hop_counts = np.zeros(MOST_HOPS + 1, np.int64)
+    minimal = loops = 0
+    faults: list[PairFault] = []
+    step = max(1, PAIRS_AT_ONCE // build.tables.switches)
+    for first in range(0, len(ends), step):
+        destinations = ends[first : first + step]
+        hops = walker.hops(destinations)[ends]
+        hops[np.arange(first, first + len(destinations)), np.arange(len(destinations))] = ITSELF
+        longest = int(hops.max(initial=0))
+        shortest = distances(table, destinations, depth=longest - 1).T[ends]
+        best = (hops >= 0) & (hops <= shortest)
+
+        hop_counts[: longest + 1] += [np.count_nonzero(hops == h) for h in range(longest + 1)]
+        minimal += int(np.count_nonzero(best))
+        loops += int(np.count_nonzero(hops == LOOPED))
+        if len(faults) < PAIR_EXAMPLES and not best.all():
+            wrong = np.argwhere(~best & (hops != ITSELF))[: PAIR_EXAMPLES - len(faults)]
+            faults += [
+                PairFault(int(ends[i]), int(destinations[j]), _what(hops[i, j], shortest[i, j]))
+                for i, j in wrong
+            ]
+        if progress:
+            progress(first + len(destinations), len(ends))
+    return Report(
+        pairs=len(ends) * (len(ends) - 1),
+        delivered=int(hop_counts.sum()),
+        minimal=minimal,
+        loops=loops,
+        hop_counts=tuple(np.trim_zeros(hop_counts, "b").tolist()),
+        faults=tuple(faults),
+    )
+
+
+def _what(hops: np.int8, shortest: np.uint8) -> str:
+    return FAULTS.get(int(hops), f"{hops} hops, {shortest} are enough")

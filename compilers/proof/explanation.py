@@ -1,0 +1,206 @@
+"""The paths between two nodes, read from the tables that are emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from itertools import pairwise
+
+import numpy as np
+
+from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.tables.build import Build
+from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED, MOST_HOPS, Walker
+from inventory.problems import InputError, Problem, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One link of a path: out of a port of one switch, into a port of the next."""
+
+    switch: int
+    port: int
+    next_switch: int
+    next_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """One way that a packet may take while something has failed; fault is "" where it arrives."""
+
+    path: tuple[int, ...]
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The minimal path between two switches and the alternates, as lists of vertices.
+
+    hops are the links of the minimal path; fault says what goes wrong on it, "" where nothing does.
+    weights are the minimal path's and each alternate's; failing is what happens under failures.
+    """
+
+    source: int
+    destination: int
+    minimal: tuple[int, ...]
+    hops: tuple[Hop, ...]
+    fault: str
+    alternates: tuple[tuple[int, ...], ...]
+    weights: tuple[int, ...]
+    failing: tuple[Failing, ...] = ()
+
+
+def explain(build: Build, source: int, destination: int, dead: Sequence[int] = ()) -> Explanation:
+    """Follow packets from one switch to another through the tables.
+
+    Args:
+        build: its tables and wiring.
+        source: a vertex.
+        destination: a vertex.
+        dead: what has failed, from `find_failure`.
+
+    Raises:
+        InputError: the destination carries no hosts, so it has no addresses.
+    """
+    _require_hosts(build, destination)
+    walker = Walker.of(build.tables, build.wiring.cables())
+    path, outcome = walker.path(source, destination)
+    towards = Towards.of(Forwarding.of(build), np.array([destination]))
+    usual = _ways(towards, source, ()) if source != destination else []
+    alternates = [way.path for arc, way in usual if not _is_minimal(towards, source, arc)]
+    return Explanation(
+        source=source,
+        destination=destination,
+        minimal=tuple(path),
+        hops=tuple(_hop(build, u, v) for u, v in pairwise(path)),
+        fault=FAULTS.get(outcome, ""),
+        alternates=tuple(alternates),
+        weights=_weights(build, towards, source) if usual else (),
+        failing=tuple(way for _, way in _ways(towards, source, tuple(dead))) if dead else (),
+    )
+
+
+def _require_hosts(build: Build, switch: int) -> None:
+    topology = build.topology
+    if not topology.endpoints[switch]:
+        kind = topology.kinds[topology.kind[switch]]
+        raise InputError(
+            Problem(
+                required="a destination with hosts",
+                given=f"{build.wiring.names[switch]}, a {kind}",
+                todo="no packet is addressed to it; choose a switch that has some",
+            )
+        )
+
+
+def _ways(towards: Towards, source: int, dead: tuple[int, ...]) -> list[tuple[int, Failing]]:
+    """Every way out that a host's packet may take here, and what becomes of it."""
+    f = towards.forwarding
+    destination = int(towards.destinations[0])
+    here = int(f.hosts[source])
+    if gone := [v for v in (source, destination) if f.links + v in dead]:
+        return [(NOWHERE, Failing((source,), f"switch {gone[0]} is down"))]
+    chosen = f.weighted[:, towards.rows[source]]
+    chosen = chosen[chosen >= 0]
+    down = f.down(chosen, tuple(np.array(part) for part in dead))
+    starts = [(arc, int(f.end[arc])) for arc in chosen[~down].tolist()]
+    found = []
+    for arc, start in starts or [(NOWHERE, here)]:
+        path, outcome = towards.path(start, dead, MOST_HOPS)
+        before = [source] if starts else []
+        found.append((arc, Failing((*before, *path), _fault(path, outcome, destination))))
+    return found
+
+
+def _fault(path: list[int], outcome: int, destination: int) -> str:
+    if outcome == HOME:
+        return "" if path[-1] == destination else FAULTS[MISDELIVERED]
+    return "lost: no port is left" if outcome == NOWHERE else FAULTS[LOOPED]
+
+
+def _is_minimal(towards: Towards, source: int, arc: int) -> bool:
+    return arc == int(towards.forwarding.order[0, towards.rows[source]])
+
+
+def _weights(build: Build, towards: Towards, source: int) -> tuple[int, ...]:
+    """The minimal path's weight, then the alternates'."""
+    number = int(towards.rows[source]) - source * (towards.forwarding.classes + 2)
+    if number >= towards.forwarding.classes:
+        return ()
+    weight = build.tables.classes.weight[source, number]
+    return (int(weight[0]), *(int(w) for w in weight[1:] if w))
+
+
+def find_failure(build: Build, word: str) -> int:
+    """The link `A-B` or the node that a word names, as in `compilers.proof.forwarding`.
+
+    Raises:
+        InputError: there is no such node or link.
+    """
+    forwarding = Forwarding.of(build)
+    if word in build.wiring.names or "-" not in word:
+        return forwarding.links + find_switch(build, word)
+    for cut in (i for i, sign in enumerate(word) if sign == "-"):
+        ends = [part for part in (word[:cut], word[cut + 1 :]) if _known(build, part)]
+        if len(ends) < 2:
+            continue
+        one, other = (find_switch(build, part) for part in ends)
+        link = np.flatnonzero(build.wiring.far[one] == other)
+        if len(link):
+            return int(forwarding.element[0][one * forwarding.slots + int(link[0])])
+    raise InputError(
+        Problem(
+            required="a node, or a link as two nodes that it joins, such as 3-8",
+            given=word,
+            todo="polarfab topology lists the links",
+        )
+    )
+
+
+def _known(build: Build, word: str) -> bool:
+    return word in build.wiring.names or (word.isdecimal() and int(word) < len(build.wiring.names))
+
+
+def _hop(build: Build, switch: int, after: int) -> Hop:
+    wiring = build.wiring
+    link = int(np.flatnonzero(wiring.far[switch] == after)[0])
+    return Hop(
+        switch=switch,
+        port=int(wiring.port[switch, link]),
+        next_switch=after,
+        next_port=int(wiring.far_port[switch, link]),
+    )
+
+
+def find_switch(build: Build, word: str) -> int:
+    """The vertex that a node's name, a vertex number, a host's name or an address stands for.
+
+    Raises:
+        InputError: nothing of the fabric is called that.
+    """
+    wiring = build.wiring
+    if word in wiring.names:
+        return wiring.names.index(word)
+    if word.isdecimal() and int(word) < len(wiring.names):
+        return int(word)
+    if word in wiring.host_names:
+        return wiring.host_names.index(word) // int(wiring.host_port.shape[1])
+    if (vertex := _by_address(build, word)) is not None:
+        return vertex
+    near = nearest(word, wiring.names + wiring.host_names)
+    raise InputError(
+        Problem(
+            required="a node, a vertex number, a host or an address of the fabric",
+            given=word,
+            todo=f"did you mean {near}?" if near else f"vertices are 0..{len(wiring.names) - 1}",
+        )
+    )
+
+
+def _by_address(build: Build, word: str) -> int | None:
+    try:
+        address = ip_address(word)
+    except ValueError:
+        return None
+    return build.addressing.vertex(address)

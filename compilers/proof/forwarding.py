@@ -1,0 +1,222 @@
+"""Forwarding with alternates, protection and bounce: the rule of `Classes`.
+
+The cables of a fabric are *arcs*, one a switch and link, and an arc stands for two things: a way
+out of its switch, and a packet in that switch that came in over that link. So a packet moves from
+arc to arc: the switch chooses a way out, and the other end of that cable is where it is then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.walk import Walker
+
+NOWHERE, HOME = -1, -2
+Numbers = NDArray[Any]
+Dead = tuple[Numbers, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forwarding:
+    """The tables of S switches with K links and C classes, joined with the cables.
+
+    Arc s·L + k, L = K + 1, is switch s and its k-th link; s·L + K a packet from a host at s.
+
+    end: int32[S·L], the same cable from its other end; NOWHERE where there is none.
+    element: (int32[S·L + 2], int32[S·L + 2]), what has to be up for an arc to work: a link, by its
+        number below E, and the switch at its other end, E + s. The last two are for HOME, NOWHERE.
+    order: int32[1 + P, S·(C + 2)], ways out by class, the minimal one first; two classes more
+        deliver and drop. bounce: int32[B, S·(C + 2)], the same for a packet that came in on the
+        minimal port. weighted: int32[1 + A, S·(C + 2)], ways that a packet from a host may take.
+    """
+
+    walker: Walker
+    slots: int
+    classes: int
+    links: int
+    end: NDArray[np.int32]
+    element: tuple[NDArray[np.int32], NDArray[np.int32]]
+    order: NDArray[np.int32]
+    bounce: NDArray[np.int32]
+    weighted: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, build: Build) -> Forwarding:
+        """Join the tables of a build with its cables."""
+        classes, far = build.tables.classes, build.wiring.far
+        count = classes.port.shape[1]
+        minimal = classes.port[..., None]
+        used = np.concatenate((minimal, classes.alternate), axis=2) * (classes.weight > 0)
+        arc_of = _arcs_by_port(build.wiring.port, far)
+        order = _ways(arc_of, np.concatenate((minimal, classes.protection), axis=2))
+        order[0, count :: count + 2] = HOME
+        end, link = _cables(far)
+        neighbour = np.full_like(end, NOWHERE)
+        neighbour[end >= 0] = end[end >= 0] // (far.shape[1] + 1)
+        links = int(link.max(initial=-1)) + 1
+        none = np.full(2, -3, np.int32)
+        return cls(
+            walker=Walker.of(build.tables, build.wiring.cables()),
+            slots=far.shape[1] + 1,
+            classes=count,
+            links=links,
+            end=end,
+            element=(
+                np.concatenate((np.where(link >= 0, link, -3), none)),
+                np.concatenate((np.where(end >= 0, links + neighbour, -3), none)),
+            ),
+            order=order,
+            bounce=_ways(arc_of, classes.bounce),
+            weighted=_ways(arc_of, used),
+        )
+
+    @property
+    def switches(self) -> int:
+        """S."""
+        return len(self.end) // self.slots
+
+    @property
+    def hosts(self) -> NDArray[np.int64]:
+        """int64[S], the arcs of packets from hosts."""
+        return np.arange(self.switches) * self.slots + self.slots - 1
+
+    def ends(self, link: int) -> tuple[int, int]:
+        """The switches that a link, by its number, joins."""
+        arc = int(np.flatnonzero(self.element[0] == link)[0])
+        return arc // self.slots, int(self.end[arc]) // self.slots
+
+    def down(self, arcs: Numbers, dead: Dead) -> NDArray[np.bool_]:
+        """Whether each arc needs what is dead in its packet's case."""
+        link, switch = self.element
+        result = np.zeros(arcs.shape, np.bool_)
+        for part in dead:
+            result |= link.take(arcs, mode="wrap") == part
+            result |= switch.take(arcs, mode="wrap") == part
+        return result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Towards:
+    """Forwarding to D destinations at once.
+
+    rows: int32[S·D], the column of `Forwarding.order` of each switch for each destination.
+    """
+
+    forwarding: Forwarding
+    destinations: NDArray[np.int64]
+    rows: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, forwarding: Forwarding, destinations: NDArray[np.int64]) -> Towards:
+        """Look up the class of every switch for each destination."""
+        egress = forwarding.walker.egress(destinations)
+        width = forwarding.classes + 2
+        number = egress.astype(np.int32)
+        number[egress == local(egress)] = width - 2
+        number[egress == no_route(egress)] = width - 1
+        number += (np.arange(len(egress), dtype=np.int32) * width)[:, None]
+        return cls(forwarding, destinations, np.ascontiguousarray(number).ravel())
+
+    def row(self, at: Numbers, column: Numbers) -> NDArray[np.int32]:
+        """int32[n]: the columns of `Forwarding.order` at switches, for destinations by column."""
+        row: NDArray[np.int32] = self.rows.take(at * len(self.destinations) + column)
+        return row
+
+    def way_out(self, arcs: Numbers, column: Numbers, dead: Dead = ()) -> NDArray[np.int32]:
+        """int32[n]: the transit rule. HOME: delivered here, NOWHERE: dropped.
+
+        Args:
+            arcs: how each packet came to where it is.
+            column: its destination.
+            dead: for each failure of its case, the link or E + switch, as in `element`.
+        """
+        f = self.forwarding
+        row = self.row(arcs // f.slots, column)
+        out: NDArray[np.int32] = f.order[0].take(row)
+        stuck = np.flatnonzero((out == arcs) | f.down(out, dead))
+        if len(stuck):
+            arc, row = arcs[stuck], row[stuck]
+            parts = tuple(part[stuck] for part in dead)
+            back = out[stuck] == arc
+            chosen = np.full(len(stuck), NOWHERE, np.int32)
+            for ways in (f.order, f.bounce):
+                these = np.flatnonzero(back == (ways is f.bounce))
+                chosen[these] = self._first_live(
+                    ways, row[these], arc[these], tuple(part[these] for part in parts)
+                )
+            out[stuck] = chosen
+        return out
+
+    def _first_live(
+        self, ways: NDArray[np.int32], row: Numbers, arcs: Numbers, dead: Dead
+    ) -> NDArray[np.int32]:
+        """int32[n]: the first way that is up and not where the packet came in; else back there."""
+        f = self.forwarding
+        chosen = np.full(len(row), NOWHERE, np.int32)
+        left = np.arange(len(row))
+        for ranked in ways:
+            way = ranked.take(row[left])
+            live = (way >= 0) & (way != arcs[left])
+            live &= ~f.down(way, tuple(part[left] for part in dead))
+            chosen[left[live]] = way[live]
+            left = left[~live]
+        back = (f.order.take(row[left], axis=1) == arcs[left]).any(axis=0)
+        chosen[left[back]] = arcs[left[back]]
+        return chosen
+
+    def path(self, arc: int, dead: tuple[int, ...], limit: int) -> tuple[list[int], int]:
+        """The switches that a packet passes, and HOME, NOWHERE or the arc where it was given up.
+
+        Args:
+            arc: how the packet came to the first of them.
+            dead: the failures, as in `Forwarding.element`.
+            limit: the links after which it is given up.
+        """
+        f = self.forwarding
+        parts = tuple(np.array([part]) for part in dead)
+        path = [arc // f.slots]
+        while len(path) <= limit:
+            out = int(self.way_out(np.array([arc]), np.zeros(1, np.int64), parts)[0])
+            if out < 0:
+                return path, out
+            arc = int(f.end[out])
+            path.append(arc // f.slots)
+        return path, arc
+
+
+def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[S, ports + 1]: the arc behind each port number, NOWHERE where no cable is."""
+    table = np.full((len(port), int(port.max(initial=0)) + 1), NOWHERE, np.int32)
+    switch, link = np.nonzero(far >= 0)
+    table[switch, port[switch, link]] = switch * (far.shape[1] + 1) + link
+    return table
+
+
+def _ways(arc_of: NDArray[np.int32], ports: Numbers) -> NDArray[np.int32]:
+    """int32[n, S·(C + 2)]: ports of classes as arcs; the two classes more have none."""
+    order, classes, count = ports.shape
+    known = np.where(ports < arc_of.shape[1], ports, 0)
+    ways = np.full((order, classes + 2, count), NOWHERE, np.int32)
+    ways[:, :classes] = arc_of[np.arange(order)[:, None, None], known]
+    return np.ascontiguousarray(ways.reshape(order * (classes + 2), count).T)
+
+
+def _cables(far: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """int32[S·L] twice: the arc at the other end of each, and the number of its link."""
+    order, links = far.shape
+    end = np.full((order, links + 1), NOWHERE, np.int32)
+    switch, link = np.nonzero(far >= 0)
+    ahead = switch * order + far[switch, link]
+    behind = far[switch, link].astype(np.int64) * order + switch
+    other = np.searchsorted(ahead, behind)
+    end[switch, link] = (switch * (links + 1) + link)[other]
+    number = np.full_like(end, NOWHERE)
+    forth = np.minimum(ahead, behind)
+    number[switch, link] = np.unique(forth, return_inverse=True)[1]
+    return end.ravel(), number.ravel()

@@ -1,0 +1,240 @@
+"""Alternates and repair by search, for fabrics where no construction is known.
+
+At switch u, let v be the next hop towards d. A neighbour r of u *repairs* d where the minimal path
+from r to d meets neither u nor v: that serves if the link u–v has failed and if v itself has. It is
+an *alternate* for d where its path does not meet u; edge-disjoint, where it shares no link with the
+minimal path either. Rows of a switch that have the next hop and these neighbours in common are one
+class: every choice of a class holds for all its destinations, without state a destination. In
+PolarStar that makes 4 to 6 classes a link.
+
+Where too few neighbours repair, one that has u itself as its next hop can: it *bounces* the packet,
+on over a neighbour that repairs u for it. The last choice is a neighbour whose path meets v, which
+serves if the link has failed, and if v repairs in its turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.alternates import weights
+from compilers.routing.port_ranking import in_turn, ranked
+from compilers.routing.split_classes import deciding_rows
+from compilers.spec.policy import Policy
+from compilers.tables.intermediate_form import Classes, Tables, empty_egress, local, no_route
+from compilers.tables.walk import Walker
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
+
+REPAIR_ORDER = 2
+Bits = NDArray[np.bool_]
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchedPaths:
+    """Minimal paths of S switches towards the D switches that have hosts.
+
+    tables, wiring: what they were read from. ends: int64[D], the destinations. after: int32[S, D],
+    the next switch, the destination itself where it is that already. egress: [S, D], the class.
+    depth: the links that no path exceeds.
+    """
+
+    tables: Tables
+    wiring: Wiring
+    ends: NDArray[np.int64]
+    after: NDArray[np.int32]
+    egress: Numbers
+    depth: int
+
+    @classmethod
+    def of(cls, tables: Tables, wiring: Wiring, topology: Topology) -> SearchedPaths:
+        """The paths of tables in which every destination is reached."""
+        ends = np.flatnonzero(topology.endpoints)
+        walker = Walker.of(tables, wiring.cables())
+        after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
+        # A switch without links keeps its packets.
+        after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
+        return cls(tables, wiring, ends, after, egress, topology.diameter)
+
+    def walk(self, first: Numbers) -> list[Numbers]:
+        """Each int32[…, D]: where packets are after 0, 1, … `depth` links from `first`."""
+        column = np.arange(len(self.ends))
+        steps = [np.broadcast_to(first, (*first.shape[:-1], len(column)))]
+        for _ in range(self.depth):
+            steps.append(self.after[steps[-1], column])
+        return steps
+
+    def near(self, switch: int) -> Numbers:
+        """int32[K, 1]: the neighbours of a switch."""
+        far = self.wiring.far[switch]
+        near: Numbers = far[far >= 0][:, None]
+        return near
+
+    def present(self) -> list[int]:
+        """The switches that have links."""
+        present: list[int] = np.flatnonzero(self.wiring.far[:, 0] >= 0).tolist()
+        return present
+
+    def routed(self, switch: int) -> NDArray[np.int64]:
+        """int64[n]: the columns of the destinations to which the switch has a link to take."""
+        return np.flatnonzero(self.after[switch] != switch)
+
+    def rows(self, switch: int) -> Numbers:
+        """int64[D]: the row of the switch that decides about each destination."""
+        return deciding_rows(self.tables.routes, switch, self.ends)[0]
+
+
+def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Policy) -> Tables:
+    """Classes by next hop and common choices, with protection, bounce and alternates.
+
+    Args:
+        tables: minimal, with direct classes apart (`compilers.routing.split_classes`).
+        wiring: who is cabled to whom.
+        topology: which switches have hosts, and the diameter.
+        policy: what is asked for.
+    """
+    paths = SearchedPaths.of(tables, wiring, topology)
+    split, repair, alternate, away = _split(paths, policy.edge_disjoint)
+    paths = SearchedPaths.of(split, wiring, topology)
+    if policy.protects:
+        split = _protected(paths, repair, away)
+        paths = replace(paths, tables=split)
+    if policy.balances:
+        split = _balanced(paths, alternate, policy)
+    return split
+
+
+def _split(paths: SearchedPaths, edge_disjoint: bool) -> tuple[Tables, Bits, Bits, Bits]:
+    """Tables with more classes, and bool[S, C, K] thrice: `_choices` by class and link."""
+    tables, links = paths.tables, paths.wiring.far.shape[1]
+    present = paths.present()
+    parts = [_parts(paths, switch, edge_disjoint) for switch in present]
+    most = max(len(part.port) for part in parts)
+    egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most)
+    egress[...] = no_route(egress)
+    port = np.zeros((tables.switches, most), np.int32)
+    choices = np.zeros((3, tables.switches, most, links), np.bool_)
+    for switch, part in zip(present, parts, strict=True):
+        egress[switch, part.row] = part.number
+        egress[switch, tables.routes.egress[switch] == local(tables.routes.egress)] = local(egress)
+        port[switch, : len(part.port)] = part.port
+        choices[:, switch, : len(part.port), : part.choices.shape[2]] = part.choices
+    routes = replace(tables.routes, egress=egress)
+    return Tables(routes=routes, classes=Classes.minimal(port)), *choices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SearchParts:
+    """The classes of a switch: rows and their class numbers; port and bool[3, C, K] by class."""
+
+    row: Numbers
+    number: Numbers
+    port: Numbers
+    choices: Bits
+
+
+def _parts(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> _SearchParts:
+    """One class for each next hop and set of choices; the first of a next hop keeps its number."""
+    choices = _choices(paths, switch, edge_disjoint)
+    links, old = len(choices) // 3, paths.tables.classes.port[switch]
+    away = paths.routed(switch)
+    row, starts, order = _grouped(paths.rows(switch)[away])
+    common = np.logical_and.reduceat(choices[:, away[order]], starts, axis=1).T
+    before = paths.tables.routes.egress[switch, row]
+    keys = np.column_stack((before, np.packbits(common, axis=1)))
+    distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+    base = distinct[:, 0].astype(np.int64)
+    first = np.r_[True, base[1:] != base[:-1]]
+    number = np.where(first, base, len(old) - 1 + np.cumsum(~first))
+    port = np.concatenate((old, old[base[~first]]))
+    number = number[inverse.ravel()]
+    by_class = np.zeros((3, len(port), links), np.bool_)
+    by_class[:, number] = common.reshape(len(common), 3, links).transpose(1, 0, 2)
+    return _SearchParts(row, number, port, by_class)
+
+
+def _grouped(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The distinct keys, where each starts in their order, and the order."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    return ordered[starts], starts, order
+
+
+def _choices(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> Bits:
+    """bool[3K, D]: by link, whether the neighbour repairs, is an alternate, does not come back."""
+    minimal = paths.walk(np.array([switch]))
+    near = paths.near(switch)
+    steps = paths.walk(near)
+    hop = minimal[1]
+    direct = hop == paths.ends
+    away = near != hop
+    avoids = np.ones_like(away)
+    for step in steps:
+        away &= step != switch
+        avoids &= (step != hop) | direct
+    alternate = (
+        away & ~direct
+    )  # an adjacent switch is reached minimally only (PolarFly paper, §VII)
+    if edge_disjoint:
+        for ours in pairwise(steps):
+            for theirs in pairwise(minimal):
+                alternate &= ~_same_link(ours, theirs)
+    return np.concatenate((away & avoids, alternate, away))
+
+
+def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -> Bits:
+    forth = (ours[0] == theirs[0]) & (ours[1] == theirs[1])
+    back = (ours[0] == theirs[1]) & (ours[1] == theirs[0])
+    same: Bits = (forth | back) & (ours[0] != ours[1])
+    return same
+
+
+def _protected(paths: SearchedPaths, repair: Bits, away: Bits) -> Tables:
+    """Ports that repair, lead to a bounce, or do not come back; the first also bounce."""
+    tables, wiring = paths.tables, paths.wiring
+    order = ranked(repair, tables.classes.port, wiring, REPAIR_ORDER)
+    bounce = order
+    bounced = np.zeros_like(repair)
+    for switch in paths.present():
+        numbers, links = _by_class(paths, switch, _bounced(paths, switch, bounce))
+        bounced[switch, numbers, : links.shape[1]] = links
+    for more in (bounced & ~repair, away & ~repair):
+        order = in_turn(order, ranked(more, tables.classes.port, wiring, REPAIR_ORDER))
+    return replace(tables, classes=replace(tables.classes, protection=order, bounce=bounce))
+
+
+def _bounced(paths: SearchedPaths, switch: int, bounce: NDArray[np.uint16]) -> Bits:
+    """bool[K, D]: links whose neighbour bounces a packet from here to where it is delivered."""
+    near = paths.near(switch)
+    cables = paths.wiring.cables()
+    port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
+    over = cables[near, port]
+    back = paths.after[near[:, 0]] == switch
+    hop = paths.after[switch]
+    serves: Bits = back & (port > 0) & (near != hop)
+    for step in paths.walk(over):
+        serves &= (step != hop) | (hop == paths.ends)
+    return serves
+
+
+def _by_class(paths: SearchedPaths, switch: int, bits: Bits) -> tuple[Numbers, Bits]:
+    """The classes of a switch, and bool[C, K] what holds for all destinations of each."""
+    away = paths.routed(switch)
+    number, starts, order = _grouped(paths.egress[switch, away])
+    return number, np.logical_and.reduceat(bits[:, away[order]], starts, axis=1).T
+
+
+def _balanced(paths: SearchedPaths, alternate: Bits, policy: Policy) -> Tables:
+    """Alternates and weights."""
+    tables, wiring = paths.tables, paths.wiring
+    most = max(1, int(alternate.sum(axis=2).max()))
+    port = ranked(alternate, tables.classes.port, wiring, most, turn=False)
+    count = np.count_nonzero(port, axis=2)
+    weight = weights(count, most, policy.minimal_share)
+    return replace(tables, classes=replace(tables.classes, alternate=port, weight=weight))

@@ -1,0 +1,103 @@
+"""Classes at the ends of failed links: ports that are gone leave, neighbours that repair come.
+
+A port that is gone is an alternate no more and has no weight. In an order of repair the ports that
+are left keep their order; a neighbour takes an empty place if its paths to every destination of the
+class avoid the switch and the next hop, as in `alternate_search`. A class whose own link is
+gone stays as it is: no row leads to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.port_ranking import in_turn, ranked
+from compilers.routing.split_classes import deciding_rows
+from compilers.tables.intermediate_form import Classes, Tables
+from compilers.tables.walk import Walker
+from compilers.wiring.wiring import Wiring
+
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """What is left of a fabric: tables whose routes use no dead link, joined with the cables.
+
+    live: bool[S, K], the links that are left. hurt: int64[h], the switches whose classes lose some.
+    ends: int64[D], destinations. depth: the links that no path exceeds.
+    """
+
+    tables: Tables
+    walker: Walker
+    wiring: Wiring
+    live: NDArray[np.bool_]
+    hurt: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    depth: int
+
+
+def refilled(left: Left) -> tuple[Classes, NDArray[np.int64]]:
+    """Classes without ports that are gone; int64[m, 2], switch and number of those that changed."""
+    old, wiring, hurt = left.tables.classes, left.wiring, left.hurt
+    missing = (wiring.far >= 0) & ~left.live
+    gone = np.zeros((len(hurt), int(wiring.port.max()) + 1), np.bool_)
+    which, link = np.nonzero(missing[hurt])
+    gone[which, wiring.port[hurt[which], link]] = True
+    here = np.arange(len(hurt))[:, None]
+    used = ~gone[here, old.port[hurt]][..., None]
+
+    lost = gone[here[..., None], old.alternate[hurt]] & used
+    alternate, weight = old.alternate.copy(), old.weight.copy()
+    alternate[hurt] = np.where(lost, 0, alternate[hurt])
+    weight[hurt, :, 1:] = np.where(lost, 0, weight[hurt, :, 1:])
+
+    protection, bounce = old.protection.copy(), old.bounce.copy()
+    short = np.zeros(lost.shape[:2], np.bool_)
+    for order in (protection, bounce):
+        dead = gone[here[..., None], order[hurt]] & used
+        short |= dead.any(axis=2)
+        kept = np.where(dead, np.uint16(0), order[hurt])
+        order[hurt] = in_turn(kept, np.zeros_like(kept))
+    for place in np.flatnonzero(short.any(axis=1)).tolist():
+        switch, numbers = int(hurt[place]), np.flatnonzero(short[place])
+        serves = _repairs(left, switch, numbers)
+        for order in (protection, bounce):
+            order[switch, numbers] = _filled(left, switch, numbers, order[switch, numbers], serves)
+    which, number = np.nonzero(short | lost.any(axis=2))
+    classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
+    return classes, np.column_stack((hurt[which], number))
+
+
+def _repairs(left: Left, switch: int, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[n, K]: the links whose neighbours repair all destinations of these classes."""
+    routes, far = left.tables.routes, left.wiring.far[switch]
+    row, known = deciding_rows(routes, switch, left.ends)
+    member = routes.egress[switch, row].astype(np.int64)
+    some = known & np.isin(member, numbers)
+    member, ends = member[some], left.ends[some]
+    after = left.walker.next_switch(ends)
+    column, hop = np.arange(len(ends)), after[switch]
+    at = np.broadcast_to(far[:, None], (len(far), len(ends)))
+    serves = left.live[switch][:, None] & (at != hop)
+    for _ in range(left.depth):
+        serves &= (at != switch) & ((at != hop) | (hop == ends))
+        at = np.where(at >= 0, after[at, column], at)
+    serves &= at == ends
+    return np.array([serves[:, member == number].all(axis=1) for number in numbers])
+
+
+def _filled(
+    left: Left, switch: int, numbers: NDArray[np.int64], order: Numbers, serves: NDArray[np.bool_]
+) -> NDArray[np.uint16]:
+    """uint16[n, P]: the orders of these classes, empty places filled with ports that repair."""
+    one = slice(switch, switch + 1)
+    port = left.wiring.port[one]
+    new = serves & ~(port[..., None] == order[:, None, :]).any(axis=2)
+    minimal = left.tables.classes.port[one, numbers]
+    wiring = replace(left.wiring, port=port)
+    whole = in_turn(order[None], ranked(new[None], minimal, wiring, order.shape[1]))
+    return whole.reshape(order.shape)

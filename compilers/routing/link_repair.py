@@ -1,0 +1,223 @@
+"""Tables after links have failed, made from the tables before: only what must change.
+
+Routes are those of `compilers.routing.exact_rows`: destinations towards which some row used a link
+that failed are looked at, nothing else, and of their rows those change whose next hop is gone or no
+longer on a shortest path. In ER_q that is O(q) rows for a link. A row takes a class that the switch
+has for its new link: one whose alternates do not come back with this destination, else one without
+alternates. Classes change at the ends of failed links alone (`compilers.routing.class_repair`).
+
+Destinations that are cut off lose their rows at those ends; rows elsewhere lead there. A switch
+without links keeps its program. A *drained* switch, of which nobody knows whether it still works,
+gets what is for itself and nothing in transit. Without failures the tables are those of the build.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.class_repair import Left, refilled
+from compilers.routing.exact_rows import behind, nearer_links, with_rows
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Routes, Tables, no_route
+from compilers.tables.walk import Walker
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.topology.graph import Graph
+from compilers.wiring.wiring import Wiring
+
+Numbers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intact:
+    """A build before failures, as far as repairs need it.
+
+    endpoints: bool[S]. diameter: in links. cables: `Wiring.cables()`. link: int64[S, C], the link
+    of each class by its place in `Wiring.port`, K where there is none.
+    """
+
+    tables: Tables
+    wiring: Wiring
+    endpoints: NDArray[np.bool_]
+    diameter: int
+    cables: NDArray[np.int32]
+    walker: Walker
+    link: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, build: Build) -> Intact:
+        """Prepare a build; once, as it takes longer than a repair."""
+        wiring, classes, cables = build.wiring, build.tables.classes, build.wiring.cables()
+        order, links = wiring.port.shape
+        place = np.full((order, cables.shape[1]), links)
+        switch, link = np.nonzero(wiring.far >= 0)
+        place[switch, wiring.port[switch, link]] = link
+        return cls(
+            tables=build.tables,
+            wiring=wiring,
+            endpoints=build.topology.endpoints,
+            diameter=build.topology.diameter,
+            cables=cables,
+            walker=Walker.of(build.tables, cables),
+            link=np.take_along_axis(place, classes.port.astype(np.int64), axis=1),
+        )
+
+    def walker_of(self, routes: Routes) -> Walker:
+        """The walker of these routes and the build's classes."""
+        if routes.prefix is self.tables.routes.prefix:
+            return replace(self.walker, routes=routes)
+        return Walker.of(Tables(routes, self.tables.classes), self.cables)
+
+    def without(self, dead: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """`cables` without dead links, bool[S, K]."""
+        cables = self.cables.copy()
+        switch, link = np.nonzero(dead)
+        cables[switch, self.wiring.port[switch, link]] = -1
+        return cables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repaired:
+    """Tables without dead links, and where they differ from those before.
+
+    rows: int64[n, 2], switch and prefix number. classes: int64[m, 2], switch and class. cut_off:
+    pairs of a destination and a switch with links that no path joins any more.
+    """
+
+    tables: Tables
+    rows: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    cut_off: int = 0
+
+    @property
+    def switches(self) -> NDArray[np.int64]:
+        """The switches whose programs differ, ascending."""
+        return np.union1d(self.rows[:, 0], self.classes[:, 0])
+
+
+def repaired(
+    intact: Intact, dead: NDArray[np.bool_], drained: NDArray[np.bool_] | None = None
+) -> Repaired:
+    """The tables for what is left when links are dead.
+
+    Args:
+        intact: the build.
+        dead: bool[S, K], links that carry nothing, told at both ends.
+        drained: bool[S], switches that are to pass nothing on; their own programs do not change.
+    """
+    far = intact.wiring.far
+    aside = np.zeros(len(far), np.bool_) if drained is None else drained
+    # Towards a drained switch, and between two of them; what one sends itself is its own affair.
+    avoided = dead | ((far >= 0) & aside[far])
+    live = (far >= 0) & ~avoided
+    there = (np.count_nonzero(live, axis=1) > 0) & ~aside
+    hurt = np.flatnonzero(avoided.any(axis=1) & there)
+    if not len(hurt):
+        none = np.zeros((0, 2), np.int64)
+        return Repaired(intact.tables, none, none)
+    routes, removed = _without(intact, avoided, dead, hurt)
+    ends = behind(routes, removed[:, 1])
+    ends = ends[intact.endpoints[ends]]
+    near, number = _left(far, live, hurt)
+    distance = distances(neighbour_table(Graph.from_padded(near)), ends).T
+    after = intact.walker_of(routes).next_switch(ends)
+    switch, end, link = _changing(nearer_links(after, near, ends, distance), there)
+    link = number[switch, link]
+    after[switch, np.searchsorted(ends, end)] = far[switch, link]
+
+    chosen = _classes(intact, intact.without(avoided), after, ends, (switch, end, link))
+    tables = replace(intact.tables, routes=with_rows(routes, switch, end, chosen))
+    left = Left(
+        tables=tables,
+        walker=intact.walker_of(tables.routes),
+        wiring=intact.wiring,
+        live=live,
+        hurt=hurt,
+        ends=np.flatnonzero(intact.endpoints),
+        depth=int(distance[distance != BEYOND].max(initial=intact.diameter)),
+    )
+    classes, touched = refilled(left)
+    return Repaired(
+        tables=replace(tables, classes=classes),
+        rows=np.unique(np.concatenate((removed, np.column_stack((switch, end)))), axis=0),
+        classes=touched,
+        cut_off=int(((distance == BEYOND) & there[:, None] & there[ends]).sum()),
+    )
+
+
+def _without(
+    intact: Intact,
+    avoided: NDArray[np.bool_],
+    dead: NDArray[np.bool_],
+    hurt: NDArray[np.int64],
+) -> tuple[Routes, NDArray[np.int64]]:
+    """Routes without the rows that use avoided links; int64[n, 2], their switches and prefixes.
+
+    A row for the very switch at the other end of a link that is avoided and not dead stays.
+    """
+    routes, wiring = intact.tables.routes, intact.wiring
+    nowhere = wiring.far.shape[1]
+    of_class = np.pad(intact.link[hurt], ((0, 0), (0, 1)), constant_values=nowhere)
+    number = np.minimum(routes.egress[hurt], of_class.shape[1] - 1).astype(np.intp)
+    link = np.take_along_axis(of_class, number, axis=1)
+    gone = np.pad(avoided[hurt], ((0, 0), (0, 1)))
+    which, row = np.nonzero(np.take_along_axis(gone, link, axis=1))
+    switch, link = hurt[which], link[which, row]
+    prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
+    goes = dead[switch, link] | (wiring.far[switch, link] != prefix)
+    egress = routes.egress.copy()
+    egress[switch[goes], row[goes]] = no_route(egress)
+    removed = np.column_stack((switch, prefix))[goes].astype(np.int64)
+    return replace(routes, egress=egress), removed
+
+
+def _changing(
+    rows: tuple[Numbers, Numbers, Numbers], there: NDArray[np.bool_]
+) -> tuple[Numbers, Numbers, Numbers]:
+    """The rows of switches that are there."""
+    kept = there[rows[0]]
+    return rows[0][kept], rows[1][kept], rows[2][kept]
+
+
+def _left(
+    far: NDArray[np.int32], live: NDArray[np.bool_], hurt: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The neighbours that are left, as `remaining` has them, and their links."""
+    order, links = far.shape
+    number = np.tile(np.arange(links), (order, 1))
+    number[hurt] = np.argsort(~live[hurt], axis=1, kind="stable")
+    left = np.where(live, far, np.int32(-1))
+    left[hurt] = np.take_along_axis(left[hurt], number[hurt], axis=1)
+    width = int(np.count_nonzero(live, axis=1).max())
+    return left[:, :width], number
+
+
+def _classes(
+    intact: Intact,
+    cables: NDArray[np.int32],
+    after: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    rows: tuple[Numbers, Numbers, Numbers],
+) -> NDArray[np.int64]:
+    """int64[n]: the class of each row (switch, destination, link) that changes.
+
+    Of the classes of its link the one with most alternates from all of which `after`, int32[S, D],
+    leads to the destination and never to the switch again.
+    """
+    switch, end, link = rows
+    classes = intact.tables.classes
+    row, number = np.nonzero(intact.link[switch] == link[:, None])
+    here, column = switch[row, None], np.searchsorted(ends, end)[row, None]
+    first = cables[here, classes.alternate[switch[row], number]]
+    good = np.ones(len(row), np.bool_)
+    at = first.copy()
+    for _ in range(2 * intact.diameter + 2):
+        good &= ~((at == here) & (first >= 0)).any(axis=1)
+        at = np.where(at >= 0, after[at, column], at)
+    good &= ((at == end[row, None]) | (first < 0)).all(axis=1)
+    spread = np.where(good, np.count_nonzero(first >= 0, axis=1), -1)
+    best = np.lexsort((number, -spread, row))
+    return number[best[np.unique(row[best], return_index=True)[1]]]

@@ -1,0 +1,59 @@
+"""The passes behind minimal routes: classes, alternates, protection, as the policy asks."""
+
+from __future__ import annotations
+
+from compilers.routing import alternate_search
+from compilers.routing.alternates import compact_valiant
+from compilers.routing.protection import polarfly
+from compilers.routing.split_classes import split_direct
+from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH, Policy
+from compilers.tables.intermediate_form import Tables
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError, Problem
+
+
+def choices(
+    tables: Tables, topology: Topology, wiring: Wiring, policy: Policy, whole: bool = True
+) -> Tables:
+    """Minimal tables with all that the policy asks for.
+
+    Args:
+        tables: minimal.
+        topology: the fabric, or what is left of it.
+        wiring: the same.
+        policy: what is asked for.
+        whole: whether nothing is missing; constructions hold in whole fabrics only.
+    """
+    if not policy.balances and not policy.protects:
+        return tables
+    # Direct classes first: an adjacent switch has no alternates, and its repair is another.
+    tables = split_direct(tables, wiring)
+    if topology.family not in CONSTRUCTED or not whole:
+        return alternate_search.with_choices(tables, wiring, topology, policy)
+    if policy.balances:
+        tables = compact_valiant(tables, wiring, policy.edge_disjoint, policy.minimal_share)
+    if policy.protects:
+        tables = polarfly(tables, wiring)
+    return tables
+
+
+def require_searchable(topology: Topology, policy: Policy) -> None:
+    """Pass where a fabric of which something is missing is small enough to search.
+
+    Raises:
+        InputError: it is not.
+    """
+    order = topology.graph.order
+    if order > LARGEST_SEARCH and (policy.balances or policy.protects):
+        raise InputError(
+            Problem(
+                key="routing",
+                required="minimal routes without protection for more than "
+                f"{LARGEST_SEARCH:,} switches "
+                "of which some, or links, are missing",
+                given=f"alternates or protection for {order:,}",
+                todo="they are searched for where something is missing; in a whole PolarFly they "
+                "are constructed",
+            )
+        )

@@ -1,0 +1,25 @@
+"""Blocks of addresses: how long a vertex's prefix is, and how many blocks a pool holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    pass
+
+FIRST_HOST = 2
+
+
+def ipv4_block_length(hosts: int) -> int:
+    """The prefix length whose block holds `hosts` hosts, a gateway, network and broadcast."""
+    return 32 - (hosts + FIRST_HOST).bit_length()
+
+
+def member_bits(hierarchy: int) -> int:
+    """The bits of a block's number that tell the members of a supernode apart."""
+    return (hierarchy - 1).bit_length()
+
+
+def block_count(order: int, hierarchy: int) -> int:
+    """How many blocks a pool has to hold, those between supernodes included."""
+    return order // hierarchy << member_bits(hierarchy)

@@ -1,0 +1,148 @@
+"""fabric.yaml as a value: what to build, how to address it, how to route it."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_interface, ip_network
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from compilers.spec.policy import Policy
+from compilers.spec.share import LONGEST_EXPRESSION, share
+from compilers.spec.target_names import SYSTEMS
+from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
+from inventory.problems import nearest
+
+EQUAL_COST = "equal-cost"
+SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST_EXPRESSION}}}")
+NOT_FOR_HOSTS = tuple(
+    ip_network(text)
+    for text in (
+        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"),
+        *("::/127", "fe80::/10", "ff00::/8"),
+    )
+)
+
+
+def _target(value: Any) -> Any:
+    if not isinstance(value, str) or value not in SYSTEMS:
+        near = nearest(str(value), SYSTEMS)
+        raise refusal(f"one of {', '.join(SYSTEMS)}", f"did you mean {near}?" if near else "")
+    return value
+
+
+TargetName = Annotated[
+    str, BeforeValidator(_target), WithJsonSchema({"type": "string", "enum": list(SYSTEMS)})
+]
+
+
+def _pool(value: Any) -> Any:
+    if isinstance(value, IPv4Network | IPv6Network):
+        return value
+    if not isinstance(value, str) or "/" not in value or "%" in value:
+        raise refusal("a pool, an address with a prefix length", "write it like 10.0.0.0/8")
+    try:
+        pool = ip_network(value, strict=False)
+    except ValueError:
+        raise refusal(
+            "a pool, an address with a prefix length", "write it like 10.0.0.0/8"
+        ) from None
+    if ip_interface(value).ip != pool.network_address:
+        raise refusal("a pool whose host bits are 0", f"did you mean {pool}?")
+    for special in NOT_FOR_HOSTS:
+        if special.version == pool.version and special.overlaps(pool):
+            raise refusal(f"a pool of unicast addresses, outside {special}")
+    return pool
+
+
+def _ipv4(value: Any) -> Any:
+    if not isinstance(pool := _pool(value), IPv4Network):
+        raise refusal("an IPv4 pool", "put this one under ipv6")
+    return pool
+
+
+def _ipv6(value: Any) -> Any:
+    if not isinstance(pool := _pool(value), IPv6Network):
+        raise refusal("an IPv6 pool", "put this one under ipv4")
+    return pool
+
+
+def _share(value: Any) -> Any:
+    text = str(value) if type(value) in (int, float) else value
+    if not isinstance(text, str) or not SHARE.fullmatch(text):
+        raise refusal("a number from 0 to 1, or an expression of q such as 1/q")
+    return text
+
+
+Share = Annotated[
+    str,
+    BeforeValidator(_share),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string"}]}),
+]
+
+
+class TopologySpec(Model):
+    """A family and its parameters; the family checks them (`compilers.topology`)."""
+
+    family: TypeName
+    q: Whole
+    supernode: Literal["inductive-quad", "paley", "complete"] | None = None
+    degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
+
+    def parameters(self) -> dict[str, int | str]:
+        """The family's parameters that are given, by name."""
+        return self.model_dump(exclude={"family"}, exclude_none=True)
+
+
+class AddressingSpec(Model):
+    """Pools that hosts are numbered from, and the MAC address that every switch answers to."""
+
+    ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4)] = IPv4Network("10.0.0.0/8")
+    ipv6: Annotated[IPv6Network, BeforeValidator(_ipv6)] | None = None
+    gateway_mac: Mac = "02:50:46:00:00:01"
+
+
+class RoutingSpec(Model):
+    """Routing policy.
+
+    minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
+    `equal-cost`. disjoint: whether alternates may share a link with the minimal path. threshold:
+    the load of a link at which the controller of `ugal-pf` turns to the alternates. on_missing:
+    whether a target or node type that cannot do it is refused, or served with less.
+    """
+
+    balance: Literal["minimal", "compact-valiant", "valiant", "ugal-pf"] = "minimal"
+    protect: Literal["none", "link", "node"] = "none"
+    minimal_share: Share = EQUAL_COST
+    disjoint: Literal["none", "edge"] = "edge"
+    threshold: Share = "2/3"
+    on_missing: Literal["refuse", "minimal"] = "refuse"
+
+    def policy(self, q: int) -> Policy:
+        """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
+        equal = self.minimal_share == EQUAL_COST
+        return Policy(
+            balances=self.balance != "minimal",
+            protects=self.protect != "none",
+            edge_disjoint=self.disjoint == "edge",
+            minimal_share=None if equal else share(self.minimal_share, q),
+        )
+
+
+class FabricSpec(Model):
+    """A fabric. Without `inventory`, one that just fits is generated.
+
+    planes: identical fabrics side by side, to each of which every host has a port. targets: the
+    systems that the build is to be rendered for.
+    """
+
+    name: Name
+    topology: TopologySpec
+    hosts_per_node: Annotated[Whole, Field(ge=0, le=1024)] = 1
+    planes: Annotated[Whole, Field(ge=1, le=16)] = 1
+    addressing: AddressingSpec = AddressingSpec()
+    routing: RoutingSpec = RoutingSpec()
+    targets: tuple[TargetName, ...] = ()
+    inventory: Path | None = None

@@ -1,0 +1,1 @@
+"""The intermediate form, the walker over it, and the build that holds it."""

@@ -1,0 +1,75 @@
+"""The folder of a fabric of several planes: `planes.json`, and a build a plane in `plane-1`, ….
+
+Each of these is a build like any other. Arrays that planes share are one file under several names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from compilers.tables.build import FABRIC, MANIFEST, PLANES, Build, load, put, write
+from inventory.problems import InputError, Problem
+
+OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fabric.json")
+
+
+def save_planes(builds: Sequence[Build], folder: Path) -> tuple[Build, ...]:
+    """Write the builds beside `folder`, then put them in its place; returns them as they are there.
+
+    Raises:
+        InputError: the folder exists and is no build, or cannot be written.
+    """
+
+    def fill(beside: Path) -> dict[str, str]:
+        beside.mkdir(parents=True)
+        identities = {}
+        for plane, build in enumerate(builds, 1):
+            like = (builds[0], beside / _name(1)) if plane > 1 else None
+            identities[_name(plane)] = write(build, beside / _name(plane), like)
+        (beside / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+        return identities
+
+    identities = put(folder, fill)
+    folder = folder.resolve()
+    return tuple(load(folder / name, expect=identity) for name, identity in identities.items())
+
+
+def _name(plane: int) -> str:
+    return f"plane-{plane}"
+
+
+def builds_in(folder: Path) -> tuple[Path, ...]:
+    """The folder of each plane, in their order; the folder itself where it is one build's.
+
+    Raises:
+        InputError: its list of planes is damaged.
+    """
+    try:
+        names = json.loads((folder / PLANES).read_text())["planes"]
+        return tuple(folder / str(name) for name in names)
+    except FileNotFoundError:
+        return (folder,)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            Problem(
+                file=str(folder / PLANES),
+                required="the planes of a fabric",
+                given=f"a damaged file ({error})",
+                todo="compile it again",
+            )
+        ) from error
+
+
+def alike(one: Path, other: Path) -> bool:
+    """Whether two builds forward alike: the same tables, ports and graph, by their digests."""
+    return _what_forwards(one) == _what_forwards(other)
+
+
+def _what_forwards(folder: Path) -> dict[str, Any]:
+    files: dict[str, str] = json.loads((folder / MANIFEST).read_text())["files"]
+    routing = json.loads((folder / FABRIC).read_text())["routing"]
+    digests = {name: digest for name, digest in files.items() if not name.startswith(OWN)}
+    return {**digests, "routing": routing}

@@ -1,0 +1,146 @@
+"""The packet walker: follows packets through the tables that are emitted, without any network.
+
+It looks up routes by longest prefix, turns the class into a port and the port into the switch
+cabled to it, and knows nothing else: not the graph, not the algebra.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.intermediate_form import Egress, Routes, Tables, no_route
+
+MOST_HOPS = 64
+LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
+FAULTS = {
+    LOST: "no route",
+    UNCABLED: "sent to a port without a cable",
+    LOOPED: f"looped, still forwarded after {MOST_HOPS} switches",
+    MISDELIVERED: "delivered at another switch",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Walker:
+    """Tables joined with the cables.
+
+    step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
+    LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
+    and any other value: egress values find theirs by adding 2 in their own type, which wraps.
+    by_prefix and first: the entries of `Routes.prefix` in the order of their prefixes, and where
+    each prefix starts; empty where rows are one a destination.
+    """
+
+    routes: Routes
+    step: NDArray[np.int32]
+    by_prefix: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Walker:
+        """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
+        port = tables.classes.port
+        known = (port > 0) & (port < cables.shape[1])
+        far = np.take_along_axis(cables, np.where(known, port, 0), axis=1)
+        step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
+        step[:, 0] = LOST
+        step[:, 1] = np.arange(len(port))
+        step[:, 2:-1] = np.where(known & (far >= 0), far, UNCABLED)
+        by_prefix = first = np.zeros(0, np.int64)
+        if not tables.routes.exact:
+            prefix = tables.routes.prefix.ravel()
+            by_prefix = np.argsort(prefix, kind="stable")
+            first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
+        return cls(routes=tables.routes, step=step, by_prefix=by_prefix, first=first)
+
+    def egress(self, destinations: NDArray[np.int64]) -> Egress:
+        """[S, D]: the egress value of every switch for each destination, longest prefix first."""
+        table = self.routes.egress
+        if not len(self.by_prefix):
+            first, last = int(destinations[0]), int(destinations[-1]) + 1
+            block = table[:, first:last]
+            return block if last - first == len(destinations) else block[:, destinations - first]
+        sets, rows = self.routes.prefix.shape
+        alike = table.reshape(sets, -1, rows)
+        found = np.full((len(destinations), *alike.shape[:2]), no_route(table), table.dtype)
+        for values, destination in zip(found, destinations, strict=True):
+            for prefix in (self.routes.aggregate[destination], destination):
+                if 0 <= prefix < len(self.first) - 1:
+                    entries = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
+                    here, row = np.divmod(entries, rows)
+                    given = alike[here, :, row]
+                    values[here] = np.where(given == no_route(table), values[here], given)
+        return found.reshape(len(destinations), -1).T
+
+    def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
+        """int32[S, D]: where every switch sends a packet for each destination.
+
+        The switch itself where it delivers; LOST or UNCABLED where it does not forward.
+        """
+        width = self.step.shape[1]
+        here = (np.arange(len(self.step)) * width)[:, None]
+        value = self.egress(destinations)
+        last = min(width - 1, np.iinfo(value.dtype).max)
+        column = np.minimum(value + value.dtype.type(2), last)
+        after: NDArray[np.int32] = self.step.ravel().take(here + column)
+        return after
+
+    def hops(self, destinations: NDArray[np.int64]) -> NDArray[np.int8]:
+        """int8[S, D]: links that a packet from every switch to each destination takes.
+
+        LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
+        All packets step together: `after` holds, as a flat index into itself, where the packet of
+        each cell goes next, so one look-up a hop moves every one of them. Cells that keep what
+        they get stand below the last switch, one row a fault.
+        """
+        order, count = len(self.step), len(destinations)
+        column = np.arange(count)
+        after = np.empty((order - MISDELIVERED, count), np.int64)
+        after[:order] = self.next_switch(destinations)
+        after[order:] = np.arange(order, len(after))[:, None]
+        after[after < 0] += len(after)
+        after *= count
+        after += column
+        home = destinations * count + column
+
+        at = after[:order]
+        away = at != np.arange(order)[:, None] * count + column
+        hops: NDArray[np.int8] = away.astype(np.int8)
+        delivers = bool((after[destinations, column] == home).all())
+        for _ in range(MOST_HOPS):
+            if delivers and (at == home).all():
+                return hops
+            moved = after.take(at)
+            moving = moved != at
+            if not moving.any():
+                break
+            hops += moving
+            at = moved
+        else:
+            hops[moving] = LOOPED
+        return _classify(hops, at // count, destinations, order)
+
+    def path(self, source: int, destination: int) -> tuple[list[int], int]:
+        """The switches from source on, and the hops taken or what went wrong."""
+        after = self.next_switch(np.array([destination]))[:, 0].tolist()
+        path = [source]
+        while len(path) <= MOST_HOPS:
+            there = after[path[-1]]
+            if there < 0:
+                return path, there
+            if there == path[-1]:
+                return path, len(path) - 1 if there == destination else MISDELIVERED
+            path.append(there)
+        return path, LOOPED
+
+
+def _classify(
+    hops: NDArray[np.int8], at: NDArray[np.int64], destinations: NDArray[np.int64], order: int
+) -> NDArray[np.int8]:
+    """Put the fault in the place of the hops for packets that stopped anywhere but at home."""
+    strayed = (at != destinations) & (hops != LOOPED)
+    hops[strayed] = np.where(at < order, MISDELIVERED, at - order + MISDELIVERED)[strayed]
+    return hops

@@ -1,0 +1,77 @@
+"""What `render` writes for two builds, file by file: unified differences, and remediation.
+
+Remediation is what to type on the device to come from one configuration to the other; the library
+hier_config computes it for the systems that it knows.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+HIER_CONFIG_PLATFORMS = {"eos": "ARISTA_EOS", "nxos": "CISCO_NXOS"}
+"""Targets whose configurations hier_config reads, by its platforms."""
+SUFFIX = {"eos": ".cfg", "nxos": ".cfg"}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file of a switch that differs, by its path below the output folder.
+
+    difference: unified, "" for a file that is no text. remediation: "" where the target has none.
+    """
+
+    file: str
+    difference: str
+    remediation: str = ""
+
+
+def differences(old: Path, new: Path, target: str) -> Iterator[FileChange]:
+    """The files that differ between two folders that `render` wrote."""
+    files = {
+        path.relative_to(folder)
+        for folder in (old, new)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    for file in sorted(files):
+        one, other = (_bytes(folder / file) for folder in (old, new))
+        if one == other:
+            continue
+        before, after = _text(one), _text(other)
+        if before is None or after is None:
+            yield FileChange(str(file), "")
+            continue
+        lines = difflib.unified_diff(
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            f"a/{file}",
+            f"b/{file}",
+        )
+        yield FileChange(str(file), "".join(lines), _remediation(file, before, after, target))
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _remediation(file: Path, before: str, after: str, target: str) -> str:
+    """What to type on the device; "" where nothing computes it, or it has no configuration yet."""
+    if file.suffix != SUFFIX.get(target) or not before or not find_spec("hier_config"):
+        return ""
+    from hier_config import Platform, WorkflowRemediation, get_hconfig
+
+    platform = getattr(Platform, HIER_CONFIG_PLATFORMS[target])
+    running, wanted = (get_hconfig(platform, text) for text in (before, after))
+    found = WorkflowRemediation(running, wanted).remediation_config
+    return "".join(f"{line.cisco_style_text()}\n" for line in found.all_children_sorted())

@@ -1,0 +1,1 @@
+"""InfiniBand: forwarding tables for OpenSM."""

@@ -1,0 +1,78 @@
+"""GUIDs: by what InfiniBand knows the switches and the host adapters of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from inventory.problems import InputError, Problem
+
+MADE_UP = 0x0250460000000000
+"""The block of made-up GUIDs, locally administered (EUI-64, IEEE 802); the vertex stands above
+`SHIFT`, from 1. A switch has 0 below, its host h has 2h + 3."""
+SHIFT = 16
+NAMED = 3
+"""Nodes or hosts that a message names."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guids:
+    """switch: uint64[S], node GUIDs; host: uint64[S, P], port GUIDs, 0 where there is no host."""
+
+    switch: NDArray[np.uint64]
+    host: NDArray[np.uint64]
+
+    @classmethod
+    def known(cls, build: Build) -> Guids:
+        """What the inventory says.
+
+        Raises:
+            InputError: a node or a host has none there.
+        """
+        shape, known = build.wiring.host_port.shape, build.hardware
+        switch = known.guid if known else ("",) * shape[0]
+        host = known.host_guid if known else ("",) * (shape[0] * shape[1])
+        if problems := [*_missing(build, switch, host)]:
+            raise InputError(problems)
+        numbers = [
+            np.array([int(g or "0", 16) for g in part], np.uint64) for part in (switch, host)
+        ]
+        return cls(numbers[0], numbers[1].reshape(shape))
+
+    @classmethod
+    def made_up(cls, build: Build) -> Guids:
+        """By vertex and number, for a simulator."""
+        there = build.wiring.host_port > 0
+        vertex = np.arange(1, len(there) + 1, dtype=np.uint64) << np.uint64(SHIFT)
+        switch = vertex + np.uint64(MADE_UP)
+        host = switch[:, None] + np.arange(3, 2 * there.shape[1] + 3, 2, dtype=np.uint64)
+        return cls(switch, np.where(there, host, np.uint64(0)))
+
+
+def _missing(build: Build, switch: tuple[str, ...], host: tuple[str, ...]) -> Iterator[Problem]:
+    wiring, per_node = build.wiring, build.wiring.host_port.shape[1]
+    nodes = [wiring.names[v] for v in np.flatnonzero(build.topology.present) if not switch[v]]
+    cabled = np.flatnonzero(wiring.host_port.ravel())
+    hosts = [
+        f"{wiring.host_names[i]} at {wiring.names[i // per_node]}" for i in cabled if not host[i]
+    ]
+    for key, what, names in (
+        ("nodes.guid", "the node GUID of every node", nodes),
+        ("nodes.hosts.guid", "the port GUID of every host's adapter", hosts),
+    ):
+        if names:
+            yield Problem(
+                key=key,
+                required=what,
+                given=f"none in the inventory for {_some(names)}",
+                todo="enter it there and compile again; for a simulator: --set guids=made-up",
+            )
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,211 @@
+"""The OpenFlow pipeline: which tables, priorities and cookies, and which rows a switch has.
+
+Both renderings, wire messages and text for ovs-ofctl, are made from this. docs/openflow.md explains
+the pipeline row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.openflow.groups import Groups, groups, roles
+
+GENERATIONS = 2
+"""A program comes in two generations of class and group numbers, so that two builds can stand in
+one switch side by side while it moves from one to the other (docs/plan.md)."""
+GROUP_SPACE = 1024
+"""Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
+OUR_GROUPS = GENERATIONS * GROUP_SPACE
+"""Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
+
+CAPABILITIES = Capabilities(
+    target="openflow",
+    features=frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}),
+    groups=GROUP_SPACE,
+)
+CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
+"""The bits of metadata that carry the egress class, and the one that says: came from a host."""
+GENERATION_BIT = 0x8000
+"""Set in the metadata of the classes of generation 1; a switch has fewer classes than that."""
+
+ND_ANSWER_FLAGS = 0xE0000000
+"""Router, solicited, override (RFC 4861, §4.4)."""
+
+
+class Table(IntEnum):
+    """The tables, in the order a packet passes them; ND rewrites the answer to a solicitation."""
+
+    DISPATCH, ROUTES, CLASSES, ND = range(4)
+
+
+class FlowPriority(IntEnum):
+    """Priorities in the dispatch table; a route's priority is its prefix length."""
+
+    MARKER, FORWARD, ENTER, ANSWER, OWN = range(5)
+
+
+class ClassPriority(IntEnum):
+    """Priorities in the class table: packets that come in anywhere, or at a certain port."""
+
+    ANY, SOME = 1, 2
+
+
+class RowKind(IntEnum):
+    """Kinds of rows and messages: the lower 48 bits of a cookie, the upper 8 of a message's xid."""
+
+    OWN = 1
+    ANSWER = 2
+    FORWARD = 3
+    ROUTE = 4
+    HOST = 5
+    CLASS = 6
+    MARKER = 7
+    GROUP = 8
+    CLEAR = 9
+    OPEN = 10
+    BARRIER = 11
+    COMMIT = 12
+    DISCOVERY = 13
+
+
+COOKIE = 0x5046 << 48
+MARKERS = 0x5047 << 48, 0x5045 << 48
+OURS, COOKIE_MASK = 0x5044 << 48, 0xFFFC << 48
+"""Cookies of ours begin with 0x5046 ("PF"), the marker's with 0x5047, or 0x5045 in generation 1;
+under the mask all are `OURS`."""
+
+
+def cookie(kind: RowKind) -> int:
+    """The cookie of a row."""
+    return COOKIE | kind
+
+
+def class_numbers(egress: NDArray[np.integer], generation: int) -> NDArray[np.int64]:
+    """int64[n]: what routes write into metadata for these classes."""
+    return egress.astype(np.int64) | GENERATION_BIT * generation
+
+
+def class_metadata(
+    egress: NDArray[np.int64], entering: bool, generation: int = 0
+) -> tuple[NDArray[np.int64], int]:
+    """int64[n], and a mask: what metadata is for packets of these classes, from hosts or any."""
+    number = class_numbers(egress, generation)
+    return (number | INGRESS_BIT, CLASS_MASK | INGRESS_BIT) if entering else (number, CLASS_MASK)
+
+
+def marker_cookie(build: Build, generation: int = 0) -> int:
+    """The generation's 16 bits and the first 48 of the 64 bits of the build's identity.
+
+    Raises:
+        ValueError: the build has not been saved, so it has no identity.
+    """
+    return MARKERS[generation] | int(build.identity, 16) >> 16
+
+
+def generation_of(marker: int | None) -> int:
+    """The generation that a marker's cookie tells; 0 without a marker."""
+    return int(marker is not None and marker >> 48 == MARKERS[1] >> 48)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The rows of every switch of a build, as numbers; ipv6 tells whether it has an IPv6 pool."""
+
+    build: Build
+
+    @property
+    def ipv6(self) -> bool:
+        """Whether there are rows for IPv6."""
+        return self.build.addressing.ipv6 is not None
+
+    def routes(self, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
+        """Prefix numbers and egress classes of a switch's routes; its own prefix is no route."""
+        routes = self.build.tables.routes
+        egress = routes.egress[vertex]
+        kept = egress < no_route(egress)
+        return routes.prefixes(vertex)[kept], egress[kept]
+
+    def hosts(self, vertex: int) -> NDArray[np.int64]:
+        """The numbers, from 0, of the hosts of a switch."""
+        return np.flatnonzero(self.build.wiring.host_port[vertex] > 0)
+
+    def groups(self, vertex: int) -> list[Groups]:
+        """The groups of a switch, those that others lead to first."""
+        return list(groups(self.build.tables.classes, vertex))
+
+    @property
+    def entering(self) -> bool:
+        """Whether packets from hosts are told from those in transit."""
+        return bool(self.build.tables.classes.alternate.shape[2])
+
+    def rows(self, vertex: int) -> int:
+        """How many flows a switch has when it is programmed."""
+        fixed, families = (6, 2) if self.ipv6 else (3, 1)
+        hosts = (2 + self.entering) * len(self.hosts(vertex))
+        led = sum(int(group.led.sum()) for group in self.groups(vertex))
+        return fixed + families * (len(self.routes(vertex)[0]) + hosts) + led
+
+
+def require(build: Build, target: str = CAPABILITIES.target) -> None:
+    """Pass when the target, or another with the same program, can do all that the build asks for.
+
+    Raises:
+        InputError: it cannot; every reason at once.
+    """
+    classes = build.tables.classes
+    replace(CAPABILITIES, target=target).require(build, roles(classes) * classes.port.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Flows and groups of the switch that has most: as emitted, and with groups a destination."""
+
+    emitted: int
+    naive: int
+
+
+def entries(build: Build) -> Entries:
+    """Count what the program needs, beside an emitter that serves each destination by itself.
+
+    That one has no classes: each destination of a class has groups of its own, and rows of its own
+    that lead there, for each address family.
+    """
+    pipeline = Pipeline(build)
+    counts = [_entries(pipeline, vertex) for vertex in _examples(build)]
+    emitted, naive = (max(column) for column in zip(*counts, strict=True))
+    return Entries(emitted, naive)
+
+
+def _entries(pipeline: Pipeline, vertex: int) -> tuple[int, int]:
+    """Those of one switch, emitted and naive."""
+    build, families = pipeline.build, 1 + pipeline.ipv6
+    own, led = np.zeros((2, build.tables.classes.port.shape[1]), np.int64)
+    for group in pipeline.groups(vertex):
+        own[group.classes] += 1
+        led[group.classes] += group.led
+    prefix, egress = pipeline.routes(vertex)
+    behind = np.where(prefix < build.tables.switches, 1, build.addressing.hierarchy)
+    emitted = pipeline.rows(vertex) + int(own.sum())
+    shared = families * len(prefix) + own.sum() + led.sum()
+    return emitted, int(emitted - shared + (behind * (own + families * led)[egress]).sum())
+
+
+def _examples(build: Build) -> NDArray[np.intp]:
+    """A switch for each combination of how many routes, hosts, classes and ports these have."""
+    classes = build.tables.classes
+    shape = (
+        build.tables.routes.rows(),
+        np.count_nonzero(build.wiring.host_port, axis=1),
+        np.count_nonzero(classes.port, axis=1),
+        np.count_nonzero(classes.protection, axis=(1, 2)),
+        np.count_nonzero(classes.bounce, axis=(1, 2)),
+    )
+    return np.unique(np.stack(shape), axis=1, return_index=True)[1]

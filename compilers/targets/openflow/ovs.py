@@ -1,0 +1,189 @@
+"""The ovs target: a switch's program as text for `ovs-ofctl add-groups` and `add-flows`.
+
+The same rows as `compilers.targets.openflow.encoder` sends, from the same pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
+from compilers.targets.openflow.flow_tables import (
+    ClassPriority,
+    Pipeline,
+    class_metadata,
+    marker_cookie,
+)
+from compilers.targets.openflow.flow_tables import require as require_openflow
+from compilers.targets.openflow.groups import GroupRole, Groups, group_numbers
+from compilers.targets.openflow.protocol import IN_PORT, GroupType
+from compilers.targets.options import NO_OPTIONS, Chosen, choose
+from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_check import known
+from compilers.wiring.addressing import format_mac
+
+FILES = ("groups.txt", "flows.txt")
+VARIABLES = known(
+    FILES,
+    "node identity marker_cookie gateway_mac ipv4_length ipv4_block ipv6_block ipv4_routes "
+    "ipv6_routes hosts entering classes groups",
+)
+OPTIONS = NO_OPTIONS
+CAPABILITIES = replace(OPENFLOW, target="ovs")
+
+
+@dataclass(frozen=True, slots=True)
+class HostText:
+    """A host as the templates print it; ipv6 is "" without an IPv6 pool."""
+
+    port: int
+    mac: str
+    ipv4: str
+    ipv6: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A row of the class table: what metadata is, where a packet comes in (0: anywhere)."""
+
+    priority: int
+    in_port: int
+    metadata: str
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupText:
+    """A group: its number, its type and its buckets, as ovs-ofctl writes them."""
+
+    number: int
+    type: str
+    buckets: tuple[str, ...]
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+    only: Collection[int] | None = None,
+) -> Written:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    require(build, choose("ovs", OPTIONS, options))
+    renderer = Renderer("ovs", templates, VARIABLES, only)
+    fabric = FabricTexts.of(build)
+
+    def write(vertex: int, name: str) -> None:
+        renderer.write(out / name, FILES, fabric.variables(vertex))
+
+    renderer.each(build, write, progress)
+    return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when Open vSwitch can do what is asked; see `compilers.targets.Target.require`."""
+    require_openflow(build, CAPABILITIES.target)
+
+
+@dataclass(frozen=True, slots=True)
+class FabricTexts:
+    """What the templates of all switches share: every prefix as text and its length, once."""
+
+    pipeline: Pipeline
+    networks: list[tuple[str, int]]
+    networks6: list[tuple[str, int]]
+
+    @classmethod
+    def of(cls, build: Build) -> FabricTexts:
+        """The texts of a build's prefixes."""
+        a = build.addressing
+        lengths = a.ipv4_prefixes()[1].tolist()
+        return cls(
+            pipeline=Pipeline(build),
+            networks=[(str(a.network(p)), length) for p, length in enumerate(lengths)],
+            networks6=[
+                (str(a.network6(p)), length)
+                for p, length in enumerate(a.ipv6_prefixes()[1].tolist())
+            ]
+            if a.ipv6
+            else [],
+        )
+
+    def variables(self, vertex: int) -> dict[str, Any]:
+        """The variables of a switch's templates (docs/openflow.md lists them)."""
+        build = self.pipeline.build
+        prefix, egress = (column.tolist() for column in self.pipeline.routes(vertex))
+        groups = self.pipeline.groups(vertex)
+        return {
+            "node": build.wiring.names[vertex],
+            "identity": build.identity,
+            "marker_cookie": f"{marker_cookie(build):#x}",
+            "gateway_mac": format_mac(build.addressing.gateway_mac),
+            "ipv4_length": build.addressing.ipv4_length,
+            "ipv4_block": self.networks[vertex][0],
+            "ipv6_block": self.networks6[vertex][0] if self.networks6 else "",
+            "ipv4_routes": [(*self.networks[p], k) for p, k in zip(prefix, egress, strict=True)],
+            "ipv6_routes": [(*self.networks6[p], k) for p, k in zip(prefix, egress, strict=True)]
+            if self.networks6
+            else [],
+            "hosts": [self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
+            "entering": self.pipeline.entering,
+            "classes": [row for group in groups for row in self._class_rows(group)],
+            "groups": [row for group in groups for row in self._groups(group)],
+        }
+
+    def _class_rows(self, groups: Groups) -> list[ClassRow]:
+        led = groups.led
+        value, mask = class_metadata(groups.classes[led], groups.entering)
+        priority = ClassPriority.ANY if groups.role == GroupRole.TRANSIT else ClassPriority.SOME
+        columns = groups.in_port[led], value, self._numbers(groups.role, groups.classes[led])
+        return [
+            ClassRow(int(priority), port, f"{metadata}/{mask:#x}", number)
+            for port, metadata, number in zip(*(c.tolist() for c in columns), strict=True)
+        ]
+
+    def _groups(self, groups: Groups) -> list[GroupText]:
+        buckets = [
+            tuple(_bucket(*bucket, groups.type) for bucket in zip(*columns, strict=True))
+            for columns in zip(
+                groups.port.tolist(), groups.output.tolist(), groups.weight.tolist(), strict=True
+            )
+        ]
+        if groups.role == GroupRole.FALLBACK:
+            enter = self._numbers(GroupRole.ENTER, groups.classes).tolist()
+            first = [f"watch_group:{number},actions=group:{number}" for number in enter]
+            buckets = [(before, *rest) for before, rest in zip(first, buckets, strict=True)]
+        numbers = self._numbers(groups.role, groups.classes).tolist()
+        kind = groups.type.name.lower()
+        return [
+            GroupText(number, kind, these) for number, these in zip(numbers, buckets, strict=True)
+        ]
+
+    def _numbers(self, role: int, egress: NDArray[np.int64]) -> NDArray[np.int64]:
+        return group_numbers(role, egress, self.pipeline.build.tables.classes.port.shape[1])
+
+    def _host(self, vertex: int, host: int) -> HostText:
+        build = self.pipeline.build
+        a = build.addressing
+        return HostText(
+            port=int(build.wiring.host_port[vertex, host]),
+            mac=a.mac(vertex, host),
+            ipv4=str(a.host(vertex, host)),
+            ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
+        )
+
+
+def _bucket(port: int, to: int, weight: int, kind: GroupType) -> str:
+    output = "actions=in_port" if to == IN_PORT else f"actions=output:{to}"
+    if kind == GroupType.INDIRECT:
+        return output
+    watched = f"watch_port:{port},{output}"
+    return f"weight:{weight},{watched}" if kind == GroupType.SELECT else watched

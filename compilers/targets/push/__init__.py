@@ -1,0 +1,1 @@
+"""Tools that bring up, or push to, what other targets configure."""

@@ -1,0 +1,213 @@
+"""The containerlab target: the fabric and its hosts as a lab that binds another target's files
+(docs/containerlab.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Network
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from compilers.tables.build import Build
+from compilers.targets.options import Chosen, Option, Options, choose
+from compilers.targets.push import pushed_files
+from compilers.targets.rendering import Renderer, Written, require_all
+from compilers.targets.routed import interfaces
+from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.static_routes import HOST_NAME, Routed
+from compilers.targets.template_check import known
+from inventory.problems import InputError, Problem, few
+
+FILES = ("topology.clab.yml", "daemons")
+VARIABLES = known(FILES, "name identity management system kind image host_image nodes hosts links")
+MANAGEMENT = IPv4Network("172.28.0.0/16")
+"""Of the containers' first interfaces: the usual network has room for 253 of them."""
+IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerKind:
+    """How containerlab runs a system: its kind, an image, how its ports are named.
+
+    startup: the file that it starts with; binds: where the others are put; commands: what then
+    loads them.
+    """
+
+    kind: str
+    image: str
+    ports: Interfaces
+    startup: str = ""
+    binds: tuple[tuple[str, str], ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+def _linux(*names: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, f"/etc/polarfab/{name}") for name in names)
+
+
+CONTAINER_KINDS = {
+    "frr": ContainerKind(
+        "linux",
+        "frrouting/frr:v8.4.1",
+        interfaces.LINUX,
+        binds=(
+            ("frr.conf", "/etc/frr/frr.conf"),
+            *_linux("links.batch", "rules.batch", "sysctl.conf"),
+        ),
+        commands=(
+            "sysctl -p /etc/polarfab/sysctl.conf",
+            "ip -force -batch /etc/polarfab/links.batch",
+            "ip -4 -batch /etc/polarfab/rules.batch",
+            "ip -6 -batch /etc/polarfab/rules.batch",
+        ),
+    ),
+    "srlinux": ContainerKind(
+        "nokia_srlinux",
+        "srlinux",
+        interfaces.SRLINUX,
+        binds=(("srlinux.json", "/etc/opt/polarfab.json"),),
+    ),
+    "sonic": ContainerKind(
+        "sonic-vs",
+        "docker-sonic-vs",
+        interfaces.SONIC,
+        binds=(
+            ("config_db.json", "/etc/sonic/polarfab.json"),
+            ("frr.conf", "/etc/sonic/frr/frr.conf"),
+        ),
+    ),
+    "eos": ContainerKind("arista_ceos", "ceos", interfaces.EOS, startup="eos.cfg"),
+}
+
+
+def _image(what: str) -> Option:
+    required = "the name of an image, or nothing"
+    return Option(what, "", required, lambda text: not text or IMAGE.fullmatch(text) is not None)
+
+
+OPTIONS: Options = MappingProxyType(
+    {
+        **pushed_files.options(*CONTAINER_KINDS),
+        "image": _image("The image of switches; the system's usual one if empty."),
+        "host_image": replace(_image("The image of hosts."), default="alpine:3"),
+    }
+)
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+    only: Collection[int] | None = None,
+) -> Written:
+    """Write OUT/topology.clab.yml and OUT/daemons; see `compilers.targets.Target.render`."""
+    require_all("containerlab", only)
+    chosen = choose("containerlab", OPTIONS, options)
+    system = CONTAINER_KINDS[chosen[pushed_files.SYSTEM]]
+    routed = Routed.of(build, system.ports)
+    build = routed.build
+    listed = pushed_files.node_list(build, chosen)
+    require(build, chosen)
+    renderer = Renderer("containerlab", templates, VARIABLES)
+    variables = {
+        "name": build.name,
+        "identity": build.identity,
+        "management": str(MANAGEMENT),
+        "system": chosen[pushed_files.SYSTEM],
+        "kind": system,
+        "image": chosen["image"] or system.image,
+        "host_image": chosen["host_image"],
+        "nodes": listed,
+        "hosts": list(hosts(routed)),
+        "links": list(links(build, chosen)),
+    }
+    return pushed_files.write_all(renderer, out, FILES, variables, progress)
+
+
+def require(build: Build, chosen: Chosen) -> None:
+    """Pass when containerlab can wire the fabric.
+
+    Raises:
+        InputError: it cannot.
+    """
+    used = {end for link in links(build, chosen) for end in link}
+    problems = [
+        Problem(
+            key="hosts",
+            required="a name of at most 63 letters, digits and . _ -, that no node has",
+            given=repr(name),
+            todo="it becomes the name of a container",
+        )
+        for name in build.wiring.host_names
+        if not HOST_NAME.fullmatch(name) or name in build.wiring.names
+    ]
+    problems += [
+        Problem(
+            key="node_types",
+            required="ports that containerlab leaves to the fabric: eth0 is its own",
+            given="eth0",
+            todo="name the ports from eth1 on",
+        )
+    ] * any(end.endswith(":eth0") for end in used)
+    if build.addressing.ipv4.overlaps(MANAGEMENT):
+        problems.append(
+            Problem(
+                key="addressing.ipv4",
+                required=f"a pool outside {MANAGEMENT}, containerlab's management network here",
+                given=str(build.addressing.ipv4),
+            )
+        )
+    if problems:
+        raise InputError(few(problems))
+
+
+def endpoint(system: str, name: str, port: int) -> str:
+    """The interface that containerlab wires for a port: its name and number on the node."""
+    if system == "sonic":
+        return f"eth{port}"
+    if system == "srlinux":
+        return "e" + name.removeprefix("ethernet-").replace("/", "-")
+    if system == "eos":
+        return "eth" + name.removeprefix("Ethernet").replace("/", "_")
+    return name
+
+
+def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
+    """Both ends of every link, NODE:INTERFACE, then those of hosts."""
+    w, system = build.wiring, chosen[pushed_files.SYSTEM]
+
+    def end(vertex: int, port: int) -> str:
+        return f"{w.names[vertex]}:{endpoint(system, w.port_name(vertex, port), port)}"
+
+    for v, k in zip(*(w.far >= 0).nonzero(), strict=True):
+        u = int(w.far[v, k])
+        if v < u:
+            yield end(int(v), int(w.port[v, k])), end(u, int(w.far_port[v, k]))
+    count = w.host_port.shape[1]
+    for v, h in zip(*(w.host_port > 0).nonzero(), strict=True):
+        yield end(int(v), int(w.host_port[v, h])), f"{w.host_names[v * count + h]}:eth1"
+
+
+def hosts(routed: Routed) -> Iterator[dict[str, Any]]:
+    """Every host: its name, and commands that give it addresses and routes to the fabric."""
+    w, a, pools = routed.build.wiring, routed.build.addressing, routed.pools()
+    count = w.host_port.shape[1]
+    for v, h in zip(*(w.host_port > 0).nonzero(), strict=True):
+        vertex, number = int(v), int(h)
+        lines = [
+            f"ip address add {a.host(vertex, number)}/{a.ipv4_length} dev eth1",
+            f"ip route add {pools[0]} via {a.gateway(vertex)} dev eth1",
+        ]
+        if a.ipv6:
+            network = a.network6(vertex)
+            lines += [
+                f"ip -6 address add {a.host6(vertex, number)}/64 dev eth1",
+                f"ip -6 route add {pools[1]} via {network[1]} dev eth1",
+            ]
+        yield {"name": w.host_names[vertex * count + number], "commands": lines}

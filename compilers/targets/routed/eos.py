@@ -1,0 +1,111 @@
+"""The eos target: a device config, and the same for Arista's AVD (docs/eos.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.features import AGGREGATES
+from compilers.targets.options import Chosen, choose
+from compilers.targets.rendering import Renderer, Written
+from compilers.targets.routed.interfaces import EOS
+from compilers.targets.routed.p2p_links import (
+    COMMON,
+    OPTIONS,
+    P2P_UNREACHABLE,
+    VLAN,
+    Numbered,
+    P2pRouter,
+)
+from compilers.targets.template_check import known
+
+__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
+
+FILES = ("eos.cfg", "avd.json")
+VARIABLES = known(FILES, COMMON, "avd")
+CAPABILITIES = Capabilities("eos", frozenset({AGGREGATES}))
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+    only: Collection[int] | None = None,
+) -> Written:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    chosen = choose("eos", OPTIONS, options)
+    require(build, chosen)
+    renderer = Renderer("eos", templates, VARIABLES, only)
+    numbered = Numbered.of(build, EOS, chosen)
+
+    def write(vertex: int, name: str) -> None:
+        values = numbered.variables(vertex)
+        renderer.write(out / name, FILES, {**values, "avd": structured(values)})
+
+    renderer.each(build, write, progress)
+    return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when EOS can do what is asked; see `compilers.targets.Target.require`."""
+    CAPABILITIES.require(build)
+
+
+def structured(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A router as AVD's structured config (eos_cli_config_gen).
+
+    Args:
+        values: the variables of its templates.
+    """
+    router: P2pRouter = values["router"]
+    config: dict[str, Any] = {
+        "hostname": router.hostname,
+        "ip_routing": True,
+        "ethernet_interfaces": list(_ethernet(router)),
+        "static_routes": list(_routes(values["ipv4_pool"], values["ipv4_routes"])),
+    }
+    if router.ipv6:
+        config["ipv6_unicast_routing"] = True
+        config["ipv6_static_routes"] = list(_routes(values["ipv6_pool"], values["ipv6_routes"]))
+    if not router.hosts:
+        loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
+        config["loopback_interfaces"] = [{"name": "Loopback0", **loopback}]
+    if len(router.hosts) > 1:
+        shared = {"name": f"Vlan{VLAN}", "description": "hosts", "shutdown": False}
+        config["vlans"] = [{"id": VLAN, "name": "hosts"}]
+        config["vlan_interfaces"] = [shared | _gateway(router)]
+    return config
+
+
+def _ethernet(router: P2pRouter) -> Iterator[dict[str, Any]]:
+    routed: dict[str, Any] = {"shutdown": False, "switchport": {"enabled": False}}
+    for link in router.links:
+        named = {"name": link.interface, "description": link.description}
+        yield named | routed | _addresses(link.ipv4, link.ipv6)
+    for host in router.hosts:
+        named = {"name": host.interface, "description": host.description}
+        if len(router.hosts) == 1:
+            yield named | routed | _gateway(router)
+        else:
+            access = {"enabled": True, "mode": "access", "access_vlan": VLAN}
+            yield named | {"shutdown": False, "switchport": access}
+
+
+def _gateway(router: P2pRouter) -> dict[str, str]:
+    own = f"{router.ipv4}/{router.ipv4_length}"
+    return _addresses(own, router.ipv6 and f"{router.ipv6}/64")
+
+
+def _addresses(ipv4: str, ipv6: str) -> dict[str, str]:
+    return {"ip_address": ipv4} | ({"ipv6_address": ipv6} if ipv6 else {})
+
+
+def _routes(pool: str, routes: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
+    yield {"prefix": pool, "interface": "Null0", "distance": P2P_UNREACHABLE}
+    for prefix, gateway, interface in routes:
+        yield {"prefix": prefix, "interface": interface, "next_hop": gateway}

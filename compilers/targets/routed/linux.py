@@ -1,0 +1,138 @@
+"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/linux.md).
+
+A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
+traffic is a group of them. The main table holds the order of ports as routes of rising metric:
+where a link is down, the kernel takes its nexthop object away with every route that uses it, and
+the next metric serves. What depends on where a packet came in stands in tables of its own, before
+main by `ip rule iif`; where such a table has no route (left), main decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.options import NO_OPTIONS, Chosen, choose
+from compilers.targets.rendering import Renderer, Written
+from compilers.targets.routed.linux_tables import (
+    ENTER,
+    PROTOCOL,
+    RULE,
+    in_order,
+    require_weights,
+    rules,
+)
+from compilers.targets.routed.static_routes import Numbers, Routed
+from compilers.targets.template_check import known
+
+FILES = (
+    "addresses.batch",
+    "links.batch",
+    "load.sh",
+    "polarfab.service",
+    "routes.batch",
+    "rules.batch",
+    "sysctl.conf",
+)
+VARIABLES = known(
+    FILES, "switch identity protocol link_nexthop groups routes rules rule_preference pools"
+)
+OPTIONS = NO_OPTIONS
+CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
+LINK, GROUP = 500_000, 600_000
+"""Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
+Route = tuple[str, int, int, int]
+"""Prefix, nexthop object, metric, table. No class of its own: a fabric has millions."""
+
+
+@dataclass(frozen=True, slots=True)
+class NexthopGroup:
+    """A nexthop group; members as iproute2 writes them: `ID,WEIGHT/ID,WEIGHT`."""
+
+    id: int
+    members: str
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+    only: Collection[int] | None = None,
+) -> Written:
+    """Write the files of every switch; see `compilers.targets.Target.render`."""
+    require(build, choose("linux", OPTIONS, options))
+    renderer = Renderer("linux", templates, VARIABLES, only)
+    routed = Routed.of(build)
+
+    def write(vertex: int, name: str) -> None:
+        renderer.write(out / name, FILES, variables(routed, vertex))
+
+    renderer.each(build, write, progress)
+    return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
+    """Pass when Linux can do what is asked; see `compilers.targets.Target.require`."""
+    CAPABILITIES.require(build)
+    require_weights(build, "linux")
+
+
+def variables(routed: Routed, vertex: int) -> dict[str, Any]:
+    """The variables of a switch's templates (docs/linux.md lists them)."""
+    switch = routed.switch(vertex)
+    shares = list(routed.shares(vertex))
+    tables = list(_tables(routed, vertex))
+    return {
+        "switch": switch,
+        "identity": routed.build.identity,
+        "protocol": PROTOCOL,
+        "link_nexthop": LINK,
+        "groups": [
+            NexthopGroup(
+                GROUP + share.egress,
+                "/".join(
+                    f"{LINK + port},{weight}"
+                    for port, weight in zip(share.port, share.weight, strict=True)
+                ),
+            )
+            for share in shares
+        ],
+        "routes": _routes(routed, vertex, tables),
+        "rules": rules(switch, {table for table, _ in tables}),
+        "rule_preference": RULE,
+        "pools": routed.pools(),
+    }
+
+
+def _tables(routed: Routed, vertex: int) -> Iterator[tuple[int, Numbers]]:
+    """Table numbers, each with int[C, M]: the nexthop object by class and metric, 0: none."""
+    for table, port in in_order(routed, vertex):
+        yield table, np.where(port > 0, port.astype(np.int64) + LINK, 0)
+    shares = [share.egress for share in routed.shares(vertex)]
+    if shares and routed.switch(vertex).hosts:
+        group = np.zeros((routed.build.tables.classes.port.shape[1], 1), np.int64)
+        group[shares, 0] = np.add(shares, GROUP)
+        yield ENTER, group
+
+
+def _routes(routed: Routed, vertex: int, tables: list[tuple[int, Numbers]]) -> Iterator[Route]:
+    """Every route, table by table, in both families."""
+    prefix, egress = routed.routes(vertex)
+    for table, by_class in tables:
+        nexthop = by_class[egress]
+        row, place = np.nonzero(nexthop)
+        columns = [column.tolist() for column in (nexthop[row, place], place + 1)]
+        number = prefix[row].tolist()
+        for texts in routed.prefixes:
+            named = map(texts.__getitem__, number)
+            yield from zip(named, *columns, repeat(table), strict=False)

@@ -1,0 +1,267 @@
+"""Numbered links: routers whose static routes need an address at the other end of every link.
+
+Link-local addresses that are the same on every port, and next hops outside of the port's network,
+are not to be had on every system (docs/numbered-links.md), so every link has two addresses of
+its own: a /31 (RFC 3021) and, where the fabric has IPv6, a /127 (RFC 6164). They are the pair of
+number u·P + p of a pool, for the link at port p of vertex u, u the lower of its two vertices
+and P the ports of the widest node type. So they stay when links and nodes go or come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.targets.options import SET, Chosen, Option, Options
+from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.static_routes import Routed, bad_names
+from inventory.problems import InputError, Problem, few
+
+COMMON = "router identity vlan unreachable ipv4_pool ipv6_pool ipv4_routes ipv6_routes"
+"""The variables of the templates of all these targets."""
+LINKS, LINKS6 = "links", "links6"
+P2P_UNREACHABLE = 254
+"""The distance of the route that discards addresses without another: the last that is usable."""
+VLAN = 2
+"""Of the host ports of a switch that has several."""
+HOSTNAME = 63
+
+
+def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
+    try:
+        return str(kind(text)) == text
+    except ValueError:
+        return False
+
+
+OPTIONS: Options = MappingProxyType(
+    {
+        LINKS: Option(
+            "The pool of IPv4 addresses of links.",
+            "100.64.0.0/10",
+            "an IPv4 network such as 100.64.0.0/10",
+            lambda text: _accepts(IPv4Network, text),
+        ),
+        LINKS6: Option(
+            "The pool of IPv6 addresses of links.",
+            "fd64::/64",
+            "an IPv6 network such as fd64::/64",
+            lambda text: _accepts(IPv6Network, text),
+        ),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class P2pLink:
+    """A link of a router; "" stands for what is not there.
+
+    description: host name and port at the other end. ipv4, ipv6: the router's own addresses with
+    their lengths. gateway4, gateway6: those at the other end.
+    """
+
+    interface: str
+    description: str
+    ipv4: str
+    gateway4: str
+    ipv6: str
+    gateway6: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostPort:
+    """A port of a router where a host is."""
+
+    interface: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class P2pRouter:
+    """A router as the templates print it; "" stands for what is not there.
+
+    ipv4, ipv6: its gateway addresses, without lengths; ipv4_length: that of its block.
+    """
+
+    node: str
+    hostname: str
+    ipv4: str
+    ipv4_length: int
+    ipv6: str
+    links: tuple[P2pLink, ...]
+    hosts: tuple[HostPort, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbered:
+    """The routers of a build with numbered links.
+
+    pair: int64[S, K], the number of the pair of each link, -1 beyond the last.
+    """
+
+    routed: Routed
+    hostnames: tuple[str, ...]
+    pool4: IPv4Network
+    pool6: IPv6Network
+    pair: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen) -> Numbered:
+        """The routers of a build on a system, with options as in `OPTIONS`.
+
+        Raises:
+            InputError: names that the system cannot have or that become one host name, or pools
+                that overlap others or are too small.
+        """
+        routed = Routed.of(build, interfaces)
+        pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
+        pair = link_pairs(build)
+        hostnames = tuple(hostname(name) for name in build.wiring.names)
+        if problems := [
+            *bad_names(
+                build.wiring.host_names, "nodes.hosts", "it stands in the description of a port"
+            ),
+            *_alike(build, hostnames),
+            *_pools(build, pools, pair),
+        ]:
+            raise InputError(few(problems))
+        return cls(routed, hostnames, *pools, pair)
+
+    def router(self, vertex: int) -> P2pRouter:
+        """Names and addresses of a router."""
+        build = self.routed.build
+        a, w = build.addressing, build.wiring
+        return P2pRouter(
+            node=w.names[vertex],
+            hostname=self.hostnames[vertex],
+            ipv4=self.routed.gateways[vertex],
+            ipv4_length=a.ipv4_length,
+            ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
+            links=tuple(self.links(vertex).values()),
+            hosts=tuple(
+                HostPort(w.port_name(vertex, port), f"host {w.host_names[number]}")
+                for number, port in enumerate(
+                    w.host_port[vertex].tolist(), vertex * w.host_port.shape[1]
+                )
+                if port
+            ),
+        )
+
+    def links(self, vertex: int) -> dict[int, P2pLink]:
+        """The links of a router by their ports, in the order of its neighbours."""
+        w, six = self.routed.build.wiring, self.routed.build.addressing.ipv6 is not None
+        there = w.far[vertex] >= 0
+        columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
+        links = {}
+        for port, far, far_port, pair in zip(*columns, strict=True):
+            own, other = 2 * pair + (vertex > far), 2 * pair + (vertex < far)
+            links[port] = P2pLink(
+                interface=w.port_name(vertex, port),
+                description=f"{self.hostnames[far]} {w.port_name(far, far_port)}",
+                ipv4=f"{self._ipv4(own)}/31",
+                gateway4=self._ipv4(other),
+                ipv6=f"{self._ipv6(own)}/127" if six else "",
+                gateway6=self._ipv6(other) if six else "",
+            )
+        return links
+
+    def _ipv4(self, offset: int) -> str:
+        return str(IPv4Address(int(self.pool4.network_address) + offset))
+
+    def _ipv6(self, offset: int) -> str:
+        return str(IPv6Address(int(self.pool6.network_address) + offset))
+
+    def variables(self, vertex: int) -> Mapping[str, Any]:
+        """The variables of a router's templates (docs/numbered-links.md lists them)."""
+        routed, links = self.routed, self.links(vertex)
+        ports = routed.build.tables.classes.port[vertex].tolist()
+        prefix, egress = (column.tolist() for column in routed.routes(vertex))
+        ways = [links[ports[k]] for k in egress]
+        texts = [[family[p] for p in prefix] for family in routed.prefixes]
+        pools = routed.pools()
+        return {
+            "router": self.router(vertex),
+            "identity": routed.build.identity,
+            "vlan": VLAN,
+            "unreachable": P2P_UNREACHABLE,
+            "ipv4_pool": pools[0],
+            "ipv6_pool": pools[1] if pools[1:] else "",
+            "ipv4_routes": [
+                (text, way.gateway4, way.interface)
+                for text, way in zip(texts[0], ways, strict=True)
+            ],
+            "ipv6_routes": [
+                (text, way.gateway6, way.interface)
+                for family in texts[1:]
+                for text, way in zip(family, ways, strict=True)
+            ],
+        }
+
+
+def link_pairs(build: Build) -> NDArray[np.int64]:
+    """int64[S, K]: the number of each link's pair of addresses, the same at both ends; -1: none."""
+    w = build.wiring
+    vertex = np.arange(len(w.far))[:, None]
+    lower = vertex < w.far
+    first = np.where(lower, vertex, w.far).astype(np.int64)
+    port = np.where(lower, w.port, w.far_port)
+    widest = max(len(names) for names in w.port_names)
+    return np.where(w.far >= 0, first * widest + port, -1)
+
+
+def hostname(node: str) -> str:
+    """A host name that every system takes: letters, digits and -, two or more, a letter first."""
+    text = re.sub(r"[^A-Za-z0-9-]", "-", node).rstrip("-")
+    if len(text) == 1 or not text[0].isalpha():
+        text = f"sw-{text}"
+    return text[:HOSTNAME].rstrip("-")
+
+
+def _alike(build: Build, hostnames: tuple[str, ...]) -> list[Problem]:
+    """Nodes whose names differ, but not as host names."""
+    seen: dict[str, str] = {}
+    problems = []
+    for node, name in zip(build.wiring.names, hostnames, strict=True):
+        other = seen.setdefault(name.lower(), node)
+        if other != node:
+            problems.append(
+                Problem(
+                    key="nodes",
+                    required="names that differ as host names",
+                    given=f"{other!r} and {node!r}, both {name}",
+                    todo="host names have letters, digits and - only; rename one of them",
+                )
+            )
+    return problems
+
+
+def _pools(
+    build: Build, pools: tuple[IPv4Network, IPv6Network], pair: NDArray[np.int64]
+) -> list[Problem]:
+    """Pools that are too small, or hold addresses of others."""
+    needed = 2 * (int(pair.max(initial=-1)) + 1)
+    own = build.addressing
+    reached = [ip_address(text) for text in build.wiring.management if text]
+    problems = []
+    for name, pool, taken in ((LINKS, pools[0], own.ipv4), (LINKS6, pools[1], own.ipv6)):
+        if taken is None:
+            continue
+        if pool.num_addresses < needed:
+            required, given = f"a network of at least {needed:,} addresses", f"{pool}"
+        elif pool.overlaps(taken):
+            required, given = "addresses apart from those of hosts", f"{pool}, and hosts in {taken}"
+        elif inside := [address for address in reached if address in pool]:
+            required = "addresses apart from those of management"
+            given = f"{pool}, and {inside[0]}"
+        else:
+            continue
+        problems.append(Problem(f"{required} for links", given, key=f"{SET} {name}"))
+    return problems

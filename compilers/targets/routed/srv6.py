@@ -1,0 +1,280 @@
+"""The srv6 target: hosts choose paths, as weighted nexthops with uSID carriers (docs/srv6.md).
+
+A host encapsulates a packet in a carrier that names the switches of a path one after the other;
+switches hold one route a switch and their own SIDs, and shift. The paths and weights are those of
+the tables: the minimal path and the alternates. The switches' other configuration is that of
+target linux or frr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv6Network
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
+from compilers.targets.options import Chosen, Option, Options, choice, choose
+from compilers.targets.rendering import Renderer, Written
+from compilers.targets.routed.interfaces import LINUX
+from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
+from compilers.targets.routed.srv6_paths import Srv6Paths
+from compilers.targets.routed.srv6_sids import (
+    ADJACENCY,
+    CARRIER,
+    DECAPSULATE,
+    HOST,
+    Usids,
+    parse_block,
+    require_numbers,
+)
+from compilers.targets.routed.static_routes import Routed, StaticLink, bad_names
+from compilers.targets.template_check import known
+from inventory.problems import InputError, Problem, few, shown
+
+FILES = ("srv6.batch", "srv6.conf", "srv6-sysctl.conf")
+HOST_FILES = ("host.batch", "host-sysctl.conf", "load.sh")
+VARIABLES = {
+    **known(FILES, "switch identity protocol block locator sids locators hosts"),
+    **known(HOST_FILES, "host identity protocol interface gateway own carriers ways"),
+}
+HOSTS_FOLDER = "hosts"
+OPTIONS: Options = MappingProxyType(
+    {
+        "decap": choice(
+            "Who takes the outer header off: the host or its switch.", "host", "switch"
+        ),
+        "block": Option(
+            "The block of the uSIDs.",
+            "fc00::/32",
+            "an IPv6 network of 32 bits such as fc00::/32",
+            lambda text: parse_block(text) is not None,
+        ),
+        "interface": Option(
+            "The interface of every host.",
+            "eth0",
+            "the name of a Linux interface",
+            lambda text: LINUX.pattern.fullmatch(text) is not None,
+        ),
+        "host": Option(
+            "The only host to write; empty for all.", "", "a host's name", lambda _: True
+        ),
+    }
+)
+CAPABILITIES = Capabilities("srv6", frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES}))
+NEXTHOP, GROUP = 1_000_000, 1_000_000_000
+"""Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sid:
+    """A local SID of a switch: what it is in FRR's words, and in the kernel's."""
+
+    prefix: str
+    behaviour: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A destination prefix of a host: its nexthop object, and the members if it is a group."""
+
+    prefix: str
+    nexthop: int
+    members: str
+
+
+def render(
+    build: Build,
+    out: Path,
+    templates: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    options: Chosen | None = None,
+    only: Collection[int] | None = None,
+) -> Written:
+    """Write OUT/<node>/ for every switch and OUT/hosts/<host>/ for every host.
+
+    See `compilers.targets.Target.render`.
+    """
+    chosen = choose("srv6", OPTIONS, options)
+    require(build, chosen)
+    renderer = Renderer("srv6", templates, VARIABLES, only)
+    fabric = Srv6Fabric.of(build, chosen)
+
+    def write(vertex: int, name: str) -> None:
+        renderer.write(out / name, FILES, fabric.of_switch(vertex))
+        for host, variables in fabric.of_hosts(vertex):
+            renderer.write(out / HOSTS_FOLDER / host, HOST_FILES, variables)
+
+    renderer.each(build, write, progress)
+    return renderer.written
+
+
+def require(build: Build, chosen: Chosen) -> None:
+    """Pass when hosts and switches can do all that the build and the options ask for.
+
+    Raises:
+        InputError: they cannot.
+    """
+    CAPABILITIES.require(build)
+    require_weights(build, "srv6")
+    require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
+    pool, block = build.addressing.ipv6, parse_block(chosen["block"])
+    names = build.wiring.host_names
+    problems = bad_names(names, "hosts", "it becomes a file name")
+    if pool is None:
+        problems.append(
+            Problem(
+                key="addressing.ipv6",
+                required="an IPv6 pool: target srv6 carries IPv6 packets",
+                given="none",
+                todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
+            )
+        )
+    elif block is not None and pool.overlaps(block):
+        problems.append(
+            Problem(
+                key="--set block",
+                required=f"a block outside the hosts' pool {pool}",
+                given=str(block),
+            )
+        )
+    if (host := chosen["host"]) and host not in names:
+        problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
+    if problems:
+        raise InputError(few(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Srv6Fabric:
+    """What the templates of all switches and hosts share; locators: the prefix of every switch."""
+
+    routed: Routed
+    paths: Srv6Paths
+    chosen: Chosen
+    usids: Usids
+    locators: tuple[str, ...]
+
+    @classmethod
+    def of(cls, build: Build, chosen: Chosen) -> Srv6Fabric:
+        """Everything of a build, with options that are checked."""
+        usids = Usids(IPv6Network(chosen["block"]))
+        vertices = range(build.tables.switches)
+        return cls(
+            routed=Routed.of(build),
+            paths=Srv6Paths.of(build),
+            chosen=chosen,
+            usids=usids,
+            locators=tuple(usids.prefix(usids.switch(v)) for v in vertices),
+        )
+
+    def of_switch(self, vertex: int) -> dict[str, Any]:
+        """The variables of a switch's templates (docs/srv6.md lists them)."""
+        usids, switch = self.usids, self.routed.switch(vertex)
+        a = self.routed.build.addressing
+        by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
+        ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
+        at_host = self.chosen["decap"] == "host"
+        return {
+            "switch": switch,
+            "identity": self.routed.build.identity,
+            "protocol": PROTOCOL,
+            "block": str(usids.block),
+            "locator": self.locators[vertex],
+            "sids": list(self._sids(vertex, switch.links)),
+            "locators": [
+                (self.locators[there], by_vertex[via]) for there, via in self.paths.locators(vertex)
+            ],
+            "hosts": [
+                (usids.prefix(HOST + h), str(a.host6(vertex, h)))
+                for h, there in enumerate(ports)
+                if there and at_host
+            ],
+        }
+
+    def _neighbours(self, vertex: int) -> list[int]:
+        far = self.routed.build.wiring.far[vertex]
+        neighbours: list[int] = far[far >= 0].tolist()
+        return neighbours
+
+    def _sids(self, vertex: int, links: tuple[StaticLink, ...]) -> Iterator[Sid]:
+        usids = self.usids
+        shifts = "flavors next-csid lblen 32 nflen 16"
+        own = usids.switch(vertex)
+        yield Sid(usids.prefix(own), "uN", f"End {shifts}")
+        for k, link in enumerate(links):
+            yield Sid(
+                usids.prefix(ADJACENCY + k),
+                f"uA interface {link.interface} nexthop {link.ipv6}",
+                f"End.X nh6 {link.ipv6} oif {link.interface} {shifts}",
+            )
+        if self.chosen["decap"] == "switch":
+            yield Sid(usids.prefix(own, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
+
+    def of_hosts(self, vertex: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The hosts of a switch that are wanted, each with the variables of its templates."""
+        w = self.routed.build.wiring
+        hosts = w.host_port.shape[1]
+        wanted = [
+            (w.host_names[vertex * hosts + h], h)
+            for h in np.flatnonzero(w.host_port[vertex]).tolist()
+            if self.chosen["host"] in ("", w.host_names[vertex * hosts + h])
+        ]
+        if not wanted:
+            return
+        carriers, ways = self._ways(vertex)
+        for name, h in wanted:
+            own = self.usids.prefix(HOST + h, DECAPSULATE)
+            yield (
+                name,
+                {
+                    "host": name,
+                    "identity": self.routed.build.identity,
+                    "protocol": PROTOCOL,
+                    "interface": self.chosen["interface"],
+                    "gateway": self.routed.switch(vertex).ipv6,
+                    "own": own if self.chosen["decap"] == "host" else "",
+                    "carriers": carriers,
+                    "ways": ways,
+                },
+            )
+
+    def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:
+        """Nexthop objects with their carriers, and the ways to every destination elsewhere."""
+        usids = self.usids
+        suffixes = 2 if self.chosen["decap"] == "host" else 1
+        path, weight = self.paths.of_switch(vertex, CARRIER - suffixes)
+        hop = np.where(path >= 0, usids.switch(0) + path, 0)
+        carriers: list[tuple[int, str]] = []
+        ways: list[Way] = []
+        rows = (self.paths.destinations(vertex).tolist(), hop.tolist(), weight.tolist())
+        for there, hops, weights in zip(*rows, strict=True):
+            used = [
+                ([usid for usid in one if usid], w)
+                for one, w in zip(hops, weights, strict=True)
+                if w
+            ]
+            for prefix, suffix in self._destinations(there):
+                first = NEXTHOP + len(carriers)
+                carriers += [
+                    (first + n, usids.carrier(*one, *suffix)) for n, (one, _) in enumerate(used)
+                ]
+                members = "/".join(f"{first + n},{w}" for n, (_, w) in enumerate(used))
+                several = len(used) > 1
+                ways.append(Way(prefix, GROUP + len(ways) if several else first, members * several))
+        return carriers, ways
+
+    def _destinations(self, vertex: int) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Prefixes behind a switch, and the uSIDs that follow the switch's own."""
+        a = self.routed.build.addressing
+        if self.chosen["decap"] == "switch":
+            yield str(a.network6(vertex)), (DECAPSULATE,)
+            return
+        for h in np.flatnonzero(self.routed.build.wiring.host_port[vertex]).tolist():
+            yield f"{a.host6(vertex, h)}/128", (HOST + h, DECAPSULATE)

@@ -1,0 +1,68 @@
+"""Distances in a graph, a block of sources at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.graph import Graph
+
+BEYOND = 255
+
+
+def neighbour_table(graph: Graph) -> NDArray[np.int64]:
+    """int64[N + 1, K]: neighbour lists filled up with N, and a row N of nothing else."""
+    padded = graph.padded()
+    table = np.full((graph.order + 1, padded.shape[1]), graph.order)
+    table[:-1] = np.where(padded < 0, graph.order, padded)
+    return table
+
+
+def distances(
+    table: NDArray[np.int64], sources: NDArray[np.int64], depth: int = BEYOND - 1
+) -> NDArray[np.uint8]:
+    """uint8[B, N]: links on a shortest path from each source to every vertex.
+
+    Args:
+        table: `neighbour_table(graph)`, made once for all blocks.
+        sources: int64[B].
+        depth: how far to look; BEYOND stands where a vertex is farther, or not to be reached.
+
+    Two levels are written from the neighbour lists; further ones are found from the other side, by
+    asking the neighbours of the vertices not reached yet.
+    """
+    order = len(table) - 1
+    found = np.full((len(sources), order + 1), BEYOND, np.uint8)
+    rows = np.arange(len(sources))[:, None]
+    near = table[sources]
+    if depth >= 2:
+        found[rows, table[near].reshape(len(sources), -1)] = 2
+    if depth >= 1:
+        found[rows, near] = 1
+    found[rows[:, 0], sources] = 0
+    found[:, order] = BEYOND
+
+    # The others, of a damaged fabric, are never reached.
+    joined = table[:-1].min(axis=1, initial=order) < order
+    for level in range(2, depth):
+        row, vertex = np.nonzero((found[:, :order] == BEYOND) & joined)
+        next_to = (found[row[:, None], table[vertex]] == level).any(axis=1)
+        if not next_to.any():
+            break
+        found[row[next_to], vertex[next_to]] = level + 1
+    return found[:, :order]
+
+
+def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[N]: the least vertex that each vertex reaches, itself where it has no neighbours.
+
+    Args:
+        table: `neighbour_table(graph)`, or one from which entries were taken out at both ends.
+    """
+    order = len(table) - 1
+    least = np.arange(order + 1)
+    while True:
+        lower = np.minimum(least, least[table].min(axis=1, initial=order))
+        if (lower == least).all():
+            return least[:order]
+        least = lower

@@ -1,0 +1,89 @@
+"""A topology from words: a family's name and parameters, from a spec or the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compilers.topology import FAMILIES
+from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.supernodes import shape
+from inventory.problems import InputError, Problem, nearest
+
+
+def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
+    """What is wrong with a family's name and parameters; keys are `family` or the parameter."""
+    if family not in FAMILIES:
+        near = nearest(family, FAMILIES)
+        return [
+            Problem(
+                key="family",
+                required=f"one of {', '.join(FAMILIES)}",
+                given=family,
+                todo=f"did you mean {near}?" if near else "",
+            )
+        ]
+    wanted = FAMILIES[family].parameters
+    missing = [
+        Problem(key=name, required=f"a value, {family} needs it", given="none")
+        for name in wanted
+        if given.get(name) is None
+    ]
+    surplus = [
+        Problem(key=name, required=f"only {', '.join(wanted)} with {family}", given=str(value))
+        for name, value in given.items()
+        if value is not None and name not in wanted
+    ]
+    return missing + surplus or FAMILIES[family].check(parameters(family, given))
+
+
+def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters:
+    """Those of the given values that the family takes."""
+    values = {name: given.get(name) for name in FAMILIES[family].parameters}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def hierarchy(family: str, parameters: Parameters) -> int:
+    """How many vertices make a supernode, by formula; 1 in a family without any."""
+    if "supernode" not in FAMILIES[family].parameters:
+        return 1
+    found = shape(str(parameters["supernode"]), int(parameters["degree"]))
+    return found.order if found else 1
+
+
+def build_any(family: str, given: Mapping[str, int | str | None]) -> Topology:
+    """The topology that the words name, of the families for comparison as well.
+
+    Raises:
+        InputError: they name none; every problem at once.
+    """
+    from compilers.topology.baselines import BASELINES
+
+    if family in FAMILIES:
+        return build_topology(family, given)
+    if family not in BASELINES:
+        known = [*FAMILIES, *BASELINES]
+        near = nearest(family, known)
+        todo = f"did you mean {near}?" if near else ""
+        required = f"one of {', '.join(known)}"
+        raise InputError(Problem(key="family", required=required, given=family, todo=todo))
+    baseline = BASELINES[family]
+    values = {name: value for name, value in given.items() if value is not None}
+    surplus = [
+        Problem(key=name, required=f"only {', '.join(baseline.parameters)}", given=str(value))
+        for name, value in values.items()
+        if name not in baseline.parameters
+    ]
+    if problems := surplus or baseline.check(values):
+        raise InputError(problems)
+    return baseline.build(values)
+
+
+def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:
+    """The topology that the words name.
+
+    Raises:
+        InputError: they name none; every problem at once.
+    """
+    if problems := check_topology(family, given):
+        raise InputError(problems)
+    return FAMILIES[family].build(parameters(family, given))

@@ -1,0 +1,103 @@
+"""Finite fields F_q as lookup tables, in the numbering of `galois`.
+
+Elements are the integers 0..q-1; for q = p^n the base-p digits are the coefficients of a
+polynomial modulo the Conway polynomial, which is what `galois.GF(q)` uses. Importing galois and
+making a field costs seconds, so its Conway polynomials for q ≤ 1,024 are kept beside this module
+(`python -m compilers.topology.conway` writes the file again) and only larger fields import it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONWAY = Path(__file__).with_name("conway.json")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """F_q: int32 tables `add` and `mul` [q, q], `neg` and `inv` [q] (inv[0] is 0, never used)."""
+
+    q: int
+    add: NDArray[np.int32]
+    mul: NDArray[np.int32]
+    neg: NDArray[np.int32]
+    inv: NDArray[np.int32]
+
+
+def prime_power(q: int) -> tuple[int, int] | None:
+    """(p, n) with q = p^n and p prime, or None where q is not a prime power."""
+    if q < 2:
+        return None
+    p = next((d for d in range(2, int(q**0.5) + 1) if q % d == 0), q)
+    n = 0
+    while q % p == 0:
+        q //= p
+        n += 1
+    return (p, n) if q == 1 else None
+
+
+def prime_powers_near(q: int) -> tuple[int, int]:
+    """The largest prime power below q (at least 2) and the smallest above."""
+    below = next((k for k in range(q - 1, 1, -1) if prime_power(k)), 2)
+    above = next(k for k in range(max(q, 1) + 1, 2 * max(q, 2) + 1) if prime_power(k))
+    return below, above
+
+
+def conway_polynomial(p: int, n: int) -> tuple[int, ...]:
+    """Coefficients of the Conway polynomial of F_(p^n), leading 1 first."""
+    known: dict[str, list[int]] = json.loads(CONWAY.read_text())
+    if coefficients := known.get(str(p**n)):
+        return tuple(coefficients)
+    import galois
+
+    return tuple(int(c) for c in galois.conway_poly(p, n).coeffs)
+
+
+@lru_cache(maxsize=8)
+def field(q: int) -> Field:
+    """The tables of F_q.
+
+    Raises:
+        ValueError: q is not a prime power.
+    """
+    factors = prime_power(q)
+    if factors is None:
+        raise ValueError(f"{q} is not a prime power")
+    add, mul = _prime(q) if factors[1] == 1 else _extension(*factors)
+    neg = np.argmin(add, axis=1).astype(np.int32)
+    inv = np.argmax(mul == 1, axis=1).astype(np.int32)
+    for table in (add, mul, neg, inv):
+        table.flags.writeable = False
+    return Field(q=q, add=add, mul=mul, neg=neg, inv=inv)
+
+
+def _prime(p: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    elements = np.arange(p, dtype=np.int32)
+    return np.add.outer(elements, elements) % p, np.multiply.outer(elements, elements) % p
+
+
+def _extension(p: int, n: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    q = p**n
+    place = p ** np.arange(n)
+    digits = np.arange(q)[:, None] // place % p
+    add = sum(np.add.outer(digits[:, i], digits[:, i]) % p * place[i] for i in range(n))
+
+    # x is primitive modulo a Conway polynomial, so its powers are all the non-zero elements.
+    low_first = np.array(conway_polynomial(p, n)[::-1])
+    power = np.empty(q - 1, np.int32)
+    element = np.eye(n, dtype=np.int64)[0]
+    for exponent in range(q - 1):
+        power[exponent] = element @ place
+        shifted = np.concatenate(([0], element))
+        element = ((shifted - shifted[n] * low_first) % p)[:n]
+    log = np.empty(q, np.int32)
+    log[power] = np.arange(q - 1)
+    mul = np.zeros((q, q), np.int32)
+    mul[1:, 1:] = power[np.add.outer(log[1:], log[1:]) % (q - 1)]
+    return np.asarray(add, np.int32), mul

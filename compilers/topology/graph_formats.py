@@ -1,0 +1,164 @@
+"""A topology as text for other tools: streamed, so that memory is in proportion to a chunk.
+
+The formats are line-oriented and small, so they are written here rather than through networkx,
+which would hold a Python object for every link; the tests read them back with networkx.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TextIO
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from compilers.topology.labelled_graph import Topology
+from inventory.problems import InputError, Problem, nearest
+
+LINES_A_CHUNK = 1 << 16
+
+
+def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int = 1) -> None:
+    """Write `topology` to `stream` in a format of `GRAPH_FORMATS`.
+
+    Args:
+        topology: the fabric graph.
+        format: a key of `GRAPH_FORMATS`.
+        stream: anything with `write`.
+        hosts_per_node: hosts at each endpoint, for `booksim`, which lists them.
+
+    Raises:
+        InputError: there is no such format.
+    """
+    if format not in GRAPH_FORMATS:
+        meant = nearest(format, GRAPH_FORMATS)
+        todo = f"did you mean {meant}?" if meant else ""
+        known = ", ".join(GRAPH_FORMATS)
+        raise InputError(Problem(key="format", required=known, given=format, todo=todo))
+    booksim = format == "booksim"
+    pieces = _booksim(topology, hosts_per_node) if booksim else GRAPH_FORMATS[format](topology)
+    for piece in pieces:
+        stream.write(piece)
+
+
+def _edges(topology: Topology) -> Iterator[str]:
+    """`u v` a line, u < v, ascending, no header."""
+    return _links(topology, "%d %d\n")
+
+
+def _links(topology: Topology, line: str, between: str = "") -> Iterator[str]:
+    """Every edge through the %-format `line`, some thousands at once, `between` them."""
+    edges = topology.graph.edges()
+    for first in range(0, len(edges), LINES_A_CHUNK):
+        part = edges[first : first + LINES_A_CHUNK]
+        text = between.join([line] * len(part)) % tuple(part.ravel().tolist())
+        yield between + text if first else text
+
+
+def _json(topology: Topology) -> Iterator[str]:
+    """An object: what the graph is, then its vertices and its edges, one a line."""
+    yield json.dumps(summary(topology))[:-1]
+    yield ',\n "vertices": [\n  '
+    yield from _separated(",\n  ", map(json.dumps, vertices(topology)))
+    yield '\n ],\n "edges": [\n  '
+    yield from _links(topology, "[%d, %d]", ",\n  ")
+    yield "\n ]\n}\n"
+
+
+def summary(topology: Topology) -> dict[str, object]:
+    """`family, parameters, nodes, links, degrees, diameter`; degrees counts vertices by degree."""
+    degrees, counts = np.unique(topology.graph.degrees, return_counts=True)
+    return {
+        "family": topology.family,
+        "parameters": dict(topology.parameters),
+        "nodes": topology.graph.order,
+        "links": topology.graph.size,
+        "degrees": {str(d): c for d, c in zip(degrees.tolist(), counts.tolist(), strict=True)},
+        "diameter": topology.diameter,
+    }
+
+
+def vertices(topology: Topology) -> Iterator[dict[str, object]]:
+    """`id, kind, coordinates, endpoint` of every vertex."""
+    columns = (topology.kind, topology.coordinates, topology.endpoints)
+    for vertex, (kind, coordinates, endpoint) in enumerate(zip(*columns, strict=True)):
+        yield {
+            "id": vertex,
+            "kind": topology.kinds[kind],
+            "coordinates": coordinates.tolist(),
+            "endpoint": bool(endpoint),
+        }
+
+
+def _separated(separator: str, pieces: Iterator[str]) -> Iterator[str]:
+    for number, piece in enumerate(pieces):
+        yield separator + piece if number else piece
+
+
+def _node_link(topology: Topology) -> Iterator[str]:
+    """The node-link JSON of networkx (`networkx.node_link_graph(data, edges="edges")`)."""
+    yield '{"directed": false, "multigraph": false, "graph": '
+    yield json.dumps(summary(topology))
+    yield ',\n "nodes": [\n  '
+    yield from _separated(",\n  ", map(json.dumps, vertices(topology)))
+    yield '\n ],\n "edges": [\n  '
+    yield from _links(topology, '{"source": %d, "target": %d}', ",\n  ")
+    yield "\n ]\n}\n"
+
+
+def _graphml(topology: Topology) -> Iterator[str]:
+    """GraphML with each vertex's kind, coordinates (a text) and whether it carries hosts."""
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    for key, type_ in [("kind", "string"), ("coordinates", "string"), ("endpoint", "boolean")]:
+        yield f' <key id="{key}" for="node" attr.name="{key}" attr.type="{type_}"/>\n'
+    yield f' <graph id="{escape(topology.title())}" edgedefault="undirected">\n'
+    for vertex in vertices(topology):
+        data = "".join(
+            f'<data key="{key}">{_text(vertex[key])}</data>'
+            for key in ("kind", "coordinates", "endpoint")
+        )
+        yield f'  <node id="{vertex["id"]}">{data}</node>\n'
+    yield from _links(topology, '  <edge source="%d" target="%d"/>\n')
+    yield " </graph>\n</graphml>\n"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _dot(topology: Topology) -> Iterator[str]:
+    """Graphviz."""
+    yield f'graph "{topology.title()}" {{\n'
+    for vertex in vertices(topology):
+        coordinates = _text(vertex["coordinates"])
+        yield f'  {vertex["id"]} [kind="{vertex["kind"]}" coordinates="{coordinates}"];\n'
+    yield from _links(topology, "  %d -- %d;\n")
+    yield "}\n"
+
+
+def _booksim(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
+    """BookSim's anynet: a line a router with its hosts and its links, each link once."""
+    graph = topology.graph
+    host = 0
+    for vertex, endpoint in enumerate(topology.endpoints.tolist()):
+        words = [f"router {vertex}"]
+        if endpoint:
+            words += [f"node {n}" for n in range(host, host + hosts_per_node)]
+            host += hosts_per_node
+        words += [f"router {v}" for v in graph.neighbours(vertex).tolist() if v > vertex]
+        if len(words) > 1:
+            yield " ".join(words) + "\n"
+
+
+GRAPH_FORMATS: dict[str, Callable[[Topology], Iterator[str]]] = {
+    "edges": _edges,
+    "json": _json,
+    "graphml": _graphml,
+    "dot": _dot,
+    "booksim": _booksim,
+    "node-link": _node_link,
+}

@@ -1,0 +1,98 @@
+"""What every fabric graph offers to the passes behind it, and what a family of them must bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.graph import Graph
+from inventory.problems import Problem
+
+Parameters = Mapping[str, int | str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topology:
+    """A fabric graph in canonical numbering.
+
+    kinds names the kinds of vertices, kind (uint8[N]) says which each vertex is; coordinates
+    (int[N, …]) are what the family's algebra knows a vertex by; endpoints (bool[N]) tells which
+    vertices carry hosts; diameter is the graph's, by theorem (tests check it). hierarchy is the
+    number of consecutive vertices that make a supernode, 1 where there are none.
+    """
+
+    family: str
+    parameters: Parameters
+    graph: Graph
+    kinds: tuple[str, ...]
+    kind: NDArray[np.uint8]
+    coordinates: NDArray[np.int32]
+    endpoints: NDArray[np.bool_]
+    diameter: int
+    hierarchy: int = 1
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """bool[N]: vertices with links; the others, of a damaged fabric, have no program."""
+        present: NDArray[np.bool_] = self.graph.degrees > 0
+        return present
+
+    def title(self) -> str:
+        """The family and its parameters in words: `polarfly q=7`."""
+        return " ".join([self.family, *(f"{k}={v}" for k, v in self.parameters.items())])
+
+    def of_kind(self, name: str) -> NDArray[np.int64]:
+        """The vertices of the kind called `name`, ascending."""
+        return np.flatnonzero(self.kind == self.kinds.index(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """One feasible fabric of a family, from formulas: the graph is not built.
+
+    radix is the number of fabric ports used at a node; moore_efficiency is nodes over the Moore
+    bound of that radix and diameter.
+    """
+
+    family: str
+    radix: int
+    nodes: int
+    links: int
+    diameter: int
+    q: int | None = None
+    supernode: str | None = None
+    supernode_degree: int | None = None
+    supernode_order: int | None = None
+
+    @property
+    def moore_efficiency(self) -> float:
+        """Nodes over 1 + radix·Σ(radix-1)^i, i < diameter."""
+        return self.nodes / moore_bound(self.radix, self.diameter)
+
+
+def moore_bound(degree: int, diameter: int) -> int:
+    """The largest order that a graph of this degree and diameter can have."""
+    return 1 + degree * sum(int((degree - 1) ** i) for i in range(diameter))
+
+
+class Family(Protocol):
+    """A family of topologies. To add one, write a module and enter it in `FAMILIES`."""
+
+    name: str
+    parameters: tuple[str, ...]
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """What is wrong with the parameters; each problem's key is the parameter's name."""
+
+    def order(self, parameters: Parameters) -> int:
+        """The number of vertices, by formula, for parameters that `check` finds no fault with."""
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The topology. Parameters that `check` finds no fault with always build."""
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """Every member that uses exactly `radix` fabric ports at its fullest node."""

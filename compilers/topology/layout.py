@@ -1,0 +1,286 @@
+"""Racks: which vertex stands where, and what runs between racks (PolarFly paper, §V).
+
+Fans, stars, supernodes and subplanes of one kind have the same inside: the same positions are
+cabled to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.polarfly import PolarFly, cross, order
+from compilers.topology.projective import subplanes
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A placement of N vertices in R racks.
+
+    rack: int32[N]; position: int32[N], from 0 within
+    the rack. kinds: what racks there are, and
+    kind (uint8[R]) which each is; names: R texts. centre: int32[R], the vertex that is joined to
+    all others of its rack, -1 where there is none.
+    """
+
+    name: str
+    rack: NDArray[np.int32]
+    position: NDArray[np.int32]
+    kinds: tuple[str, ...]
+    kind: NDArray[np.uint8]
+    names: tuple[str, ...]
+    centre: NDArray[np.int32]
+
+    def members(self, rack: int) -> NDArray[np.int64]:
+        """The vertices in a rack, in order of position."""
+        inside = np.flatnonzero(self.rack == rack)
+        return inside[np.argsort(self.position[inside])]
+
+
+def layouts(topology: Topology) -> tuple[str, ...]:
+    """The names of the layouts that a topology has, the usual one first."""
+    names = LAYOUTS.get(topology.family, {})
+    return tuple(name for name, (fits, _) in names.items() if fits(_q(topology)))
+
+
+def layout(topology: Topology, name: str = "", start: int | None = None) -> Layout:
+    """A layout of the topology by name, or its usual one.
+
+    Args:
+        topology: the fabric graph.
+        name: one of `layouts(topology)`.
+        start: the quadric that Algorithm 1 starts from, a vertex of ER_q; the first by default.
+
+    Raises:
+        InputError: the topology has no such layout, or the start is not a quadric.
+    """
+    known = layouts(topology)
+    if not known or (name and name not in known):
+        required = ", ".join(known) or "a family with racks: polarfly, polarstar, pn of square q"
+        raise InputError(
+            Problem(key="layout", required=required, given=name or topology.title(), todo="")
+        )
+    return LAYOUTS[topology.family][name or known[0]][1](_q(topology), topology, start)
+
+
+def links_between(graph: Graph, layout: Layout) -> NDArray[np.int64]:
+    """int64[R, R]: links between racks, symmetric; within a rack on the diagonal."""
+    racks = len(layout.names)
+    u, v = layout.rack[graph.edges()].astype(np.int64).T
+    count = np.bincount(u * racks + v, minlength=racks * racks).reshape(racks, racks)
+    return count + count.T - np.diag(np.diag(count))
+
+
+def bundles(graph: Graph, layout: Layout) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Pairs of racks that are cabled, int32[B, 2] ascending, and the links in each, int64[B].
+
+    Memory is in proportion to the links, whatever the number of racks.
+    """
+    racks = len(layout.names)
+    ends = np.sort(layout.rack[graph.edges()].astype(np.int64), axis=1)
+    apart = ends[ends[:, 0] != ends[:, 1]]
+    keys, count = np.unique(apart @ [racks, 1], return_counts=True)
+    return np.stack(np.divmod(keys, racks), axis=1).astype(np.int32), count
+
+
+def triangles(topology: Topology) -> NDArray[np.int32]:
+    """int32[C(q+1, 3), 3], the triangles of ER_q, vertices ascending.
+
+    Each link between ordinary vertices u, v is in one, with the apex u×v.
+    """
+    u, v = topology.graph.edges()[_ordinary_links(topology)].T
+    found = np.stack((u, v, cross(_q(topology), u, v)), axis=1)
+    return found[found[:, 2] > found[:, 1]]
+
+
+def blocks(topology: Topology, layout: Layout) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Triangles that join three racks, int32[B, 3], and those racks, int32[B, 3] ascending.
+
+    The block design on the racks: with the fans of odd q every three fan racks are joined by
+    exactly one triangle (PolarFly paper, Theorem V.7).
+    """
+    found = triangles(topology)
+    racks = layout.rack[found]
+    by_rack = np.argsort(racks, axis=1)
+    racks = np.take_along_axis(racks, by_rack, axis=1)
+    apart = (np.diff(racks, axis=1) > 0).all(axis=1)
+    return np.take_along_axis(found, by_rack, axis=1)[apart], racks[apart]
+
+
+def _ordinary_links(topology: Topology) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = (topology.kind[topology.graph.edges()] != 0).all(axis=1)
+    return mask
+
+
+def _q(topology: Topology) -> int:
+    return int(topology.parameters["q"])
+
+
+def _fans(q: int, topology: Topology, start: int | None) -> Layout:
+    """Algorithm 1 from a quadric: its ordinary neighbours are centres, with theirs around them.
+
+    C0 holds the quadrics and, for even q, the nucleus, which would be a fan of its own (layout A).
+    """
+    quadrics = topology.of_kind("W")
+    first = _quadric(quadrics, start)
+    nucleus = _nucleus(q, topology)
+    centres = np.setdiff1d(topology.graph.neighbours(first), nucleus)
+    rack = _around(topology, centres)
+    return _layout(
+        "fans",
+        rack,
+        kinds=("quadrics", "fan"),
+        names=("quadrics", *(f"fan{i}" for i in range(1, len(centres) + 1))),
+        centre=np.concatenate((nucleus if len(nucleus) else [-1], centres)),
+        mate=_mates(q, rack, np.concatenate(([-1], centres))),
+    )
+
+
+def _around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[N]: i + 1 for the i-th centre and its ordinary neighbours, 0 for the rest."""
+    rack = np.zeros(topology.graph.order, np.int32)
+    near = topology.graph.padded()[centres]
+    numbered = np.broadcast_to(np.arange(1, len(centres) + 1)[:, None], near.shape)
+    ordinary = (near >= 0) & (topology.kind[near] != 0)
+    rack[near[ordinary]] = numbered[ordinary]
+    rack[centres] = numbered[:, 0]
+    return rack
+
+
+def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArray[np.int32]:
+    """int32[N]: the other vertex of one's triangle with the centre of one's fan; 0 at a centre."""
+    vertex = np.arange(len(rack), dtype=np.int32)
+    mate = np.zeros(len(rack), np.int32)
+    blade = (rack > 0) & (vertex != centre[rack])
+    mate[blade] = cross(q, vertex[blade], centre[rack[blade]].astype(np.int32))
+    return mate
+
+
+def _stars(q: int, topology: Topology, start: int | None) -> Layout:
+    """Layout B of even q: the nucleus alone, and each quadric with its q-1 other neighbours."""
+    del start
+    quadrics = topology.of_kind("W").astype(np.int32)
+    nucleus = _nucleus(q, topology)
+    rack = np.zeros(topology.graph.order, np.int32)
+    near = topology.graph.padded()[quadrics, :q]
+    rack[near] = rack[quadrics, None] = np.arange(1, q + 2)[:, None]
+    rack[nucleus] = 0
+    return _layout(
+        "stars",
+        rack,
+        kinds=("nucleus", "star"),
+        names=("nucleus", *(f"star{i}" for i in range(1, q + 2))),
+        centre=np.concatenate((nucleus, quadrics)),
+    )
+
+
+def _supernode_racks(q: int, topology: Topology, start: int | None) -> Layout:
+    """A rack a supernode, its members in their own order; those of quadrics have loop links."""
+    del start
+    count = order(q)
+    members = topology.graph.order // count
+    vertices = np.arange(topology.graph.order, dtype=np.int32)
+    return Layout(
+        name="supernodes",
+        rack=vertices // members,
+        position=vertices % members,
+        kinds=("quadric", "supernode"),
+        kind=np.minimum(topology.kind[::members], 1),
+        names=tuple(f"supernode{i}" for i in range(count)),
+        centre=np.full(count, -1, np.int32),
+    )
+
+
+def _supernode_clusters(q: int, topology: Topology, start: int | None) -> Layout:
+    """The supernodes of a rack of ER_q together, supernode by supernode (PolarStar paper, §8)."""
+    structure = _fans(q, PolarFly().build({"q": q}), start)
+    members = topology.graph.order // len(structure.rack)
+    within = np.tile(np.arange(members, dtype=np.int32), len(structure.rack))
+    return Layout(
+        name="clusters",
+        rack=np.repeat(structure.rack, members),
+        position=np.repeat(structure.position, members) * members + within,
+        kinds=structure.kinds,
+        kind=structure.kind,
+        names=structure.names,
+        centre=np.full(len(structure.names), -1, np.int32),
+    )
+
+
+def _subplane_racks(q: int, topology: Topology, start: int | None) -> Layout:
+    """PN of q = p²: p²-p+1 racks that are each a PN of p (Projective Networks paper, §III-A)."""
+    del topology, start
+    rack, position = subplanes(q)
+    count = int(rack.max()) + 1
+    return Layout(
+        name="subplanes",
+        rack=rack,
+        position=position,
+        kinds=("subplane",),
+        kind=np.zeros(count, np.uint8),
+        names=tuple(f"subplane{i}" for i in range(count)),
+        centre=np.full(count, -1, np.int32),
+    )
+
+
+def _layout(
+    name: str,
+    rack: NDArray[np.int32],
+    kinds: tuple[str, str],
+    names: tuple[str, ...],
+    centre: NDArray[np.integer],
+    mate: NDArray[np.int32] | None = None,
+) -> Layout:
+    """A layout whose first rack alone is of the first kind.
+
+    Positions ascend by vertex, after the centre; those of a triangle with the centre follow each
+    other.
+    """
+    vertex = np.arange(len(rack), dtype=np.int32)
+    lead = vertex if mate is None else np.where(rack == 0, vertex, np.minimum(vertex, mate))
+    by_place = np.lexsort((vertex, lead, vertex != centre[rack], rack))
+    sizes = np.bincount(rack, minlength=len(names))
+    position = np.empty(len(rack), np.int32)
+    position[by_place] = np.arange(len(rack)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    kind = np.zeros(len(names), np.uint8)
+    kind[1:] = 1
+    return Layout(name, rack, position, kinds, kind, names, np.asarray(centre, np.int32))
+
+
+def _quadric(quadrics: NDArray[np.int64], start: int | None) -> int:
+    if start is None:
+        return int(quadrics[0])
+    if start in quadrics:
+        return start
+    shown = ", ".join(map(str, quadrics[:8])) + (", …" if len(quadrics) > 8 else "")
+    raise InputError(Problem(key="start", required=f"a quadric: {shown}", given=str(start)))
+
+
+def _nucleus(q: int, topology: Topology) -> NDArray[np.int32]:
+    """The vertex (1, 1, 1) of even q, which is joined to exactly the quadrics; none for odd q."""
+    ones = (topology.coordinates == 1).all(axis=1)
+    return np.flatnonzero(ones & (q % 2 == 0)).astype(np.int32)
+
+
+Fits = Callable[[int], bool]
+Make = Callable[[int, Topology, int | None], Layout]
+
+
+def _always(q: int) -> bool:
+    return q > 1
+
+
+LAYOUTS: dict[str, dict[str, tuple[Fits, Make]]] = {
+    "polarfly": {"fans": (_always, _fans), "stars": (lambda q: q % 2 == 0, _stars)},
+    "polarstar": {
+        "supernodes": (_always, _supernode_racks),
+        "clusters": (_always, _supernode_clusters),
+    },
+    "pn": {"subplanes": (lambda q: round(q**0.5) ** 2 == q, _subplane_racks)},
+}

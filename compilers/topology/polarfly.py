@@ -1,0 +1,161 @@
+"""PolarFly: the Erdős–Rényi polarity graph ER_q (PolarFly paper, §IV).
+
+Vertices are the points of the projective plane over F_q, as left-normalised vectors in ascending
+lexicographic order; two are joined when their dot product is 0. Quadrics are the points orthogonal
+to themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.field import field, prime_power, prime_powers_near
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Design, Parameters, Topology
+from inventory.problems import Problem
+
+VERTEX_KINDS = ("W", "V1", "V2")
+LARGEST_Q = 1024
+
+
+def order(q: int) -> int:
+    """N = q² + q + 1 (PolarFly paper, §IV-B)."""
+    return q * q + q + 1
+
+
+def points(q: int) -> NDArray[np.int32]:
+    """int32[N, 3], the left-normalised vectors of F_q^3 in canonical order."""
+    elements = np.arange(q, dtype=np.int32)
+    table = np.zeros((order(q), 3), np.int32)
+    table[0] = 0, 0, 1
+    table[1 : q + 1, 1] = 1
+    table[1 : q + 1, 2] = elements
+    table[q + 1 :, 0] = 1
+    table[q + 1 :, 1] = np.repeat(elements, q)
+    table[q + 1 :, 2] = np.tile(elements, q)
+    return table
+
+
+def index(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[…], the canonical number of each left-normalised vector of `vectors`, int32[…, 3]."""
+    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
+    return np.where(x == 1, 1 + q + y * q + z, np.where(y == 1, 1 + z, 0)).astype(np.int32)
+
+
+def lines(q: int) -> NDArray[np.int32]:
+    """int32[N, q + 1]: the points orthogonal to each point, ascending, a quadric itself included.
+
+    Solves a·x + b·y + c·z = 0 over the normal forms (1, y, z), (0, 1, z), (0, 0, 1) for all points
+    (a, b, c) at once.
+    """
+    f = field(q)
+    a, b, c = points(q).T
+    y = np.arange(q)
+    table = np.empty((order(q), q + 1), np.int32)
+
+    m = c != 0
+    over = f.neg[f.inv[c[m]]]
+    table[m, 0] = 1 + f.mul[b[m], over]
+    slope, start = f.mul[b[m], over], f.mul[a[m], over]
+    table[m, 1:] = 1 + q + y * q + f.add[start[:, None], f.mul[slope[:, None], y]]
+
+    m = (c == 0) & (b != 0)
+    table[m, 0] = 0
+    table[m, 1:] = 1 + q + f.mul[f.neg[a[m]], f.inv[b[m]]][:, None] * q + y
+
+    table[q + 1, 0] = 0
+    table[q + 1, 1:] = 1 + y
+    return table
+
+
+def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[…]: the vertex s×d, the one point orthogonal to both vertices s ≠ d (numbers).
+
+    The intermediate of the only path of length 2, PolarFly paper §IV-D formula (2), whose signs
+    and indices are corrected here. Where s×d is s or d, s and d are adjacent.
+    """
+    f = field(q)
+    table = points(q)
+    u, v = table[s], table[d]
+
+    def minor(i: int, j: int) -> NDArray[np.int32]:
+        return f.add[f.mul[u[..., i], v[..., j]], f.neg[f.mul[u[..., j], v[..., i]]]]
+
+    x, y, z = minor(1, 2), minor(2, 0), minor(0, 1)
+    scale = f.inv[np.where(x != 0, x, np.where(y != 0, y, z))]
+    return index(q, np.stack([f.mul[w, scale] for w in (x, y, z)], axis=-1))
+
+
+def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
+    """ER_q without loops, and bool[N]: which vertices are quadrics."""
+    table = lines(q)
+    loops = table == np.arange(len(table))[:, None]
+    quadric = loops.any(axis=1)
+    kept = table[~loops]
+    offsets = np.zeros(len(table) + 1, np.int64)
+    np.cumsum(q + 1 - quadric, out=offsets[1:])
+    return Graph(offsets=offsets, targets=kept), quadric
+
+
+class PolarFly:
+    """The family of ER_q for every prime power q."""
+
+    name = "polarfly"
+    parameters: tuple[str, ...] = ("q",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """Q must be a prime power."""
+        return check_q(parameters["q"])
+
+    def order(self, parameters: Parameters) -> int:
+        """N = q² + q + 1."""
+        return order(int(parameters["q"]))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """ER_q with its quadrics W, their neighbours V1 and the rest V2."""
+        q = int(parameters["q"])
+        graph, quadric = structure(q)
+        kind = np.full(graph.order, 2, np.uint8)
+        kind[graph.targets[quadric[graph.tails()]]] = 1
+        kind[quadric] = 0
+        return Topology(
+            family=self.name,
+            parameters={"q": q},
+            graph=graph,
+            kinds=VERTEX_KINDS,
+            kind=kind,
+            coordinates=points(q),
+            endpoints=np.ones(graph.order, np.bool_),
+            diameter=2,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """ER_(radix-1) where radix-1 is a prime power."""
+        q = radix - 1
+        if prime_power(q):
+            yield Design(
+                family=self.name,
+                radix=radix,
+                nodes=order(q),
+                links=q * (q + 1) ** 2 // 2,
+                diameter=2,
+                q=q,
+            )
+
+
+def check_q(q: int | str) -> list[Problem]:
+    """A problem with key `q` unless q is a prime power that we have a field for."""
+    number = q if type(q) is int else 0
+    if 2 <= number <= LARGEST_Q and prime_power(number):
+        return []
+    if number > LARGEST_Q:
+        todo = f"the largest is {LARGEST_Q}"
+    elif number > 2:
+        todo = "the nearest are {} and {}".format(*prime_powers_near(number))
+    else:
+        todo = "the smallest are 2, 3 and 4"
+    required = f"a prime power from 2 to {LARGEST_Q}"
+    return [Problem(key="q", required=required, given=str(q), todo=todo)]

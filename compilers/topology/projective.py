@@ -1,0 +1,165 @@
+"""Networks on the incidence of points and lines of PG(2, q) (Projective Networks paper, §III, §V).
+
+Lines are numbered as the points that they are orthogonal to, so the points on line L are
+`polarfly.lines(q)[L]`. demi-PN, the polarity quotient, is PolarFly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.field import field, prime_power
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Design, Parameters, Topology
+from compilers.topology.polarfly import LARGEST_Q, check_q, index, lines, order, points
+from inventory.problems import Problem
+
+
+class ProjectiveNetwork:
+    """PN, the incidence graph G_q: points 0..n-1, then lines n..2n-1; diameter 3 (§III-A)."""
+
+    name = "pn"
+    parameters: tuple[str, ...] = ("q",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """The order q must be a prime power."""
+        return check_q(parameters["q"])
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 2(q² + q + 1)."""
+        return 2 * order(int(parameters["q"]))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """G_q; coordinates, int32[N, 4], are 0 for a point or 1 for a line, and the vector."""
+        q = int(parameters["q"])
+        n, incidence = order(q), lines(q)
+        return Topology(
+            family=self.name,
+            parameters={"q": q},
+            graph=Graph.from_padded(np.concatenate((incidence + n, incidence))),
+            kinds=("point", "line"),
+            kind=np.repeat(np.array([0, 1], np.uint8), n),
+            coordinates=_sided(q, 2),
+            endpoints=np.ones(2 * n, np.bool_),
+            diameter=3,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """G_(radix-1) where radix-1 is a prime power."""
+        q = radix - 1
+        if q <= LARGEST_Q and prime_power(q):
+            n = order(q)
+            yield Design(
+                family=self.name, radix=radix, nodes=2 * n, links=n * (q + 1), diameter=3, q=q
+            )
+
+
+class OrthogonalFatTree:
+    """OFT: leaves 0..n-1, spines n..2n-1, leaves 2n..3n-1; hosts on leaves only (§V).
+
+    Leaves are at distance 2 of each other. The graph has diameter 3, from a leaf to a spine.
+    """
+
+    name = "oft"
+    parameters: tuple[str, ...] = ("q",)
+
+    def check(self, parameters: Parameters) -> list[Problem]:
+        """The order q must be a prime power."""
+        return check_q(parameters["q"])
+
+    def order(self, parameters: Parameters) -> int:
+        """N = 3(q² + q + 1)."""
+        return 3 * order(int(parameters["q"]))
+
+    def build(self, parameters: Parameters) -> Topology:
+        """The OFT; coordinates, int32[N, 4], are the column 0, 1 or 2, and the vector."""
+        q = int(parameters["q"])
+        n, incidence = order(q), lines(q)
+        spine = np.repeat(np.array([0, 1, 0], np.uint8), n)
+        padded = np.full((3 * n, 2 * (q + 1)), -1, np.int32)
+        padded[:n, : q + 1] = padded[2 * n :, : q + 1] = incidence + n
+        padded[n : 2 * n] = np.concatenate((incidence, incidence + 2 * n), axis=1)
+        return Topology(
+            family=self.name,
+            parameters={"q": q},
+            graph=Graph.from_padded(padded),
+            kinds=("leaf", "spine"),
+            kind=spine,
+            coordinates=_sided(q, 3),
+            endpoints=spine == 0,
+            diameter=3,
+        )
+
+    def designs(self, radix: int) -> Iterator[Design]:
+        """The OFT whose spines have `radix` links, radix/2-1 a prime power."""
+        q = radix // 2 - 1
+        if radix % 2 == 0 and q <= LARGEST_Q and prime_power(q):
+            n = order(q)
+            yield Design(
+                family=self.name, radix=radix, nodes=3 * n, links=2 * n * (q + 1), diameter=3, q=q
+            )
+
+
+def _sided(q: int, sides: int) -> NDArray[np.int32]:
+    side = np.repeat(np.arange(sides, dtype=np.int32), order(q))
+    return np.column_stack((side, np.tile(points(q), (sides, 1))))
+
+
+def subplanes(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """A partition of G_q, q = p², into m = p²-p+1 copies of G_p (§III-A).
+
+    int32[2N] in the numbering of PN: which copy a point or line is in, and its place there, from 0,
+    the same in every copy. A Singer cycle numbers the points 0..N-1 around so that every line is a
+    shift of one line. Shifts by m leave the subplanes as they are, so the points of one are those
+    alike modulo m; a line is with the one that it shares p+1 points with.
+
+    Raises:
+        ValueError: q is not a square.
+    """
+    p = isqrt(q)
+    if p * p != q:
+        raise ValueError(f"{q} is not the square of a prime power")
+    n, m = order(q), q - p + 1
+    point = np.empty(n, np.int64)
+    point[_singer_cycle(q)] = np.arange(n)
+
+    around = np.sort(point[lines(q)], axis=1)
+    adjacent = (np.roll(around, -1, axis=1) - around) % n == 1
+    shift = around[adjacent]
+    first = np.sort(around[shift == 0][0] % m)
+    own = first[:-1][np.diff(first) == 0][0]
+    line = (shift + own) % n
+
+    numbers = np.concatenate((point, line))
+    place = numbers // m + np.repeat([0, n // m], n)
+    return (numbers % m).astype(np.int32), place.astype(np.int32)
+
+
+def _singer_cycle(q: int) -> NDArray[np.int32]:
+    """int32[N], the points in the order in which a collineation visits them all.
+
+    The collineation is the companion matrix of a cubic x³ = a + bx + cx²: the first one, in
+    lexicographic order of (c, b, a) from (1, 0, 1), whose orbit is the whole plane.
+    """
+    for c, b, a in product(range(1, q), range(q), range(1, q)):
+        step = _companion(q, a, b, c).tolist()
+        orbit = [0]
+        while (following := step[orbit[-1]]) != 0:
+            orbit.append(following)
+        if len(orbit) == order(q):
+            return np.array(orbit, np.int32)
+    raise AssertionError("every finite projective plane over a field has a Singer cycle")
+
+
+def _companion(q: int, a: int, b: int, c: int) -> NDArray[np.int32]:
+    """int32[N], the image of each point (x, y, z): (az, x+bz, y+cz)."""
+    f = field(q)
+    x, y, z = points(q).T
+    u, v, w = f.mul[a, z], f.add[x, f.mul[b, z]], f.add[y, f.mul[c, z]]
+    scale = f.inv[np.where(u != 0, u, np.where(v != 0, v, w))]
+    return index(q, np.stack([f.mul[part, scale] for part in (u, v, w)], axis=-1))

@@ -1,0 +1,203 @@
+"""Growth of PolarFly by racks or a node, without touching a link (PolarFly paper, §VI).
+
+Old vertices keep their numbers and new ones follow, so a larger fabric is the old one and links to
+add. Its family is `polarfly-expanded`: the algebra of ER_q no longer routes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout, layout
+from inventory.problems import InputError, Problem
+
+Edges = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A grown PolarFly.
+
+    topology: the larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0
+    for the vertices that were there. added: int32[A, 2], the links to add, u < v, ascending.
+    origin: int32[N'], the vertex that each is a copy of, itself for those that were there.
+    layout: the larger fabric in racks.
+    """
+
+    topology: Topology
+    added: NDArray[np.int32]
+    origin: NDArray[np.int32]
+    layout: Layout
+
+
+def check(topology: Topology, method: str, count: int) -> list[Problem]:
+    """What forbids `count` expansions of a topology by a method of `METHODS`."""
+    if topology.family != "polarfly":
+        return [Problem(key="racks", required="a PolarFly", given=topology.title())]
+    if method not in METHODS:
+        return [Problem(key="racks", required=f"one of {', '.join(METHODS)}", given=method)]
+    q = int(topology.parameters["q"])
+    even = method == "nucleus"
+    if (q % 2 == 0) != even:
+        todo = f"use {' or '.join(m for m in METHODS if (m == 'nucleus') != even)}"
+        parity = "even" if even else "odd"
+        return [Problem(key="racks", required=f"{parity} q for {method}", given=str(q), todo=todo)]
+    most = {"quadric": MOST_QUADRIC_RACKS, "fan": q, "nucleus": 1}[method]
+    if 1 <= count <= most:
+        return []
+    required = f"1 to {most} for {method}" if most > 1 else f"1 for {method}"
+    return [Problem(key="racks", required=required, given=str(count))]
+
+
+def expand(topology: Topology, method: str, count: int = 1, start: int | None = None) -> Expansion:
+    """The topology grown by `count` quadric racks, fan racks or its nucleus twin.
+
+    Args:
+        topology: a PolarFly.
+        method: `quadric`: the diameter stays 2; `fan`: near-equal degrees, diameter 3 (both for
+            odd q); `nucleus`: one node that makes even q regular, at no port.
+        count: how many racks; at most q by `fan`.
+        start: the quadric that the racks start from, as for `layout`.
+
+    Raises:
+        InputError: the topology does not grow so.
+    """
+    if problems := check(topology, method, count):
+        raise InputError(problems)
+    return METHODS[method](topology, layout(topology, "fans", start), count)
+
+
+def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
+    """Copies of C0; a quadric and all its copies are joined to each other (§VI-A)."""
+    quadrics = topology.of_kind("W")
+    graph = topology.graph
+    new = graph.order + np.arange(count * len(quadrics)).reshape(count, -1)
+    from_quadric = np.isin(graph.tails(), quadrics)
+    around = graph.targets[from_quadric].reshape(len(quadrics), -1)
+    same = np.vstack((quadrics, new))
+    one, other = np.triu_indices(count + 1, 1)
+    edges = [
+        _pairs(new[:, :, None], np.broadcast_to(around, (count, *around.shape))),
+        _pairs(same[one], same[other]),
+    ]
+    origin = np.tile(quadrics, count)
+    copy = np.repeat(np.arange(1, count + 1), len(quadrics))
+    names = tuple(f"quadrics-{n}" for n in range(1, count + 1))
+    return _grown(topology, racks, np.concatenate(edges), origin, copy, names, "quadric", 2)
+
+
+def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
+    """Copies of C1, C2, …, with balancing links (§VI-B).
+
+    Copied one by one, each from the graph as it then is, they come to this: copies have the links
+    of their originals, to originals and copies in other racks and to copies in their own. For
+    every other fan C_j one vertex of the copied rack, beside the centre, has no link to C_j; its
+    copy is joined to the centre of C_j, and to that of C_j's copy if there is one.
+    """
+    q, order = int(topology.parameters["q"]), topology.graph.order
+    copied = np.concatenate([racks.members(i) for i in range(1, count + 1)])
+    twin = np.full(order, -1, np.int64)
+    twin[copied] = order + np.arange(len(copied))
+
+    u, v = topology.graph.edges().astype(np.int64).T
+    apart = racks.rack[u] != racks.rack[v]
+    rack, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
+    balanced = (rack > 0) & (rack <= count) & (other > 0)
+    rack, other = rack[balanced], other[balanced]
+    lonely, centre = twin[_lonely(topology, racks)[rack, other]], racks.centre[other]
+    links = [
+        _pairs(twin[u], v)[apart],
+        _pairs(u, twin[v])[apart],
+        _pairs(twin[u], twin[v]),
+        _pairs(lonely, centre),
+        _pairs(lonely, twin[centre]),
+    ]
+    added = np.concatenate(links)
+    added = added[(added >= 0).all(axis=1)]
+    copy = np.ones(len(copied), np.int64)
+    names = tuple(f"fan{i}-1" for i in range(1, count + 1))
+    return _grown(topology, racks, added, copied, copy, names, "fan", 3)
+
+
+def _lonely(topology: Topology, racks: Layout) -> NDArray[np.int64]:
+    """int64[R, R]: [i, j] is the vertex of fan i, not its centre, without a link to fan j."""
+    graph, count = topology.graph, len(racks.names)
+    linked = np.zeros((graph.order, count), np.bool_)
+    linked[graph.tails(), racks.rack[graph.targets]] = True
+    linked[racks.centre[1:]] = True
+    linked[np.arange(graph.order), racks.rack] = True
+    vertex, other = np.nonzero(~linked)
+    table = np.zeros((count, count), np.int64)
+    table[racks.rack[vertex], other] = vertex
+    return table
+
+
+def _nucleus(topology: Topology, racks: Layout, count: int) -> Expansion:
+    """A twin of the nucleus: every vertex then has degree q+1, the diameter stays 2."""
+    nucleus = racks.centre[:1]
+    around = topology.graph.neighbours(int(nucleus[0]))
+    added = _pairs(np.full(len(around), topology.graph.order), around)
+    copy = np.ones(count, np.int64)
+    return _grown(topology, racks, added, nucleus, copy, ("nucleus-twin",), "nucleus", 2)
+
+
+def _pairs(u: NDArray[np.integer], v: NDArray[np.integer]) -> Edges:
+    u, v = np.broadcast_arrays(u, v)
+    return np.stack((u.ravel(), v.ravel()), axis=1).astype(np.int64)
+
+
+def _grown(
+    topology: Topology,
+    racks: Layout,
+    added: Edges,
+    copied: NDArray[np.integer],
+    copy: NDArray[np.integer],
+    names: tuple[str, ...],
+    method: str,
+    diameter: int,
+) -> Expansion:
+    """The topology with copies of the vertices `copied`, a rack of each of `names` in turn."""
+    old = topology.graph.order
+    origin = np.concatenate((np.arange(old), copied)).astype(np.int32)
+    keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])
+    added = np.stack(np.divmod(keys, len(origin)), axis=1)
+    copies = np.concatenate((np.zeros(old, np.int64), copy))
+    number = len(racks.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
+    larger = Topology(
+        family="polarfly-expanded",
+        parameters={**topology.parameters, "racks": f"{method}:{len(names)}"},
+        graph=Graph.from_edges(len(origin), np.concatenate((topology.graph.edges(), added))),
+        kinds=topology.kinds,
+        kind=topology.kind[origin],
+        coordinates=np.column_stack((topology.coordinates[origin], copies)).astype(np.int32),
+        endpoints=topology.endpoints[origin],
+        diameter=diameter,
+    )
+    sources = racks.rack[copied[:: len(copied) // len(names)]]
+    centre = old + np.arange(len(names)) * (len(copied) // len(names))
+    grown = Layout(
+        name=racks.name,
+        rack=np.concatenate((racks.rack, number)).astype(np.int32),
+        position=racks.position[origin],
+        kinds=racks.kinds,
+        kind=np.concatenate((racks.kind, racks.kind[sources])),
+        names=racks.names + names,
+        centre=np.concatenate((racks.centre, np.where(method == "fan", centre, -1))).astype(
+            np.int32
+        ),
+    )
+    return Expansion(larger, added.astype(np.int32), origin, grown)
+
+
+MOST_QUADRIC_RACKS = 1024
+METHODS: dict[str, Callable[[Topology, Layout, int], Expansion]] = {
+    "quadric": _quadric,
+    "fan": _fan,
+    "nucleus": _nucleus,
+}

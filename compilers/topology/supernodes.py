@@ -1,0 +1,292 @@
+"""Supernodes: the small graphs that PolarStar puts in place of a structure vertex (§5.1, §6.2).
+
+Each brings a bijection f so that the star product with ER_q has diameter 3. With an involution it
+needs Property R*: for all x', y' one of y'=x', y'=f(x'), x'~y', f(x')~f(y'). With another
+bijection it needs Property R1: every pair of members is an edge or the image of one under f. Which
+one holds is checked when a supernode is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.field import field, prime_power
+from compilers.topology.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Supernode:
+    """A graph of k members with the bijection that joins two copies of it.
+
+    forward: int32[k], f, used along an arc of the structure graph; backward: int32[k], f⁻¹, used
+    against it. Without an involution an arc runs from the smaller structure vertex to the larger.
+    """
+
+    name: str
+    graph: Graph
+    forward: NDArray[np.int32]
+    backward: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        self.forward.flags.writeable = False
+        self.backward.flags.writeable = False
+        if not self.covers():
+            raise ValueError(f"{self.name} lacks Property {'R*' if self.involution else 'R1'}")
+
+    @property
+    def order(self) -> int:
+        """k, the number of members."""
+        return self.graph.order
+
+    @property
+    def degree(self) -> int:
+        """d', the largest degree of a member."""
+        return int(self.graph.degrees.max(initial=0))
+
+    @property
+    def involution(self) -> bool:
+        """Whether f is its own inverse, so that arcs need no direction."""
+        return bool(np.array_equal(self.forward, self.backward))
+
+    def loops(self) -> NDArray[np.int32]:
+        """int32[L]: the members that a quadric's self-loop joins to their image by f.
+
+        Without an involution there are none; a member that is its own image, or is joined to it
+        already, needs none.
+        """
+        members: NDArray[np.int32] = np.arange(self.order, dtype=np.int32)
+        joined = self.adjacency()[members, self.forward] | (members == self.forward)
+        kept: NDArray[np.int32] = members[~joined & self.involution]
+        return kept
+
+    def adjacency(self) -> NDArray[np.bool_]:
+        """bool[k, k]."""
+        table = np.zeros((self.order, self.order), np.bool_)
+        table[self.graph.tails(), self.graph.targets] = True
+        return table
+
+    def covers(self) -> bool:
+        """Property R* where f is an involution, else Property R1."""
+        edges = self.adjacency()
+        joined = edges | edges[np.ix_(self.forward, self.forward)]
+        members = np.arange(self.order)
+        joined[members, members] = True
+        if self.involution:
+            joined[members, self.forward] = True
+        return bool(joined.all())
+
+
+class SupernodeShape(NamedTuple):
+    """What formulas know of a supernode: members, links, and loop links at a quadric."""
+
+    order: int
+    links: int
+    loops: int
+
+
+@dataclass(frozen=True, slots=True)
+class SupernodeKind:
+    """A kind of supernode: which degrees it exists for, in words and by formula, and its making."""
+
+    requirement: str
+    shape: Callable[[int], SupernodeShape | None]
+    make: Callable[[int], Supernode]
+
+
+def supernode(name: str, degree: int) -> Supernode:
+    """The supernode of kind `name` and degree d'.
+
+    Raises:
+        ValueError: there is none of this degree.
+    """
+    if not exists(name, degree):
+        raise ValueError(
+            f"no {name} supernode of degree {degree}: {SUPERNODE_KINDS[name].requirement}"
+        )
+    return _made(name, degree)
+
+
+@lru_cache(maxsize=8)
+def _made(name: str, degree: int) -> Supernode:
+    return SUPERNODE_KINDS[name].make(degree)
+
+
+def exists(name: str, degree: int) -> bool:
+    """Whether there is a supernode of kind `name` and degree d'."""
+    return shape(name, degree) is not None
+
+
+def shape(name: str, degree: int) -> SupernodeShape | None:
+    """The shape of the supernode of kind `name` and degree d', None where there is none."""
+    return SUPERNODE_KINDS[name].shape(degree) if degree >= 0 else None
+
+
+def degrees_near(name: str, degree: int) -> list[int]:
+    """The nearest degrees that do exist: the largest below and the smallest above `degree`."""
+    below = next((d for d in range(degree - 1, -1, -1) if exists(name, d)), None)
+    above = next(d for d in range(max(degree, -1) + 1, 4 * max(degree, 2) + 4) if exists(name, d))
+    return [above] if below is None else [below, above]
+
+
+def _involutive(name: str, order: int, edges: NDArray[np.int64]) -> Supernode:
+    """A supernode whose members are pairs 2i, 2i+1 that f swaps."""
+    swap = np.arange(order, dtype=np.int32) ^ 1
+    return Supernode(name, Graph.from_edges(order, edges), swap, swap)
+
+
+def _iq_shape(degree: int) -> SupernodeShape | None:
+    pairs = degree + 1
+    return SupernodeShape(2 * pairs, pairs * degree, pairs) if degree % 4 in (0, 3) else None
+
+
+def _inductive_quad(degree: int) -> Supernode:
+    """IQ of §6.2.1: from degree 0 or 3, four pairs are added until the degree is reached."""
+    quad = _dominations([(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)])
+    edges = [quad] if degree % 4 else []
+    pairs = 4 if degree % 4 else 1
+    while 2 * pairs < 2 * degree + 2:
+        half = 2 * np.arange(pairs)
+        new = 2 * pairs + np.arange(8)
+        edges += [quad + 2 * pairs, _between(half, new[:4]), _between(half + 1, new[4:])]
+        pairs += 4
+    listed = np.concatenate(edges) if edges else np.empty((0, 2), np.int64)
+    return _involutive("inductive-quad", 2 * pairs, listed)
+
+
+def _between(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.stack(np.meshgrid(left, right), axis=-1).reshape(-1, 2)
+
+
+def _dominations(order: list[tuple[int, int]]) -> NDArray[np.int64]:
+    """Edges: for each (i, j) one member of pair i, in turn, is joined to both members of pair j.
+
+    It is the only way to give R* with two links between two pairs.
+    """
+    turn: dict[int, int] = {}
+    edges = []
+    for i, j in order:
+        member = 2 * i + turn.get(i, 0)
+        turn[i] = 1 - turn.get(i, 0)
+        edges += [(member, 2 * j), (member, 2 * j + 1)]
+    return np.array(edges, np.int64).reshape(-1, 2)
+
+
+def _bdf_shape(degree: int) -> SupernodeShape | None:
+    if degree < 1:
+        return None
+    matched = degree % 4 == 1
+    return SupernodeShape(2 * degree, degree * (degree - 1 + matched), 0 if matched else degree)
+
+
+def _bdf(degree: int) -> Supernode:
+    """R* with 2d' members for every d', as Table 2 has it for BDF; the way to it is ours.
+
+    A rotational tournament of d' pairs, in which each pair shares out the pairs that it is joined
+    to over its two members. Where that leaves all degrees at d'-1, each pair is joined as well.
+    """
+    order = [
+        (i, (i + step) % degree)
+        for i in range(degree)
+        for step in range(1, degree // 2 + 1)
+        if 2 * step < degree or i < degree // 2
+    ]
+    edges = _dominations(order)
+    if degree % 4 == 1:
+        edges = np.concatenate((edges, np.arange(2 * degree).reshape(-1, 2)))
+    return _involutive("bdf", 2 * degree, edges)
+
+
+def _complete_shape(degree: int) -> SupernodeShape | None:
+    return SupernodeShape(degree + 1, degree * (degree + 1) // 2, 0) if degree >= 1 else None
+
+
+def _complete(degree: int) -> Supernode:
+    """K_(d'+1), f the identity: R* and R1 both hold."""
+    edges = np.stack(np.triu_indices(degree + 1, 1), axis=1)
+    identity = np.arange(degree + 1, dtype=np.int32)
+    return Supernode("complete", Graph.from_edges(degree + 1, edges), identity, identity)
+
+
+def _paley_shape(degree: int) -> SupernodeShape | None:
+    order = 2 * degree + 1
+    found = order % 4 == 1 and prime_power(order)
+    return SupernodeShape(order, order * degree // 2, 0) if found else None
+
+
+def _paley(degree: int) -> Supernode:
+    """Members are field elements, joined where they differ by a square; f(x) = νx.
+
+    ν is the smallest non-square.
+    """
+    f = field(2 * degree + 1)
+    squares = np.unique(np.diag(f.mul)[1:])
+    return _cayley_graph("paley", f.q, squares, int(np.setdiff1d(np.arange(1, f.q), squares)[0]))
+
+
+def _cayley_order(degree: int) -> int | None:
+    """The largest order 2d'+δ, δ in 1, 0, -1, that is a prime power ≡ δ modulo 4."""
+    candidates = ((2 * degree + delta, delta) for delta in (1, 0, -1))
+    return next((k for k, delta in candidates if prime_power(k) and _residue(k) == delta), None)
+
+
+def _cayley_shape(degree: int) -> SupernodeShape | None:
+    order = _cayley_order(degree)
+    return SupernodeShape(order, order * degree // 2, 0) if order else None
+
+
+def _residue(order: int) -> int:
+    return {0: 0, 1: 1, 2: 0, 3: -1}[order % 4]
+
+
+def _cayley(degree: int) -> Supernode:
+    """The Cayley graphs of McKay, Miller and Širáň: X ∪ ξX is everything; f(x) = ξx."""
+    order = _cayley_order(degree) or 0
+    f = field(order)
+    root, powers = _primitive(f.mul)
+    exponents = np.arange(0, order - 1, 2)
+    if _residue(order) == -1:
+        half = (order - 3) // 2
+        exponents = np.concatenate((np.arange(0, half + 1, 2), np.arange(half + 1, order - 1, 2)))
+    return _cayley_graph("cayley", order, powers[exponents], root)
+
+
+def _primitive(mul: NDArray[np.int32]) -> tuple[int, NDArray[np.int32]]:
+    """The smallest primitive element ξ of a field and its powers ξ⁰, ξ¹, …, ξ^(q-2)."""
+    q = len(mul)
+    for root in range(1, q):
+        powers = np.ones(q - 1, np.int32)
+        for exponent in range(1, q - 1):
+            powers[exponent] = mul[powers[exponent - 1], root]
+        if len(np.unique(powers)) == q - 1:
+            return root, powers
+    raise AssertionError("every finite field has a primitive element")
+
+
+def _cayley_graph(name: str, q: int, steps: NDArray[np.int32], factor: int) -> Supernode:
+    """Cay(F_q, steps) with f(x) = factor·x; steps is closed under negation."""
+    f = field(q)
+    tails, heads = np.repeat(np.arange(q), len(steps)), f.add[:, steps].ravel()
+    ascending = np.flatnonzero(tails < heads)
+    edges: NDArray[np.int64] = np.stack((tails[ascending], heads[ascending]), axis=1)
+    forward, backward = f.mul[factor].copy(), f.mul[f.inv[factor]].copy()
+    return Supernode(name, Graph.from_edges(q, edges), forward, backward)
+
+
+SUPERNODE_KINDS: dict[str, SupernodeKind] = {
+    "inductive-quad": SupernodeKind("degree ≡ 0 or 3 modulo 4", _iq_shape, _inductive_quad),
+    "paley": SupernodeKind("2·degree+1 a prime power ≡ 1 modulo 4", _paley_shape, _paley),
+    "complete": SupernodeKind("degree at least 1", _complete_shape, _complete),
+    "bdf": SupernodeKind("degree at least 1", _bdf_shape, _bdf),
+    "cayley": SupernodeKind(
+        "2·degree+1 a prime power ≡ 1 modulo 4, 2·degree a power of 2, "
+        "or 2·degree-1 a prime power ≡ 3 modulo 4",
+        _cayley_shape,
+        _cayley,
+    ),
+}

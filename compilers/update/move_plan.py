@@ -1,0 +1,151 @@
+"""The plan of an update: which rows change in which round. Pure: it sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
+from compilers.update.difference import TableDifference
+from compilers.update.matching import Matching
+from compilers.update.order import Levels, NoOrder, levels, put_rows
+from inventory.problems import InputError, Problem
+
+PREPARE = 0
+"""The round in which what no packet uses yet is put beside what stands."""
+NO_ROUND = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Update:
+    """From one build to another, in rounds 0 to `last`.
+
+    row: uint8[S, R], the round of every route row of the new tables. merged: int64[n], ascending,
+    cells (switch times S plus destination) that lose their own row to an aggregate, and uint8[n],
+    the rounds in which they do. affected: bool[M, C], classes
+    whose packets from hosts keep to the minimal port until the last round; told where rows change
+    in place.
+    """
+
+    difference: TableDifference
+    row: NDArray[np.uint8]
+    merged: tuple[NDArray[np.int64], NDArray[np.uint8]]
+    affected: NDArray[np.bool_]
+    last: int
+
+    @property
+    def old(self) -> Build:
+        """The build that stands."""
+        return self.difference.old
+
+    @property
+    def new(self) -> Build:
+        """The build that shall stand."""
+        return self.difference.new
+
+    @property
+    def nodes(self) -> Matching:
+        """The switches of both."""
+        return self.difference.nodes
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the generation of numbers stays."""
+        return self.difference.in_place
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are."""
+        return self.last + 1
+
+    def rounds_of(self, vertex: int, prefixes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[n]: the rounds of a new vertex's rows for prefix numbers."""
+        place = np.searchsorted(self.new.tables.routes.prefixes(vertex), prefixes)
+        rounds: NDArray[np.int64] = self.row[vertex, place].astype(np.int64)
+        return rounds
+
+    def rounds_of_gone(
+        self, vertex: int, prefixes: NDArray[np.int64], v6: bool
+    ) -> NDArray[np.int64]:
+        """int64[n]: the rounds of rows that the new tables have not, by their old prefix numbers.
+
+        A row of its own that hides the aggregate's goes when that may serve the destination. Other
+        rows go last.
+        """
+        cells, levels = self.merged
+        rounds = np.full(len(prefixes), self.last)
+        order = self.new.tables.switches
+        if not len(prefixes) or not len(cells):
+            return rounds
+        numbers = self.nodes.prefix6 if v6 else self.nodes.prefix
+        number = np.full(int(max(numbers.max(initial=0), prefixes.max())) + 1, NO_ROUND)
+        there = np.flatnonzero(numbers[:order] >= 0)
+        number[numbers[there]] = there
+        wanted = np.where(number[prefixes] >= 0, vertex * order + number[prefixes], NO_ROUND)
+        place = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
+        return np.where(cells[place] == wanted, levels[place], rounds)
+
+
+def plan(old: Build, new: Build, in_place: bool | None = None) -> Update:
+    """The rounds that lead from one build to another.
+
+    Args:
+        old: what every switch holds.
+        new: what it shall hold.
+        in_place: whether the generation of numbers stays; None for wherever it can.
+
+    Raises:
+        InputError: no order of rows is safe.
+        ValueError: in place is asked for, but class numbers mean other ports.
+    """
+    difference = TableDifference.of(old, new, in_place)
+    routes = new.tables.routes
+    row = np.zeros(routes.egress.shape, np.uint8)
+    classes = new.tables.classes.port.shape[1]
+    enters = np.zeros((new.tables.switches, classes), np.bool_)
+    deepest, merged = 0, [(np.zeros(0, np.int64), np.zeros(0, np.uint8))]
+    for found in _levels(difference):
+        put_rows(new, difference.walker, found, row)
+        merged.append(_merged(found, new.tables.switches))
+        if not found.changed.any():
+            continue
+        deepest = max(
+            deepest, int(found.cells[found.changed].max()), int(found.whole.max(initial=0))
+        )
+        if difference.in_place:
+            egress = difference.walker.egress(found.destinations)
+            switch, column = np.nonzero(found.changed & (egress < no_route(egress)))
+            enters[switch, egress[switch, column]] = True
+    if difference.in_place and deepest:
+        at_nodes = enters[np.maximum(difference.nodes.after, 0)]
+        affected = difference.classes() | at_nodes
+    else:
+        affected = np.zeros((len(difference.nodes.datapath_id), classes), np.bool_)
+    cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
+    order = np.argsort(cells)
+    return Update(difference, row, (cells[order], rounds[order]), affected, last=deepest + 1)
+
+
+def _levels(difference: TableDifference) -> Iterator[Levels]:
+    try:
+        yield from levels(difference.new, difference.walker, difference.compare)
+    except NoOrder as error:
+        raise InputError(
+            Problem(
+                required="an order of route rows in which every packet arrives",
+                given="aggregates that wait for each other",
+                todo="go by a build in between, with fewer links missing",
+            )
+        ) from error
+
+
+def _merged(found: Levels, order: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The cells that lose their own row to an aggregate, and when."""
+    if not len(found.aggregates):
+        return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    switch, column = np.nonzero(found.merged & found.changed)
+    return switch * order + found.destinations[column], found.cells[switch, column]

@@ -1,0 +1,227 @@
+"""The proof of an update by walking: every state that the fabric passes through delivers.
+
+A state is one of the borders between rounds, or a mixture inside a round in which each switch has
+carried it out or has not. In every state every packet between switches that both builds have is
+walked, and two things are looked at on the way, from which the rest follows (docs/plan.md): a cell
+that is new leads to one that is new, and no packet is sent back to where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.walk import LOST
+from compilers.update.move_plan import NO_ROUND, Update
+from compilers.update.order import Levels, levels
+
+Numbers = NDArray[Any]
+Progress = Callable[[int, int], None]
+UPDATE_EXAMPLES = 10
+NEVER_ARRIVES = 255
+"""The level of cells that stay old: those of switches that the new build has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateFault:
+    """A packet that does not arrive in some state, by the names of its switches."""
+
+    round: int
+    source: str
+    destination: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What walking all states gave.
+
+    states: borders and mixtures. pairs: ordered pairs of switches walked in each. max_hops: the
+    longest path in links, never more than bound: the longest old and the longest new one together.
+    """
+
+    states: int
+    pairs: int
+    max_hops: int
+    bound: int
+    faults: tuple[UpdateFault, ...]
+
+
+def prove(
+    update: Update, mixtures: int = 2, seed: int = 1, progress: Progress | None = None
+) -> Proof:
+    """Walk every border, and so many seeded mixtures in each round of routes.
+
+    Args:
+        update: what to walk.
+        mixtures: how many in each round.
+        seed: of the choice of switches.
+        progress: called with destinations done and all.
+    """
+    d = update.difference
+    common = d.nodes.destinations(d.old, d.new)
+    states = list(_states(update, mixtures, seed))
+    pairs = longest = bound = done = 0
+    faults: list[UpdateFault] = []
+    for found in levels(d.new, d.walker, d.compare):
+        kept = np.isin(found.destinations, common)
+        if kept.any():
+            cells = Cells.of(update, found, kept)
+            bound = max(bound, cells.bound)
+            pairs += int(cells.sources.sum())
+            for round, carried_out in states:
+                hops, wrong = cells.walk(carried_out)
+                longest = max(longest, hops)
+                if len(faults) < UPDATE_EXAMPLES:
+                    faults += cells.faults(round, wrong)[: UPDATE_EXAMPLES - len(faults)]
+        done += len(found.destinations)
+        if progress:
+            progress(done, d.new.tables.switches)
+    return Proof(len(states), pairs, longest, bound, tuple(faults))
+
+
+def _states(update: Update, mixtures: int, seed: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """The round of each state and, uint8[M], the last round that each switch has carried out."""
+    count = len(update.nodes.datapath_id)
+    random = np.random.default_rng(seed)
+    yield 0, np.zeros(count, np.uint8)
+    for round in range(1, update.last):
+        for _ in range(mixtures):
+            yield round, (round - random.integers(2, size=count)).astype(np.uint8)
+        yield round, np.full(count, round, np.uint8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """M switches and D destinations that both builds have.
+
+    before, after: int32[M + 1, D], where each switch sends packets; itself where it delivers, M
+    where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`. home:
+    int64[D]. sources: bool[M, D], pairs that have a path both before and after. bound: the longest
+    of both together.
+    """
+
+    update: Update
+    before: NDArray[np.int32]
+    after: NDArray[np.int32]
+    level: NDArray[np.uint8]
+    changed: NDArray[np.bool_]
+    home: NDArray[np.int64]
+    sources: NDArray[np.bool_]
+    bound: int
+
+    @classmethod
+    def of(cls, update: Update, found: Levels, kept: NDArray[np.bool_]) -> Cells:
+        """The cells of some destinations."""
+        d, n = update.difference, update.nodes
+        new, count = found.destinations[kept], len(n.datapath_id)
+        old = n.prefix[new]
+        before = _at_nodes(d.walker_before.next_switch(old), n.before, n.node_before, count)
+        after = _at_nodes(d.walker.next_switch(new), n.after, n.node_after, count)
+        level = np.full(before.shape, NEVER_ARRIVES, np.uint8)
+        level[:count][n.after >= 0] = found.cells[:, kept][n.after[n.after >= 0]]
+        changed = found.changed[:, kept][n.after] & (n.after >= 0)[:, None]
+        sources, bound = n.both[:, None] & np.ones(len(new), np.bool_), 0
+        for walker, ends, vertex in ((d.walker_before, old, n.before), (d.walker, new, n.after)):
+            hops = walker.hops(ends)[np.maximum(vertex, 0)]
+            sources &= hops > 0
+            bound += int(hops[n.both].max(initial=0))
+        return cls(update, before, after, level, changed, n.node_after[new], sources, bound)
+
+    def walk(self, carried_out: NDArray[np.uint8]) -> tuple[int, dict[str, NDArray[np.bool_]]]:
+        """The longest path, and what is wrong at which cells, bool[M, D].
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        count = len(carried_out)
+        renewed, step, flat, away = self._steps(carried_out)
+        here = np.arange(count)[:, None]
+        open_cell = self.changed & renewed[:count] & away & ~renewed.take(flat[:count])
+        returned = away & (step.take(flat[:count]) == here)
+        hops, lost = self._follow(flat, away)
+        arrived = self.sources & ~lost
+        wrong = {
+            "is not delivered": lost,
+            "is sent back to where it came from": returned,
+            "meets an old row behind a new one": open_cell,
+        }
+        longest = int(hops[arrived].max(initial=0))
+        return longest, {what: self.sources & where for what, where in wrong.items()}
+
+    def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
+        """int8[M, D]: links of each pair's path in a state; LOST where there is none.
+
+        Args:
+            carried_out: uint8[M], the last round that each switch has carried out.
+        """
+        _, _, flat, away = self._steps(carried_out)
+        hops, lost = self._follow(flat, away)
+        return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
+
+    def _steps(self, carried_out: NDArray[np.uint8]) -> tuple[NDArray[Any], ...]:
+        """Which cells are new, where each leads (in the flat table, too), and whether away."""
+        count, width = len(carried_out), len(self.home)
+        renewed = np.zeros(self.level.shape, np.bool_)
+        renewed[:count] = self.level[:count] <= carried_out[:, None]
+        step = np.where(renewed, self.after, self.before)
+        flat = step.astype(np.int64) * width + np.arange(width)
+        away = (step[:count] != np.arange(count)[:, None]) & (step[:count] < count)
+        return renewed, step, flat, away
+
+    def _follow(
+        self, flat: NDArray[np.int64], away: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """int64[M, D] and bool[M, D]: links that packets take, and which of them are lost."""
+        count, width = away.shape
+        at, hops = flat[:count], away.astype(np.int64)
+        for _ in range(self.bound):
+            moved = flat.take(at)
+            hops += moved != at
+            at = moved
+        return hops, at != self.home * width + np.arange(width)
+
+    def faults(self, round: int, wrong: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
+        """Examples of what is wrong in a state."""
+        n, found = self.update.nodes, []
+        names = self.update.new.wiring.names
+        for what, where in wrong.items():
+            for node, column in np.argwhere(where)[:UPDATE_EXAMPLES].tolist():
+                ends = (names[n.after[node]], names[n.after[self.home[column]]])
+                found.append(UpdateFault(round, *ends, what))
+        return found
+
+
+def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
+    """int8[M, M]: links between switches of both builds in a state; LOST where no way leads there.
+
+    Args:
+        update: the move.
+        carried_out: uint8[M], the last round that each switch has carried out.
+    """
+    d = update.difference
+    common, count = d.nodes.destinations(d.old, d.new), len(carried_out)
+    table = np.full((count, count), LOST, np.int8)
+    for found in levels(d.new, d.walker, d.compare):
+        kept = np.isin(found.destinations, common)
+        if kept.any():
+            cells = Cells.of(update, found, kept)
+            table[:, cells.home] = cells.hops(carried_out)
+    np.fill_diagonal(table, 0)
+    return table
+
+
+def _at_nodes(
+    step: NDArray[np.int32], vertex: NDArray[np.int64], node: NDArray[np.int64], count: int
+) -> NDArray[np.int32]:
+    """int32[M + 1, D]: next switches of a build, int32[S, D], by their places in the matching."""
+    places = np.append(node, np.int64(count))  # what is dropped goes to the last place
+    places[places == NO_ROUND] = count
+    result = np.full((count + 1, step.shape[1]), count, np.int32)
+    there = vertex >= 0
+    result[:count][there] = places[np.where(step >= 0, step, -1)][vertex[there]]
+    return result

@@ -1,0 +1,1 @@
+"""Vertices onto nodes, edges onto ports, addresses: the topology on its hardware."""

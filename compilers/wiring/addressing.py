@@ -1,0 +1,227 @@
+"""Addresses: a prefix a vertex, a gateway and hosts in each, taken in order from the pools.
+
+Vertex v owns the v-th block of the pool. Where vertices are the members of supernodes, each of
+these starts at the next power of two of blocks, so that its blocks are one prefix, the aggregate.
+In an IPv4 block address 1 is the gateway (the switch) and hosts follow from 2; a block is the
+smallest power of two that also holds the network and broadcast addresses. In IPv6 a block is a
+/64, the gateway ::1, hosts from ::2.
+
+Prefixes are numbered as in `Routes`: S blocks of vertices, then the aggregates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import place
+from compilers.wiring.wiring_checks import Locate, Site, nowhere
+from inventory.problems import InputError, Problem, few
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from compilers.spec.fabric_spec import FabricSpec
+    from inventory.model import Inventory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addressing:
+    """The plan of a fabric of S switches with up to P hosts each.
+
+    ipv4: the pool; ipv4_length: prefix length of a vertex's block. ipv6: the pool or None; its
+    blocks are /64. gateway_mac: 48-bit number, the same on every switch. host_mac: uint64[S, P].
+    hierarchy: vertices a supernode; 1 where there are none, and so no aggregates.
+    """
+
+    ipv4: IPv4Network
+    ipv4_length: int
+    ipv6: IPv6Network | None
+    gateway_mac: int
+    host_mac: NDArray[np.uint64]
+    hierarchy: int = 1
+
+    def ipv4_blocks(self) -> NDArray[np.uint32]:
+        """uint32[S], the network address of each vertex."""
+        return self.ipv4_prefixes()[0][: len(self.host_mac)]
+
+    def ipv6_blocks(self) -> NDArray[np.uint64]:
+        """uint64[S], the upper 64 bits of each vertex's block. Needs an IPv6 pool."""
+        return self.ipv6_prefixes()[0][: len(self.host_mac)]
+
+    def ipv4_prefixes(self) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+        """uint32[P], uint8[P]: the network address and length of each prefix."""
+        block, shorter = self._places(self._prefixes())
+        first = int(self.ipv4.network_address)
+        network = (first + (block << (32 - self.ipv4_length))).astype(np.uint32)
+        return network, (self.ipv4_length - shorter).astype(np.uint8)
+
+    def ipv6_prefixes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        """uint64[P], uint8[P]: the upper 64 bits and the length of each prefix.
+
+        Raises:
+            ValueError: there is no IPv6 pool.
+        """
+        if self.ipv6 is None:
+            raise ValueError("the fabric has no IPv6 pool")
+        block, shorter = self._places(self._prefixes())
+        first = np.uint64(int(self.ipv6.network_address) >> 64)
+        return first + block.astype(np.uint64), (64 - shorter).astype(np.uint8)
+
+    def vertex(self, address: IPv4Address | IPv6Address) -> int | None:
+        """The vertex whose block an address is in; None where there is none."""
+        if isinstance(address, IPv4Address):
+            block = (int(address) - int(self.ipv4.network_address)) >> (32 - self.ipv4_length)
+        elif self.ipv6 is not None:
+            block = (int(address) - int(self.ipv6.network_address)) >> 64
+        else:
+            return None
+        supernode, member = divmod(block, 1 << member_bits(self.hierarchy))
+        vertex = supernode * self.hierarchy + member
+        known = 0 <= vertex < len(self.host_mac) and member < self.hierarchy
+        return vertex if known else None
+
+    def _prefixes(self) -> NDArray[np.int64]:
+        """int64[P]: all prefix numbers."""
+        order = len(self.host_mac)
+        return np.arange(order if self.hierarchy == 1 else order + order // self.hierarchy)
+
+    def _places(self, prefix: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """int64[n], int64[n]: each prefix's first block, and by how many bits it is shorter."""
+        order, bits = len(self.host_mac), member_bits(self.hierarchy)
+        supernode, member = np.divmod(prefix, self.hierarchy)
+        whole = prefix >= order
+        block = np.where(whole, prefix - order << bits, (supernode << bits) + member)
+        return block, whole * bits
+
+    def network(self, prefix: int) -> IPv4Network:
+        """The IPv4 network of a prefix: a vertex's block, or an aggregate."""
+        block, shorter = (int(part) for part in self._places(np.array(prefix)))
+        length = 32 - self.ipv4_length
+        return IPv4Network(
+            (int(self.ipv4.network_address) + (block << length), self.ipv4_length - shorter)
+        )
+
+    def gateway(self, vertex: int) -> IPv4Address:
+        """The address at which the switch answers ARP."""
+        return self.network(vertex)[1]
+
+    def host(self, vertex: int, host: int) -> IPv4Address:
+        """The IPv4 address of the host-th host (from 0) of a vertex."""
+        return self.network(vertex)[FIRST_HOST + host]
+
+    def network6(self, prefix: int) -> IPv6Network:
+        """The IPv6 network of a prefix: a vertex's block, or an aggregate."""
+        if self.ipv6 is None:
+            raise ValueError("the fabric has no IPv6 pool")
+        block, shorter = (int(part) for part in self._places(np.array(prefix)))
+        return IPv6Network((int(self.ipv6.network_address) + (block << 64), 64 - shorter))
+
+    def host6(self, vertex: int, host: int) -> IPv6Address:
+        """The IPv6 address of the host-th host (from 0) of a vertex."""
+        return self.network6(vertex)[FIRST_HOST + host]
+
+    def mac(self, vertex: int, host: int) -> str:
+        """The MAC address of a host, as text."""
+        return format_mac(int(self.host_mac[vertex, host]))
+
+
+def plan(
+    spec: FabricSpec,
+    inventory: Inventory,
+    topology: Topology,
+    locate: Locate = nowhere,
+    plane: int = 0,
+) -> Addressing:
+    """The addresses of a fabric: the spec's pools, the inventory's MAC addresses where it has any.
+
+    Args:
+        spec: pools that are large enough (`compilers.spec.fabric_file` has checked it).
+        inventory: host h of the node at vertex v takes the MAC address of the node's h-th entry.
+        topology: the fabric graph.
+        locate: finds the inventory's values in their file, for messages.
+        plane: from 1, where there are several.
+
+    Raises:
+        InputError: a MAC address is also the gateway's, or the usual one of a host without any.
+    """
+    placed = place(topology.graph.order, inventory, locate)
+    nodes = [inventory.nodes[i] for i in placed]
+    host_mac = default_host_macs(len(nodes), spec.hosts_per_node, plane)
+    gateway_mac = parse_mac(spec.addressing.gateway_mac)
+    given = {
+        (v, h): parse_mac(host.mac)
+        for v, node in enumerate(nodes)
+        for h, host in enumerate(node.hosts[: spec.hosts_per_node])
+        if host.mac
+    }
+    for where, mac in given.items():
+        host_mac[where] = mac
+    _own_macs(host_mac, given, gateway_mac, Site(nodes, placed, locate))
+    return Addressing(
+        ipv4=spec.addressing.ipv4,
+        ipv4_length=ipv4_block_length(spec.hosts_per_node),
+        ipv6=spec.addressing.ipv6,
+        gateway_mac=gateway_mac,
+        host_mac=host_mac,
+        hierarchy=topology.hierarchy,
+    )
+
+
+def _own_macs(
+    host_mac: NDArray[np.uint64], given: dict[tuple[int, int], int], gateway_mac: int, site: Site
+) -> None:
+    """Every host's MAC address is its own, and none is the gateway's."""
+    macs, uses = np.unique(host_mac, return_counts=True)
+    shared = set(macs[uses > 1].tolist())
+    problems = [
+        site.problem(
+            v,
+            ("hosts", h, "mac"),
+            "a MAC address that no other host has, nor the gateway",
+            format_mac(mac),
+            "choose another: addresses 02:VV:VV:VV:HH:HH of vertex V belong to hosts without one",
+        )
+        for (v, h), mac in given.items()
+        if mac in shared or mac == gateway_mac
+    ]
+    if gateway_mac in macs and gateway_mac not in given.values():
+        file, line = site.locate(("addressing", "gateway_mac"))
+        problems.append(
+            Problem(
+                file=file,
+                line=line,
+                key="addressing.gateway_mac",
+                required="a MAC address that no host has",
+                given=format_mac(gateway_mac),
+                todo="hosts have 02:VV:VV:VV:HH:HH, V their vertex; choose one outside these",
+            )
+        )
+    if problems:
+        raise InputError(few(problems))
+
+
+def default_host_macs(switches: int, hosts: int, plane: int = 0) -> NDArray[np.uint64]:
+    """uint64[S, P]: locally administered, vertex in the middle 24 bits, host in the low 16.
+
+    The first byte is 02, and in planes 2, 3, … 06, 0a, ….
+    """
+    vertex = np.arange(switches, dtype=np.uint64)[:, None] << np.uint64(16)
+    host = np.arange(1, hosts + 1, dtype=np.uint64)
+    return (np.uint64(0x02 + 4 * max(plane - 1, 0) << 40) + vertex + host).astype(
+        np.uint64, copy=False
+    )
+
+
+def format_mac(mac: int) -> str:
+    """`02:50:46:00:00:01` for a 48-bit number."""
+    return mac.to_bytes(6, "big").hex(":")
+
+
+def parse_mac(text: str) -> int:
+    """The 48-bit number of `02:50:46:00:00:01`."""
+    return int(text.replace(":", ""), 16)

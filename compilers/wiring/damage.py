@@ -1,0 +1,205 @@
+"""What a fabric lacks: nodes not installed yet, links known dead, disabled ports.
+
+Vertices, ports and addresses are those of the whole fabric, so that they stay when the rest comes.
+Everything behind routing sees what is there alone: the graph and the wiring without the links that
+carry nothing. A vertex without links has no program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.distance import components, neighbour_table
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
+from compilers.wiring.wiring_checks import Locate
+from inventory.problems import InputError, KeyPath, Problem, few, key, nearest, shown
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory
+
+DAMAGE_EXAMPLES = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Damage:
+    """What is missing of a fabric of S switches with at most K links and P hosts each.
+
+    absent: bool[S], nodes that are not installed. links: bool[S, K], links that carry nothing, told
+    at both ends. hosts: bool[S, P], hosts without a port that works.
+    """
+
+    absent: NDArray[np.bool_]
+    links: NDArray[np.bool_]
+    hosts: NDArray[np.bool_]
+
+    def __bool__(self) -> bool:
+        """Whether anything is missing."""
+        return bool(self.absent.any() or self.links.any() or self.hosts.any())
+
+
+def damage_of(inventory: Inventory, wiring: Wiring, locate: Locate) -> Damage:
+    """What the inventory says is missing.
+
+    Args:
+        inventory: `state` and `disabled_ports` of its nodes, and its `dead_links`.
+        wiring: of the whole fabric.
+        locate: finds the inventory's values in their file, for messages.
+
+    Raises:
+        InputError: nodes, ports or links that are not the fabric's.
+    """
+    vertex = {name: v for v, name in enumerate(wiring.names)}
+    absent, disabled = _of_nodes(inventory, wiring, vertex)
+    problems = [*_unknown_ports(inventory, locate), *_no_links(inventory, wiring, vertex, locate)]
+    if problems:
+        raise InputError(sorted(few(problems), key=lambda problem: problem.line))
+    there = wiring.far >= 0
+    dead = np.take_along_axis(disabled, wiring.port, axis=1)
+    dead |= absent[:, None]
+    for known in inventory.dead_links:
+        u, v = vertex[known.a], vertex[known.b]
+        dead[u] |= wiring.far[u] == v
+    switch, link = np.nonzero(dead & there)
+    far, at = wiring.far[switch, link], wiring.far_port[switch, link]
+    dead[far, (wiring.port[far] == at[:, None]).argmax(axis=1)] = True
+    hosts = np.take_along_axis(disabled, wiring.host_port, axis=1) | absent[:, None]
+    return Damage(absent=absent, links=dead & there, hosts=hosts & (wiring.host_port > 0))
+
+
+def _of_nodes(
+    inventory: Inventory, wiring: Wiring, vertex: dict[str, int]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """bool[S], planned nodes, and bool[S, ports + 1], disabled ports by their number."""
+    absent = np.zeros(len(vertex), np.bool_)
+    widest = max(len(names) for names in wiring.port_names)
+    disabled = np.zeros((len(vertex), widest + 1), np.bool_)
+    for node in inventory.nodes:
+        v = vertex.get(node.name)
+        if v is None:
+            continue
+        absent[v] = node.state == "planned"
+        if node.disabled_ports:
+            names = wiring.port_names[wiring.node_type[v]]
+            disabled[v, 1 : len(names) + 1] = np.isin(names, node.disabled_ports)
+    return absent, disabled
+
+
+def _unknown_ports(inventory: Inventory, locate: Locate) -> Iterator[Problem]:
+    for i, node in enumerate(inventory.nodes):
+        if not node.disabled_ports:
+            continue
+        names = [name for block in inventory.node_types[node.type].ports for name in block.names()]
+        for j, port in enumerate(node.disabled_ports):
+            if port not in names:
+                path = ("nodes", i, "disabled_ports", j)
+                meant = nearest(port, names)
+                yield _problem(
+                    locate, path, f"a port of {node.type}", shown(port), _did_you_mean(meant)
+                )
+
+
+def _no_links(
+    inventory: Inventory, wiring: Wiring, vertex: dict[str, int], locate: Locate
+) -> Iterator[Problem]:
+    """Dead links that are no links of the fabric."""
+    for i, link in enumerate(inventory.dead_links):
+        unknown = False
+        for end, name in (("a", link.a), ("b", link.b)):
+            if name not in vertex:
+                unknown = True
+                todo = _did_you_mean(nearest(name, vertex))
+                path = ("dead_links", i, end)
+                yield _problem(locate, path, "a node of the fabric", shown(name), todo)
+        if unknown:
+            continue
+        far = wiring.far[vertex[link.a]]
+        near = [wiring.names[v] for v in far[far >= 0].tolist()]
+        if link.b not in near:
+            given = f"{shown(link.a)} and {shown(link.b)}, which are not joined"
+            todo = f"{link.a} is joined to {', '.join(near[:4])}{', …' if len(near) > 4 else ''}"
+            yield _problem(locate, ("dead_links", i), "a link of the fabric", given, todo)
+
+
+def _did_you_mean(word: str) -> str:
+    return f"did you mean {word}?" if word else ""
+
+
+def _problem(locate: Locate, path: KeyPath, required: str, given: str, todo: str) -> Problem:
+    file, line = locate(path)
+    return Problem(required, given, todo, file=file, line=line, key=key(path))
+
+
+def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
+    """The topology and the wiring of what is there; links keep their order at each switch."""
+    live = (wiring.far >= 0) & ~damage.links
+    width = int(live.sum(axis=1).max())
+    place = np.argsort(~live, axis=1, kind="stable")[:, :width]
+    kept = np.take_along_axis(live, place, axis=1)
+
+    def left(values: NDArray[np.int32], otherwise: int) -> NDArray[np.int32]:
+        taken: NDArray[np.int32] = np.take_along_axis(values, place, axis=1)
+        return np.where(kept, taken, np.int32(otherwise))
+
+    far = left(wiring.far, -1)
+    endpoints = topology.endpoints & ~damage.absent
+    return (
+        replace(topology, graph=Graph.from_padded(far), endpoints=endpoints),
+        replace(
+            wiring,
+            port=left(wiring.port, 0),
+            far=far,
+            far_port=left(wiring.far_port, 0),
+            host_port=np.where(damage.hosts, 0, wiring.host_port),
+        ),
+    )
+
+
+def require_connected(
+    topology: Topology, names: tuple[str, ...], inventory: Inventory, locate: Locate
+) -> None:
+    """Pass where every endpoint reaches every other.
+
+    Raises:
+        InputError: the first ten pairs that do not, by name, and how many more there are.
+    """
+    ends = np.flatnonzero(topology.endpoints)
+    path: KeyPath = ("dead_links",) if inventory.dead_links else ("nodes",)
+    if not topology.present[ends].any():
+        todo = "install more nodes or mend links"
+        required = "two or more installed nodes that are joined"
+        raise InputError(_problem(locate, path, required, "none", todo))
+    part = components(neighbour_table(topology.graph))[ends]
+    sizes = np.unique(part, return_counts=True)[1]
+    count = (len(ends) ** 2 - int((sizes**2).sum())) // 2
+    if not count:
+        return
+    required = "a path between any two installed nodes"
+    todo = "install nodes or mend links between them, or set state: planned"
+    pairs = _apart(part)
+    problems = [
+        _problem(
+            locate, path, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo
+        )
+        for i, j in pairs
+    ]
+    if more := count - len(pairs):
+        problems.append(_problem(locate, path, required, f"{more:,} more pairs without one", ""))
+    raise InputError(problems)
+
+
+def _apart(part: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """The first few i < j in different parts."""
+    found: list[tuple[int, int]] = []
+    for i, own in enumerate(part.tolist()):
+        others = np.flatnonzero(part[i + 1 :] != own)[: DAMAGE_EXAMPLES - len(found)] + i + 1
+        found += [(i, j) for j in others.tolist()]
+        if len(found) == DAMAGE_EXAMPLES:
+            break
+    return found

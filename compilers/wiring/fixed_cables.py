@@ -1,0 +1,154 @@
+"""Cables of the inventory as ports of links, and what ports may not be."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.port_assignment import Pins, TypePorts
+from compilers.wiring.wiring_checks import Locate, Site
+from inventory.problems import KeyPath, Problem, key, nearest, shown
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.floor import Cable
+
+
+def pins_of(
+    cables: Sequence[Cable],
+    topology: Topology,
+    site: Site,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> tuple[Pins, list[Problem]]:
+    """The port of each link that a cable of the inventory names, and what is wrong with cables."""
+    vertex = {node.name: v for v, node in enumerate(site.nodes)}
+    pins: dict[int, dict[int, int]] = defaultdict(dict)
+    used: dict[tuple[int, int, int | None], int] = {}
+    plugs = [ports.plugs for ports in types]
+    problems = []
+    for i, cable in enumerate(cables):
+        wrong = _unknown(i, cable, vertex, node_type, types, site.locate)
+        if not wrong:
+            u, v = vertex[cable.a], vertex[cable.b]
+            near = topology.graph.neighbours(u)
+            where = int(np.searchsorted(near, v))
+            if where == len(near) or near[where] != v:
+                wrong = [_no_link(i, cable, u, v, near, site)]
+            else:
+                back = int(np.searchsorted(topology.graph.neighbours(v), u))
+                ends = [plugs[node_type[u]][cable.a_port], plugs[node_type[v]][cable.b_port]]
+                if ends[0][1] != ends[1][1]:
+                    given = f"{cable.a_port} and {cable.b_port}"
+                    required = "whole ports, or sockets of one number, at both ends"
+                    wrong += [_problem(site.locate, (i,), required, given, "")]
+                for s, k, (number, socket) in ((u, where, ends[0]), (v, back, ends[1])):
+                    end = (s, number, socket)
+                    wrong += _taken(i, cable, used, end, pins[s], k, site.locate)
+                    pins[s][k] = number
+        problems += wrong
+    return pins, problems
+
+
+def _unknown(
+    i: int,
+    cable: Cable,
+    vertex: dict[str, int],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    locate: Locate,
+) -> list[Problem]:
+    problems = []
+    for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
+        if name not in vertex:
+            meant = nearest(name, vertex)
+            todo = f"did you mean {meant}?" if meant else "spare nodes have no links"
+            problems.append(_problem(locate, (i, end), "a node with a vertex", shown(name), todo))
+            continue
+        ports = types[node_type[vertex[name]]]
+        fabric = set(ports.fabric)
+        names = [name for name, (number, _) in ports.plugs.items() if number in fabric]
+        if port not in names:
+            meant = nearest(port, names)
+            todo = f"did you mean {meant}?" if meant else ""
+            required = f"a port of {name} for links"
+            problems.append(_problem(locate, (i, f"{end}_port"), required, shown(port), todo))
+    return problems
+
+
+def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Problem:
+    there = ", ".join(site.nodes[w].name for w in near[:6].tolist())
+    return _problem(
+        site.locate,
+        (i,),
+        "a link of the fabric",
+        f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
+        f"{cable.a} is joined to {there}{', …' if len(near) > 6 else ''}",
+    )
+
+
+def _taken(
+    i: int,
+    cable: Cable,
+    used: dict[tuple[int, int, int | None], int],
+    end: tuple[int, int, int | None],
+    pinned: dict[int, int],
+    link: int,
+    locate: Locate,
+) -> Iterator[Problem]:
+    before = used.get((*end[:2], None), used.setdefault(end, i))
+    if before != i:
+        given = f"a second for one port, the first is cables[{before}]"
+        yield _problem(locate, (i,), "one cable a port", given, "change one of them")
+    elif link in pinned and (end[2] is None or pinned[link] != end[1]):
+        given = f"another between {cable.a} and {cable.b}"
+        yield _problem(locate, (i,), "one cable a link", given, "remove one of them")
+
+
+def _problem(locate: Locate, rest: KeyPath, required: str, given: str, todo: str) -> Problem:
+    path: KeyPath = ("cables", *rest)
+    file, line = locate(path)
+    return Problem(required, given, todo, file, line, key(path))
+
+
+PORT_WORDS = {
+    "speed": ("of one speed", "{} Gb/s"),
+    "lanes": ("with as many lanes", "{} lanes"),
+    "parallel": ("with as many cables", "{} cables"),
+}
+
+
+def unequal_ports(
+    port: NDArray[np.int32],
+    far: NDArray[np.int32],
+    far_port: NDArray[np.int32],
+    site: Site,
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> Iterator[Problem]:
+    """Links between ports of known speeds or lanes that are not the same."""
+    widest = max(len(t.names) for t in types)
+    for word, (what, unit) in PORT_WORDS.items():
+        known = np.zeros((len(types), widest + 1), np.int64)
+        for t, ports in enumerate(types):
+            known[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
+        here = known[node_type[:, None], port]
+        there = np.where(far >= 0, known[node_type[far], far_port], 0)
+        differ = (here != there) & (here > 0) & (there > 0) & (far > np.arange(len(far))[:, None])
+        for s, k in np.argwhere(differ).tolist():
+            other = int(far[s, k])
+            ends = ((s, port[s, k], here[s, k]), (other, far_port[s, k], there[s, k]))
+            yield site.problem(
+                s,
+                ("type",),
+                f"ports {what} at both ends of a link",
+                " and ".join(
+                    f"{unit.format(n)} at {site.nodes[v].name} {types[node_type[v]].names[p - 1]}"
+                    for v, p, n in ends
+                ),
+                f"choose types with the same {word}, or ports by hand (cables)",
+            )

@@ -1,0 +1,230 @@
+"""What a fabric is made of beyond its wiring: racks, units, modules, labels, cables by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.layout import Layout
+from compilers.wiring.wiring import Wiring, of_plane
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, Node, NodeType
+
+
+@dataclass(frozen=True, slots=True)
+class PortFacts:
+    """A node type, whose port n has entry n - 1 of each list.
+
+    module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
+    Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
+    height; limits: TableLimits that are given. sockets: the names of a port's sockets, its own
+    where it has one.
+    """
+
+    name: str
+    units: int
+    manufacturer: str
+    model: str
+    part_number: str
+    limits: Mapping[str, int]
+    capabilities: tuple[str, ...] | None
+    module: tuple[int, ...]
+    label: tuple[str, ...]
+    speed: tuple[int, ...]
+    lanes: tuple[int, ...]
+    connector: tuple[str, ...]
+    role: tuple[str, ...]
+    sockets: tuple[tuple[str, ...], ...]
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """How many cables each port takes."""
+        return tuple(map(len, self.sockets))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hardware:
+    """Where the S nodes of a fabric stand, and what their types are.
+
+    cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
+    unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place: int32[R, 2],
+    row and column; rack_units: int32[R]. host_rack, host_unit: int32[S, P], where hosts stand, -1
+    and 0 where that is unknown. serial and guid: a text a vertex, "" where unknown; host_guid: a
+    text for each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
+    `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
+    from 1, 0 where the fabric has one only.
+
+    cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
+    whole fabric, from 1; empty where nothing is missing.
+    """
+
+    cluster: NDArray[np.int32]
+    cluster_names: tuple[str, ...]
+    rack: NDArray[np.int32]
+    unit: NDArray[np.int32]
+    rack_names: tuple[str, ...]
+    rack_place: NDArray[np.int32]
+    rack_units: NDArray[np.int32]
+    host_rack: NDArray[np.int32]
+    host_unit: NDArray[np.int32]
+    serial: tuple[str, ...]
+    guid: tuple[str, ...]
+    host_guid: tuple[str, ...]
+    types: tuple[PortFacts, ...]
+    cabling: Mapping[str, Any]
+    hand: tuple[Mapping[str, Any], ...]
+    plane: int
+    cable_number: NDArray[np.int64]
+    bundle_number: NDArray[np.int64]
+
+
+def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:
+    """The hardware of a settled inventory (`compilers.wiring.placement.settle`).
+
+    Without racks in it, every cluster has one of its own that just fits, on a square grid; planes
+    (from 1) stand behind each other.
+    """
+    by_vertex = {node.name: node for node in inventory.nodes}
+    nodes = [by_vertex[name] for name in wiring.names]
+    types = tuple(port_facts(name, inventory.node_types[name]) for name in wiring.type_names)
+    if inventory.racks:
+        index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+        racks = np.array([index[node.rack or ""] for node in nodes], np.int32)
+        units = np.array([node.unit for node in nodes], np.int32)
+        names = tuple(index)
+        places = [
+            (k.row or 0, i if k.column is None else k.column) for i, k in enumerate(inventory.racks)
+        ]
+        heights = [rack.units for rack in inventory.racks]
+    else:
+        height = max(t.units for t in types)
+        racks, units = found.rack, found.position * height + 1
+        names = tuple(f"{of_plane(plane)}{name}" for name in found.names)
+        columns = round(len(names) ** 0.5)
+        behind = max(plane - 1, 0) * -(-len(names) // columns)
+        places = [(behind + r // columns, r % columns) for r in range(len(names))]
+        heights = (np.bincount(racks, minlength=len(names)) * height).tolist()
+    host_rack, host_unit = _host_places(nodes, inventory, wiring)
+    return Hardware(
+        cluster=found.rack,
+        cluster_names=found.names,
+        rack=racks,
+        unit=units.astype(np.int32),
+        rack_names=names,
+        rack_place=np.array(places, np.int32),
+        rack_units=np.array(heights, np.int32),
+        serial=tuple(node.serial or "" for node in nodes),
+        guid=tuple(node.guid or "" for node in nodes),
+        host_guid=tuple(
+            guid for node in nodes for guid in _host_guids(node, wiring.host_port.shape[1])
+        ),
+        types=types,
+        cabling=inventory.cabling.model_dump(mode="json"),
+        hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
+        host_rack=host_rack,
+        host_unit=host_unit,
+        plane=plane,
+        cable_number=np.zeros(0, np.int64),
+        bundle_number=np.zeros(0, np.int64),
+    )
+
+
+def _host_places(
+    nodes: Sequence[Node], inventory: Inventory, wiring: Wiring
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """int32[S, P] twice: the rack and the unit of each host."""
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    rack = np.full(wiring.host_port.shape, -1, np.int32)
+    unit = np.zeros_like(rack)
+    for v, node in enumerate(nodes):
+        for h, host in enumerate(node.hosts):
+            if host.rack is not None:
+                rack[v, h], unit[v, h] = index[host.rack], host.unit or 1
+    return rack, unit
+
+
+def _host_guids(node: Node, per_node: int) -> list[str]:
+    known = [host.guid or "" for host in node.hosts[:per_node]]
+    return [*known, *[""] * (per_node - len(known))]
+
+
+def port_facts(name: str, node_type: NodeType) -> PortFacts:
+    """A node type as a build keeps it."""
+    from compilers.wiring.port_assignment import TypePorts
+
+    ports = TypePorts.of(node_type)
+    each = [block for block in node_type.ports for _ in range(block.total)]
+    return PortFacts(
+        name=name,
+        units=node_type.units,
+        manufacturer=node_type.manufacturer or "",
+        model=node_type.model or name,
+        part_number=node_type.part_number or "",
+        limits=node_type.tables.model_dump(exclude_none=True),
+        capabilities=node_type.capabilities,
+        module=ports.module,
+        label=ports.labels,
+        speed=tuple(speed or 0 for speed in ports.speed),
+        lanes=tuple(block.lanes or 0 for block in each),
+        connector=tuple(block.connector or "" for block in each),
+        role=tuple(block.role for block in each),
+        sockets=ports.sockets,
+    )
+
+
+ARRAYS = (
+    *("cluster", "rack", "unit", "rack_place", "rack_units", "host_rack", "host_unit"),
+    *("cable_number", "bundle_number"),
+)
+
+
+def dump(value: Hardware) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the plain data of a build folder."""
+    from dataclasses import asdict
+
+    arrays = {f"hardware_{name}": getattr(value, name) for name in ARRAYS}
+    plain = {
+        "cluster_names": value.cluster_names,
+        "rack_names": value.rack_names,
+        "serial": value.serial,
+        "guid": value.guid,
+        "host_guid": value.host_guid,
+        "types": [asdict(t) for t in value.types],
+        "cabling": value.cabling,
+        "hand": value.hand,
+        "plane": value.plane,
+    }
+    return arrays, plain
+
+
+def restore(arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any] | None) -> Hardware | None:
+    """What `dump` took apart; None where the build has no hardware."""
+    if plain is None:
+        return None
+    return Hardware(
+        **{name: arrays[f"hardware_{name}"] for name in ARRAYS},
+        cluster_names=tuple(plain["cluster_names"]),
+        rack_names=tuple(plain["rack_names"]),
+        serial=tuple(plain["serial"]),
+        guid=tuple(plain["guid"]),
+        host_guid=tuple(plain["host_guid"]),
+        types=tuple(_type(entry) for entry in plain["types"]),
+        cabling=plain["cabling"],
+        hand=tuple(plain["hand"]),
+        plane=plain["plane"],
+    )
+
+
+def _type(entry: Mapping[str, Any]) -> PortFacts:
+    lists = {"capabilities", "module", "label", "speed", "lanes", "connector", "role"}
+    values: dict[str, Any] = {
+        name: tuple(value) if name in lists and value is not None else value
+        for name, value in entry.items()
+    }
+    values["sockets"] = tuple(map(tuple, entry["sockets"]))
+    return PortFacts(**values)

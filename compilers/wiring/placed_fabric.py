@@ -1,0 +1,55 @@
+"""A fabric on its hardware: which node each vertex is, where it stands, what is cabled to what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compilers.spec.fabric_file import LoadedFabric
+from compilers.topology import FAMILIES
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout
+from compilers.wiring.hardware import Hardware, hardware
+from compilers.wiring.placement import clusters, settle
+from compilers.wiring.wiring import Wiring, generated_inventory, wire
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """The topology, the inventory with a place for every node, clusters and wiring, all whole."""
+
+    loaded: LoadedFabric
+    topology: Topology
+    inventory: Inventory
+    clusters: Layout
+    wiring: Wiring
+
+    def hardware(self) -> Hardware:
+        """What the inventory says beyond the wiring; made up where there is none."""
+        return hardware(self.inventory, self.wiring, self.clusters, self.loaded.plane)
+
+
+def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
+    """Put a fabric of one plane on its nodes, racks and ports.
+
+    Args:
+        loaded: spec and inventory.
+        others: nodes of other planes, whose units in the racks are taken.
+
+    Raises:
+        InputError: the inventory cannot hold the fabric; every problem of a step at once.
+    """
+    spec, plane = loaded.spec, loaded.plane
+    topology = FAMILIES[spec.topology.family].build(spec.topology.parameters())
+    # Wiring before addressing: an inventory may name hosts and their MAC addresses.
+    inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node, plane)
+    # Placement before wiring: links to one rack share modules.
+    inventory = settle(topology, inventory, loaded.locate, plane, others)
+    found = clusters(topology, inventory.placement.layout or "")
+    hosts = spec.hosts_per_node
+    wiring = wire(topology, inventory, hosts, loaded.locate, found.position, plane)
+    return Placed(loaded, topology, inventory, found, wiring)

@@ -1,0 +1,324 @@
+"""Placement: clusters to racks, nodes to vertices and units, before anything is cabled.
+
+A cluster is what the papers put in a rack: a rack of PolarFly, a supernode of PolarStar. It goes
+whole into the first rack with room, else over the racks with room in their order. What the
+inventory says of a node's vertex, rack and unit is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout, layout, layouts
+from compilers.wiring.rack_order import shortest_order
+from compilers.wiring.wiring import of_plane, place
+from compilers.wiring.wiring_checks import Locate, nowhere
+from inventory.problems import InputError, KeyPath, Problem, few, key
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.floor import Generate, Rack
+    from inventory.model import Inventory, Node
+
+
+def clusters(topology: Topology, name: str = "") -> Layout:
+    """The topology's layout; one cluster of everything for families that have none.
+
+    Raises:
+        InputError: the topology has no layout of this name.
+    """
+    if name or layouts(topology):
+        return layout(topology, name)
+    order = topology.graph.order
+    return Layout(
+        name="whole",
+        rack=np.zeros(order, np.int32),
+        position=np.arange(order, dtype=np.int32),
+        kinds=("whole",),
+        kind=np.zeros(1, np.uint8),
+        names=("all",),
+        centre=np.full(1, -1, np.int32),
+    )
+
+
+def settle(
+    topology: Topology,
+    inventory: Inventory,
+    locate: Locate = nowhere,
+    plane: int = 0,
+    others: Sequence[Node] = (),
+) -> Inventory:
+    """The inventory with the vertex, rack and unit of every node that the fabric needs.
+
+    With `generate` its nodes are listed, and its racks where none are. Without racks nothing is
+    changed. The order of nodes and racks stays, so that places in the file stay true.
+
+    Args:
+        topology: the fabric.
+        inventory: what there is.
+        locate: finds the inventory's values in their file, for messages.
+        plane: from 1, where there are several.
+        others: nodes of other planes, whose units are taken.
+
+    Raises:
+        InputError: too few nodes, vertices that are not there, or no room in the racks.
+    """
+    found = _clusters(topology, inventory, locate)
+    if inventory.generate:
+        inventory = _generated(topology, inventory, inventory.generate, found, plane)
+    if not inventory.racks:
+        return inventory
+    place(topology.graph.order, inventory, locate)  # says what is wrong with nodes and vertices
+    sizes = np.bincount(found.rack, minlength=len(found.names))
+    sequence = np.arange(len(sizes))
+    if inventory.placement.order == "shortest":
+        room = _Floor.of(inventory, others).room()
+        homes = [int(home[0]) for home in _fill(sizes, room)[0] if len(home)]
+        with _said_of(("placement", "order"), locate):
+            sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
+    return _seated(topology, inventory, found, sequence, locate, others)
+
+
+def rack_places(inventory: Inventory) -> NDArray[np.float64]:
+    """float64[R, 2]: metres along rows and across them of each rack."""
+    cabling = inventory.cabling
+    grid = [
+        (rack.row or 0, i if rack.column is None else rack.column)
+        for i, rack in enumerate(inventory.racks)
+    ]
+    return np.array(grid, np.float64).reshape(-1, 2) * [cabling.row_pitch, cabling.column_pitch]
+
+
+def _clusters(topology: Topology, inventory: Inventory, locate: Locate) -> Layout:
+    with _said_of(("placement", "layout"), locate):
+        return clusters(topology, inventory.placement.layout or "")
+
+
+@contextmanager
+def _said_of(path: KeyPath, locate: Locate) -> Iterator[None]:
+    """Problems within are with the value at `path`."""
+    try:
+        yield
+    except InputError as error:
+        file, line = locate(path)
+        raise InputError(
+            Problem(p.required, p.given, p.todo, file, line, key(path)) for p in error.problems
+        ) from None
+
+
+def _generated(
+    topology: Topology, inventory: Inventory, generate: Generate, found: Layout, plane: int
+) -> Inventory:
+    """The inventory with the nodes and racks that `generate` describes."""
+    from inventory.floor import Rack
+    from inventory.model import Node
+
+    front = of_plane(plane)
+    nodes = tuple(
+        Node.model_construct(
+            name=front + generate.name.replace("{}", str(v)), type=generate.type, vertex=v
+        )
+        for v in range(topology.graph.order)
+    )
+    racks = inventory.racks
+    if not racks:
+        units, columns = generate.racks.units, generate.racks.columns
+        seats = units // inventory.node_types[generate.type].units
+        sizes = np.bincount(found.rack)
+        most = int((-(-sizes // seats)).sum())
+        used = int(np.concatenate(_fill(sizes, np.full(most, seats))[0]).max()) + 1
+        columns = columns or round(used**0.5)
+        behind = max(plane - 1, 0) * -(-used // columns)
+        racks = tuple(
+            Rack.model_construct(
+                name=front + generate.racks.name.replace("{}", str(r)),
+                row=behind + r // columns,
+                column=r % columns,
+                units=units,
+            )
+            for r in range(used)
+        )
+    return inventory.model_copy(update={"nodes": nodes, "racks": racks})
+
+
+def _fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> tuple[list[NDArray[np.int64]], int]:
+    """The rack of each member of each cluster, and how many members find no room."""
+    left = room.copy()
+    homes, missing = [], 0
+    for size in sizes.tolist():
+        whole = np.flatnonzero(left >= size)[:1]
+        if not len(whole):
+            open_racks = np.flatnonzero(left)
+            enough = np.searchsorted(np.cumsum(left[open_racks]), size) + 1
+            whole = open_racks[:enough]
+        home = np.repeat(whole, left[whole])[:size]
+        np.subtract.at(left, home, 1)
+        homes.append(home)
+        missing += size - len(home)
+    return homes, missing
+
+
+@dataclass(slots=True)
+class _Floor:
+    """What is free in each rack: nodes without a vertex that stand there, and units.
+
+    seats: their places in the list of nodes, in the order of their units. filled: the units taken.
+    height: of the highest node without a rack; loose: how many of these there are.
+    """
+
+    racks: tuple[Rack, ...]
+    seats: list[list[int]]
+    filled: list[set[int]]
+    height: int
+    heights: dict[str, int]
+    loose: int
+
+    @classmethod
+    def of(cls, inventory: Inventory, others: Sequence[Node] = ()) -> _Floor:
+        heights = {name: t.units for name, t in inventory.node_types.items()}
+        index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+        seats: list[list[int]] = [[] for _ in index]
+        filled: list[set[int]] = [set() for _ in index]
+        loose = [node for node in inventory.nodes if node.rack is None]
+        for i, node in enumerate(inventory.nodes):
+            if node.rack is None:
+                continue
+            r = index[node.rack]
+            if node.vertex is None:
+                seats[r].append(i)
+            if node.unit is not None:
+                filled[r] |= set(range(node.unit, node.unit + heights[node.type]))
+        for r, there in enumerate(seats):
+            there.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
+        height = max((heights[node.type] for node in loose), default=1)
+        floor = cls(inventory.racks, seats, filled, height, heights, len(loose))
+        floor.keep_off(inventory.nodes, others)
+        for node in inventory.nodes:  # those of a rack without a unit take theirs first
+            if node.rack is not None and node.unit is None:
+                floor.unit(index[node.rack], heights[node.type])
+        return floor
+
+    def keep_off(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
+        """Leave the units at which hosts of nodes stand, and nodes of other planes."""
+        index = {rack.name: r for r, rack in enumerate(self.racks)}
+        for host in (host for node in (*nodes, *others) for host in node.hosts):
+            if host.rack is not None and host.unit is not None:
+                self.filled[index[host.rack]].add(host.unit)
+        for node in others:
+            if node.rack in index and node.unit is not None:
+                fills = range(node.unit, node.unit + self.heights[node.type])
+                self.filled[index[node.rack]].update(fills)
+
+    def free(self, rack: int) -> int:
+        """How many nodes of `height` find units in a rack."""
+        units, free, run = self.racks[rack].units, 0, 0
+        for unit in range(1, units + 1):
+            run = 0 if unit in self.filled[rack] else run + 1
+            if run == self.height:
+                free, run = free + 1, 0
+        return free
+
+    def room(self) -> NDArray[np.int64]:
+        """int64[R]: how many more vertices each rack can take, with the nodes that there are."""
+        seats = np.array([len(there) for there in self.seats], np.int64)
+        free = np.array([self.free(r) for r in range(len(self.racks))], np.int64)
+        if seats.any():
+            free = np.clip(self.loose - (np.cumsum(free) - free), 0, free)
+        return seats + free
+
+    def node(self, rack: int, loose: Iterator[int]) -> tuple[int, int]:
+        """A node for a vertex, and its rack: one that stands there, else a loose one.
+
+        Where both have run out, as nodes with a vertex went there: one that stands elsewhere.
+        """
+        if not self.seats[rack]:
+            if (chosen := next(loose, None)) is not None:
+                return chosen, rack
+            rack = next(r for r, there in enumerate(self.seats) if there)
+        return self.seats[rack].pop(0), rack
+
+    def unit(self, rack: int, height: int) -> int | None:
+        """The lowest free unit for a node, which it then fills; None where there is none."""
+        units, filled = self.racks[rack].units, self.filled[rack]
+        for unit in range(1, units - height + 2):
+            wanted = range(unit, unit + height)
+            if not filled.intersection(wanted):
+                filled.update(wanted)
+                return unit
+        return None
+
+
+def _seated(
+    topology: Topology,
+    inventory: Inventory,
+    found: Layout,
+    sequence: NDArray[np.int64],
+    locate: Locate,
+    others: Sequence[Node],
+) -> Inventory:
+    """The inventory with every vertex at a node, and every such node in a rack."""
+    nodes = list(inventory.nodes)
+    floor = _Floor.of(inventory, others)
+    at = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
+    loose = (i for i, node in enumerate(nodes) if node.vertex is None and node.rack is None)
+    if not any(floor.seats):
+        at |= {v: next(loose) for v in range(topology.graph.order) if v not in at}
+    rank = np.empty(len(sequence), np.int64)
+    rank[sequence] = np.arange(len(sequence))
+    standing = {v for v, i in at.items() if nodes[i].rack is not None}
+    vertices = np.lexsort((found.position, rank[found.rack]))
+    waiting = np.array([v for v in vertices.tolist() if v not in standing], np.int64)
+    sizes = np.bincount(rank[found.rack[waiting]], minlength=len(sequence))
+    homes, missing = _fill(sizes, floor.room())
+    if missing:
+        raise InputError(_no_room(inventory, len(waiting), missing, locate))
+    for v, r in zip(waiting.tolist(), np.concatenate(homes).tolist(), strict=True):
+        i, r = (at[v], r) if v in at else floor.node(r, loose)
+        nodes[i] = _put(nodes[i], v, inventory.racks[r].name)
+    return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, locate, others)})
+
+
+def _put(node: Node, vertex: int, rack: str) -> Node:
+    return node.model_copy(update={"vertex": vertex, "rack": rack})
+
+
+def _with_units(
+    nodes: list[Node], inventory: Inventory, locate: Locate, others: Sequence[Node]
+) -> tuple[Node, ...]:
+    """The nodes with a unit for each that stands in a rack, the lowest free ones by vertex."""
+    floor = _Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
+    floor.keep_off(nodes, others)
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    lacking = [i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None]
+    problems = []
+    for i in sorted(lacking, key=lambda i: (nodes[i].vertex is None, nodes[i].vertex or 0, i)):
+        node, rack = nodes[i], nodes[i].rack or ""
+        unit = floor.unit(index[rack], floor.heights[node.type])
+        if unit is None:
+            path: KeyPath = ("nodes", i, "rack")
+            file, line = locate(path)
+            given = f"{rack}, whose units are taken, for {node.name}"
+            required = "a rack with free units"
+            problems.append(Problem(required, given, "move nodes", file, line, key(path)))
+        nodes[i] = node.model_copy(update={"unit": unit})
+    if problems:
+        raise InputError(few(problems))
+    return tuple(nodes)
+
+
+def _no_room(inventory: Inventory, needed: int, missing: int, locate: Locate) -> Problem:
+    file, line = locate(("racks",))
+    return Problem(
+        file=file,
+        line=line,
+        key="racks",
+        required=f"room for {needed:,} nodes more",
+        given=f"{len(inventory.racks):,} racks with room for {needed - missing:,}",
+        todo="add racks or units",
+    )

@@ -1,0 +1,203 @@
+"""Which port each link and host of a node takes.
+
+Links to one group (the rack at their other end) leave from as few modules as can be: groups, the
+largest first, go whole into the first module with room. Without groups links take the ports in
+order. Ports chosen by hand are kept, and the other links take those that are left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import NodeType
+
+
+@dataclass(frozen=True, slots=True)
+class TypePorts:
+    """The ports of a node type, by number from 1 the entries of each of these.
+
+    module: the module or port block of each; fabric and host: the numbers that each use may take,
+    in order; sockets: the names of its sockets.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    module: tuple[int, ...]
+    speed: tuple[int | None, ...]
+    lanes: tuple[int | None, ...]
+    fabric: tuple[int, ...]
+    host: tuple[int, ...]
+    sockets: tuple[tuple[str, ...], ...]
+
+    @property
+    def parallel(self) -> tuple[int, ...]:
+        """How many cables each port takes."""
+        return tuple(map(len, self.sockets))
+
+    @property
+    def plugs(self) -> dict[str, tuple[int, int | None]]:
+        """The port and the socket, from 0, that each name stands for; None: all of the port's."""
+        known: dict[str, tuple[int, int | None]] = {}
+        for n, (name, sockets) in enumerate(zip(self.names, self.sockets, strict=True), 1):
+            known[name] = (n, None)
+            if len(sockets) > 1:
+                known |= {socket: (n, k) for k, socket in enumerate(sockets)}
+        return known
+
+    @classmethod
+    def of(cls, node_type: NodeType) -> TypePorts:
+        """The ports of a type, its blocks one after the other."""
+        names: list[str] = []
+        labels: list[str] = []
+        module: list[int] = []
+        speed: list[int | None] = []
+        lanes: list[int | None] = []
+        fabric: list[int] = []
+        either: list[int] = []
+        host: list[int] = []
+        sockets: list[tuple[str, ...]] = []
+        for block in node_type.ports:
+            numbers = range(len(names) + 1, len(names) + block.total + 1)
+            first = module[-1] + 1 if module else 0
+            module += (first + i // (block.count * block.breakout) for i in range(block.total))
+            names += block.names()
+            labels += block.labels()
+            sockets += block.sockets()
+            speed += [block.speed] * block.total
+            lanes += [block.lanes] * block.total
+            if block.role != "host":
+                fabric += numbers
+            if block.role != "fabric":
+                (host if block.role == "host" else either).extend(numbers)
+        # Host-only ports first: ports of either use stay free for links as long as they can.
+        ends = (*host, *either)
+        facts = (tuple(labels), tuple(module), tuple(speed), tuple(lanes))
+        return cls(tuple(names), *facts, tuple(fabric), ends, tuple(sockets))
+
+    def hosts(self, taken: Sequence[int], count: int) -> list[int]:
+        """At most `count` ports for hosts that no link takes."""
+        links = set(taken)
+        return [n for n in self.host if n not in links][:count]
+
+    def pack(self, sizes: Sequence[int], whole: bool, pinned: Sequence[int] = ()) -> list[int]:
+        """A port for each link of groups of these sizes, group by group; short if ports run out.
+
+        A group goes whole into the first module with room for it, else into those with most room;
+        where `whole` is said, the node counts as one module.
+        """
+        free: dict[int, list[int]] = defaultdict(list)
+        for port in self.fabric:
+            if port not in pinned:
+                free[0 if whole else self.module[port - 1]].append(port)
+        ports: list[int] = []
+        for size in sizes:
+            left = size
+            while left and (open_modules := [m for m in free if free[m]]):
+                fitting = [m for m in open_modules if len(free[m]) >= left]
+                chosen = fitting[0] if fitting else max(open_modules, key=lambda m: len(free[m]))
+                taken, free[chosen] = free[chosen][:left], free[chosen][left:]
+                ports += taken
+                left -= len(taken)
+        return ports
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PortGroups:
+    """The links of S switches in the order in which they take ports.
+
+    order: int64[S, K], the links of each switch, group by group, the largest first; sizes:
+    int32[S, G], the links in each group, 0 beyond the last. whole: modules do not matter.
+    """
+
+    order: NDArray[np.int64]
+    sizes: NDArray[np.int32]
+    whole: bool
+
+    @classmethod
+    def of(
+        cls,
+        far: NDArray[np.int32],
+        group: NDArray[np.int32],
+        place: NDArray[np.int64],
+        whole: bool = False,
+    ) -> PortGroups:
+        """Group each switch's links by `group` (int32[S]) of the vertex at the other end.
+
+        Within a group they ascend by `place` (int64[S]).
+        """
+        present = far >= 0
+        beyond = np.int32(np.iinfo(np.int32).max)
+        theirs = np.where(present, group[far], beyond)
+        ordered = np.sort(theirs, axis=1)
+        starts = np.ones(far.shape, bool)
+        starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        number = np.cumsum(starts, axis=1) - 1
+        row = np.arange(len(far))[:, None]
+        sizes = np.zeros(far.shape, np.int32)
+        np.add.at(sizes, (np.broadcast_to(row, far.shape), number), ordered != beyond)
+        rank = np.argsort(np.argsort(theirs, axis=1, kind="stable"), axis=1, kind="stable")
+        size = sizes[row, number[row, rank]]
+        by = np.lexsort((np.where(present, place[far], 0), theirs, -size, ~present), axis=1)
+        return cls(by, np.sort(sizes, axis=1)[:, ::-1], whole)
+
+
+def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:
+    """The different rows of a table, int[N, M], in the order they appear, and where each stands.
+
+    Sorting wide rows to find the same ones takes longer than all the rest of the wiring.
+    """
+    number: dict[bytes, int] = {}
+    which = np.array([number.setdefault(row.tobytes(), len(number)) for row in rows], np.int64)
+    places = [np.flatnonzero(which == n) for n in range(len(number))]
+    return [(rows[place[0]].tolist(), place) for place in places]
+
+
+Pins = Mapping[int, Mapping[int, int]]
+
+
+def ports_of_links(
+    far: NDArray[np.int32],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+    groups: PortGroups,
+    pins: Pins,
+) -> NDArray[np.int32]:
+    """int32[S, K]: the port of each link, 0 beyond the last and where ports have run out.
+
+    Args:
+        far: int32[S, K], the vertex at the other end of each link, -1 beyond the last.
+        node_type: uint16[S] into types.
+        types: the ports of each type.
+        groups: the order in which links take ports.
+        pins: by switch and link, the port that was chosen by hand.
+    """
+    port = np.zeros(far.shape, np.int32)
+    shape = np.concatenate((node_type[:, None].astype(np.int32), groups.sizes), axis=1)
+    for (t, *sizes), alike in alike_rows(shape):
+        ports = np.array(types[t].pack([n for n in sizes if n], groups.whole), np.int32)
+        port[alike[:, None], groups.order[alike, : len(ports)]] = ports
+    for switch, pinned in pins.items():
+        free = [k for k in groups.order[switch].tolist() if far[switch, k] >= 0 and k not in pinned]
+        sizes = _runs(groups, switch, pinned)
+        ports_left = types[node_type[switch]].pack(sizes, groups.whole, tuple(pinned.values()))
+        port[switch] = 0
+        port[switch, free[: len(ports_left)]] = ports_left
+        port[switch, list(pinned)] = list(pinned.values())
+    return port
+
+
+def _runs(groups: PortGroups, switch: int, pinned: Mapping[int, int]) -> list[int]:
+    """The sizes of a switch's groups without the links whose ports are chosen by hand."""
+    ends = np.cumsum(groups.sizes[switch])
+    position = {k: i for i, k in enumerate(groups.order[switch].tolist())}
+    sizes = groups.sizes[switch].copy()
+    for k in pinned:
+        sizes[np.searchsorted(ends, position[k], side="right")] -= 1
+    return [int(size) for size in sizes if size]

@@ -1,0 +1,252 @@
+"""Wiring: vertex to node, edge to a port at each end, hosts to the ports left over.
+
+Egress class k of a switch is its k-th neighbour (ascending). Without racks in the inventory the
+k-th link takes the node's k-th fabric port; with racks, links to one rack share modules
+(`port_assignment`). Deterministic: the same topology and inventory give the same wiring on every
+machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.fixed_cables import pins_of, unequal_ports
+from compilers.wiring.port_assignment import PortGroups, TypePorts, alike_rows, ports_of_links
+from compilers.wiring.wiring_checks import Locate, Shortage, Site, nowhere
+from inventory.problems import InputError, Problem, few
+
+if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
+    from inventory.model import Inventory, Node
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wiring:
+    """Who is cabled to whom, S switches with at most K links and P hosts each.
+
+    names, management: a text a vertex ("" without a management address). datapath_id: uint64[S].
+    port: int32[S, K], the port of the k-th link, 0 beyond the last; far: int32[S, K], the vertex at
+    its other end, -1 beyond the last; far_port: int32[S, K], the port there.
+    host_port: int32[S, P], 0 where there is no host; host_names: S·P texts, vertex by vertex.
+    node_type: uint16[S] into type_names and port_names; port_names[t][n - 1] names port n.
+    """
+
+    names: tuple[str, ...]
+    management: tuple[str, ...]
+    host_names: tuple[str, ...]
+    datapath_id: NDArray[np.uint64]
+    port: NDArray[np.int32]
+    far: NDArray[np.int32]
+    far_port: NDArray[np.int32]
+    host_port: NDArray[np.int32]
+    node_type: NDArray[np.uint16]
+    type_names: tuple[str, ...]
+    port_names: tuple[tuple[str, ...], ...]
+
+    def port_name(self, vertex: int, port: int) -> str:
+        """The name that the operating system of the vertex's node gives the port."""
+        return self.port_names[int(self.node_type[vertex])][port - 1]
+
+    def same_ports(self, other: Wiring) -> bool:
+        """Whether every link takes the same ports as in another, so that tables are alike."""
+        words = ("port", "far", "far_port")
+        return all(np.array_equal(getattr(self, word), getattr(other, word)) for word in words)
+
+    def cables(self) -> NDArray[np.int32]:
+        """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""
+        widest = max(len(names) for names in self.port_names)
+        table = np.full((len(self.names), widest + 1), -1, np.int32)
+        switch, link = np.nonzero(self.far >= 0)
+        table[switch, self.port[switch, link]] = self.far[switch, link]
+        return table
+
+
+def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0) -> Inventory:
+    """An inventory that just fits: one node type, a node a vertex, named by its vertex.
+
+    Behind `plane`, where there are several. Fabric ports come first and are as many as the largest
+    degree, so the host ports have the same numbers on every switch; a quadric leaves one free.
+    """
+    from inventory.model import Inventory, Node, NodeType, PortBlock
+
+    widest = int(topology.graph.degrees.max())
+    blocks = [PortBlock(name="eth{}", count=widest, role="fabric")]
+    if hosts_per_node:
+        blocks.append(PortBlock(name="eth{}", first=widest + 1, count=hosts_per_node, role="host"))
+    return Inventory.model_construct(
+        node_types={"generated": NodeType(ports=tuple(blocks))},
+        nodes=tuple(
+            Node.model_construct(name=f"{of_plane(plane)}{v}", type="generated", vertex=v)
+            for v in range(topology.graph.order)
+        ),
+    )
+
+
+def of_plane(plane: int) -> str:
+    """What names of a plane begin with; nothing where there is one only (0)."""
+    return f"p{plane}-" if plane else ""
+
+
+def first_id(plane: int) -> int:
+    """The datapath id of vertex 0, the plane above the 48 bits that are a MAC address in OVS."""
+    return (max(plane, 1) - 1 << 48) + 1
+
+
+def wire(
+    topology: Topology,
+    inventory: Inventory,
+    hosts_per_node: int,
+    locate: Locate = nowhere,
+    position: NDArray[np.int32] | None = None,
+    plane: int = 0,
+) -> Wiring:
+    """Place the topology on the inventory's nodes and ports.
+
+    Args:
+        topology: the fabric graph.
+        inventory: nodes and their types.
+        hosts_per_node: P; vertices that are not endpoints get none.
+        locate: finds the inventory's values in their file, for messages.
+        position: int32[S], the order of links to one rack; by vertex without it.
+        plane: from 1, where there are several; datapath ids that are not given begin with it.
+
+    Raises:
+        InputError: too few nodes, nodes short of ports, names and datapath ids that clash with
+            those that nodes and hosts get where the inventory gives none, cables that are no
+            links, or links between ports of different speeds or lanes.
+    """
+    placed = place(topology.graph.order, inventory, locate)
+    nodes = [inventory.nodes[i] for i in placed]
+    type_names = tuple(inventory.node_types)
+    type_index = {name: t for t, name in enumerate(type_names)}
+    node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
+    types = [TypePorts.of(inventory.node_types[name]) for name in type_names]
+
+    site = Site(nodes, placed, locate, inventory.generate is not None)
+    first = first_id(plane)
+    far = topology.graph.padded()
+    pins, problems = pins_of(inventory.cables, topology, site, node_type, types)
+    groups = _groups(far, nodes, inventory, position)
+    port = ports_of_links(far, node_type, types, groups, pins)
+    hosts = np.where(topology.endpoints, hosts_per_node, 0)
+    host_port, short = _host_ports(port, topology.graph.degrees, hosts, node_type, types)
+    host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
+
+    host_names = tuple(
+        name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
+    )
+    problems += [
+        *site.short_of_ports(short),
+        *site.hosts_beyond(hosts),
+        *site.clashing_names(host_names, hosts_per_node),
+        *site.clashing_ids(first),
+    ]
+    present = far >= 0
+    far_port = np.zeros_like(port)
+    far_port[present] = port[present][topology.graph.reverse()]
+    if not problems:
+        problems += unequal_ports(port, far, far_port, site, node_type, types)
+    if problems:
+        raise InputError(few(problems))
+    return Wiring(
+        names=tuple(node.name for node in nodes),
+        management=tuple(str(node.management or "") for node in nodes),
+        host_names=host_names,
+        datapath_id=np.array(
+            [node.datapath_id or first + v for v, node in enumerate(nodes)], np.uint64
+        ),
+        port=port,
+        far=far,
+        far_port=far_port,
+        host_port=host_port,
+        node_type=node_type,
+        type_names=type_names,
+        port_names=tuple(t.names for t in types),
+    )
+
+
+def _groups(
+    far: NDArray[np.int32],
+    nodes: Sequence[Node],
+    inventory: Inventory,
+    position: NDArray[np.int32] | None,
+) -> PortGroups:
+    """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
+    listed = np.arange(len(nodes)) if position is None or not index else position
+    return PortGroups.of(far, rack, listed.astype(np.int64), whole=not index)
+
+
+def _host_ports(
+    port: NDArray[np.int32],
+    degrees: NDArray[np.int64],
+    hosts: NDArray[np.int64],
+    node_type: NDArray[np.uint16],
+    types: Sequence[TypePorts],
+) -> tuple[NDArray[np.int32], dict[int, Shortage]]:
+    """int32[S, P], the ports of hosts, and the switches that are short of ports of either use."""
+    host_port = np.zeros((len(port), int(hosts.max(initial=0))), np.int32)
+    shape: NDArray[np.int64] = np.column_stack((node_type, degrees, hosts, np.sort(port, axis=1)))
+    short: dict[int, Shortage] = {}
+    for (t, degree, count, *taken), alike in alike_rows(shape):
+        links = [number for number in taken if number]
+        ends = types[t].hosts(links, count)
+        host_port[alike, : len(ends)] = ends
+        if len(links) < degree or len(ends) < count:
+            lack = Shortage(len(types[t].names), len(links), degree, len(ends), count)
+            short |= dict.fromkeys(alike.tolist(), lack)
+    return host_port, short
+
+
+def place(order: int, inventory: Inventory, locate: Locate = nowhere) -> list[int]:
+    """Which of the inventory's nodes each vertex is: those that name one first, others in order.
+
+    Raises:
+        InputError: too few nodes, or a node at a vertex that is not there.
+    """
+    nodes = inventory.nodes
+    problems = []
+    if len(nodes) < order:
+        file, line = locate(("nodes",))
+        missing = order - len(nodes)
+        problems.append(
+            Problem(
+                file=file,
+                line=line,
+                key="nodes",
+                required=f"{order:,} nodes, one a vertex",
+                given=f"{len(nodes):,}",
+                todo=f"add {missing:,} node{'s' * (missing > 1)} or choose a smaller fabric",
+            )
+        )
+    fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
+    for vertex, i in fixed.items():
+        if vertex >= order:
+            file, line = locate(("nodes", i, "vertex"))
+            problems.append(
+                Problem(
+                    file=file,
+                    line=line,
+                    key=f"nodes[{i}].vertex",
+                    required=f"a vertex from 0 to {order - 1}",
+                    given=str(vertex),
+                    todo="correct it, or leave it out for a spare node",
+                )
+            )
+    if problems:
+        raise InputError(few(problems))
+    free = (i for i, node in enumerate(nodes) if node.vertex is None)
+    return [fixed[v] if v in fixed else next(free) for v in range(order)]
+
+
+def _host_names(vertex: int, node: Node, hosts: int) -> list[str]:
+    """The inventory's names, else h<vertex>, with the host's number where there are several."""
+    given = [host.name for host in node.hosts] + [None] * hosts
+    usual = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
+    return [name or default for name, default in zip(given, usual, strict=False)]

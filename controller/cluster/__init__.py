@@ -1,0 +1,1 @@
+"""Several controllers of one fabric, and the one that leads."""

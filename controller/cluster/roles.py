@@ -1,0 +1,152 @@
+"""OpenFlow roles (OpenFlow 1.3.5, §6.3.6): only a leader's connections reach the fabric.
+
+Stands between the edge and the fabric. A switch that connects is told which role we have; the
+fabric hears of it once the switch has confirmed that we are its master. A switch takes a role only
+from the highest term it has seen, and changes nothing for a slave: so what a deposed leader sent
+too late is refused. No I/O.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+from controller.openflow import messages
+
+ROLE_XID = 0xFFFFFF03
+"""The xid of role requests."""
+BAD_REQUEST, IS_SLAVE = 1, 10
+AGAIN = 1.0
+"""Seconds after which a switch that refused our role is asked again."""
+_ROLE = struct.Struct("!I4xQ")
+
+
+class ControllerRole(IntEnum):
+    """`ofp_controller_role`."""
+
+    MASTER = 2
+    SLAVE = 3
+
+
+def request(role: ControllerRole, term: int) -> bytes:
+    """The request for a role; the term is its generation id."""
+    return messages.message(messages.Type.ROLE_REQUEST, ROLE_XID, _ROLE.pack(role, term))
+
+
+class SwitchSessions(Protocol):
+    """Who is told of connections: `controller.switches.session.LiveFabric`."""
+
+    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
+        """A switch has named itself."""
+
+    def received(self, key: Hashable, message: bytes) -> None:
+        """A switch has sent a message."""
+
+    def closed(self, key: Hashable) -> None:
+        """A connection has ended."""
+
+
+@dataclass(slots=True)
+class _RolePeer:
+    datapath_id: int
+    address: str
+    master: bool = False
+    asked: float | None = None
+
+
+class Roles:
+    """All connections, and which of them the fabric knows.
+
+    send puts urgent bytes into a connection's queue, None ends it. refused is told the datapath id
+    of each switch that does not take us as its master.
+    """
+
+    def __init__(
+        self,
+        fabric: SwitchSessions,
+        send: Callable[[Hashable, bytes | None], None],
+        refused: Callable[[int], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._fabric, self._send, self._refused, self._clock = fabric, send, refused, clock
+        self._peers: dict[Hashable, _RolePeer] = {}
+        self._term, self._leads = 0, False
+
+    def __len__(self) -> int:
+        return len(self._peers)
+
+    def follow(self, term: int) -> None:
+        """Another one leads in this term: be a slave."""
+        if term != self._term and not self._leads:
+            self._term = term
+            for key in self._peers:
+                self._ask(key)
+
+    def lead(self, term: int) -> None:
+        """Be the master of all switches from now on."""
+        self._term, self._leads = term, True
+        for key in self._peers:
+            self._ask(key)
+
+    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
+        """A switch has named itself."""
+        self._peers[key] = _RolePeer(datapath_id, peer)
+        self._ask(key)
+
+    def received(self, key: Hashable, message: bytes) -> None:
+        """A switch has sent a message.
+
+        Raises:
+            reading.Malformed: it cannot be read; the connection is to be ended.
+        """
+        peer = self._peers.get(key)
+        kind, _, xid = messages.header(message)
+        if peer is None:
+            return
+        if kind == messages.Type.ROLE_REPLY and xid == ROLE_XID:
+            self._confirmed(key, peer, message[messages.HEADER_SIZE :])
+        elif peer.master and not _contests(kind, message):
+            self._fabric.received(key, message)
+        elif peer.master:
+            self._send(key, None)
+        elif self._leads and kind == messages.Type.ERROR and xid == ROLE_XID:
+            self._refused(peer.datapath_id)
+
+    def closed(self, key: Hashable) -> None:
+        """A connection has ended."""
+        peer = self._peers.pop(key, None)
+        if peer is not None and peer.master:
+            self._fabric.closed(key)
+
+    def tick(self) -> None:
+        """Ask those again that have refused, or have not answered."""
+        now = self._clock()
+        for key, peer in self._peers.items():
+            late = peer.asked is not None and now - peer.asked > AGAIN
+            if self._leads and not peer.master and late:
+                self._ask(key)
+
+    def _ask(self, key: Hashable) -> None:
+        if self._term:
+            self._peers[key].asked = self._clock()
+            self._send(
+                key,
+                request(ControllerRole.MASTER if self._leads else ControllerRole.SLAVE, self._term),
+            )
+
+    def _confirmed(self, key: Hashable, peer: _RolePeer, body: bytes) -> None:
+        role, term = _ROLE.unpack_from(body.ljust(_ROLE.size, b"\0"))
+        if self._leads and not peer.master and (role, term) == (ControllerRole.MASTER, self._term):
+            peer.master = True
+            self._fabric.connected(key, peer.datapath_id, peer.address)
+
+
+def _contests(kind: int, message: bytes) -> bool:
+    """Whether a switch says that another one is its master by now."""
+    if kind != messages.Type.ERROR:
+        return False
+    error = messages.Error.read(message)
+    return (error.type, error.code) == (BAD_REQUEST, IS_SLAVE)

@@ -1,0 +1,183 @@
+"""etcd, through the JSON gateway of its API (v3, from etcd 3.4): what controllers agree on.
+
+The Python clients of etcd are gRPC, whose threads do not go with eventlet, or unkept; the calls
+that are needed are few. Not for the hub: calls block, so they are made in threads of their own.
+
+Keys, below a prefix: `leader` (a name, while a lease lasts), `epoch`, and what leaders put.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from time import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from controller.cluster.leading import Claimed, Unavailable
+
+STORE_PATIENCE = 1.0
+"""Seconds that an answer may take."""
+EPOCH_SHIFT = 32
+"""A term is the second in which the store was first used, and a revision below: the revisions of a
+store that was made anew begin again, its terms do not."""
+
+
+class Etcd:
+    """A cluster of etcd by the URLs of its members, tried in turn. For one thread.
+
+    Raises (all methods):
+        Unavailable: no member answers, or it refuses.
+    """
+
+    def __init__(
+        self, urls: Sequence[str], prefix: str, context: ssl.SSLContext | None = None
+    ) -> None:
+        self._urls, self._prefix, self._context = tuple(urls), prefix, context
+        self._connection: HTTPConnection | None = None
+        self._place = 0
+        self._epoch = 0
+
+    def grant(self, ttl: int) -> tuple[int, float]:
+        """A lease, and how many seconds it lasts."""
+        answer = self._call("lease/grant", {"TTL": ttl})
+        self._epoch = self._first("epoch", str(int(time())))
+        return int(answer["ID"]), float(answer["TTL"])
+
+    def renew(self, lease: int) -> float:
+        """Let it last that many seconds from now; 0: it has ended."""
+        answer = self._call("lease/keepalive", {"ID": str(lease)})
+        return float(answer["result"].get("TTL", 0))
+
+    def revoke(self, lease: int) -> None:
+        """End a lease."""
+        self._call("lease/revoke", {"ID": str(lease)})
+
+    def claim(self, lease: int, name: str) -> Claimed:
+        """Put our name where the leader's stands, if there is none."""
+        answer = self._transaction(
+            {"target": "CREATE", "create_revision": "0"},
+            success=[_put(self._key("leader"), name.encode(), lease)],
+            failure=[_range(self._key("leader"))],
+        )
+        if answer.get("succeeded"):
+            return Claimed(name, self._term(answer["header"]["revision"]), ours=True)
+        found = answer["responses"][0]["response_range"]["kvs"][0]
+        return Claimed(
+            b64decode(found["value"]).decode(errors="replace"),
+            self._term(found["create_revision"]),
+            ours=int(found.get("lease", 0)) == lease,
+        )
+
+    def get(self, key: str) -> bytes | None:
+        """What stands under a key."""
+        found = self._call("kv/range", {"key": self._key(key)}).get("kvs")
+        return b64decode(found[0].get("value", "")) if found else None
+
+    def put(self, key: str, value: bytes, term: int) -> bool:
+        """Put a value while this term lasts; gives whether it did."""
+        return self._while(term, _put(self._key(key), value))
+
+    def delete(self, key: str, term: int) -> bool:
+        """Delete all keys that begin like this while this term lasts; gives whether it did."""
+        end = f"{self._prefix}/{key}".encode() + b"\xff"
+        request = {"key": self._key(key), "range_end": b64encode(end).decode()}
+        return self._while(term, {"request_delete_range": request})
+
+    def keys(self, start: str) -> list[str]:
+        """The keys that begin like this."""
+        end = f"{self._prefix}/{start}".encode() + b"\xff"
+        request = {"key": self._key(start), "range_end": b64encode(end).decode(), "keys_only": True}
+        found = self._call("kv/range", request).get("kvs", ())
+        return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in found]
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _while(self, term: int, request: dict[str, Any]) -> bool:
+        revision = term - (self._epoch_of() << EPOCH_SHIFT)
+        answer = self._transaction(
+            {"target": "CREATE", "create_revision": str(revision)}, [request], []
+        )
+        return bool(answer.get("succeeded"))
+
+    def _term(self, revision: str) -> int:
+        return (self._epoch_of() << EPOCH_SHIFT) + int(revision)
+
+    def _epoch_of(self) -> int:
+        self._epoch = self._epoch or self._first("epoch", str(int(time())))
+        return self._epoch
+
+    def _first(self, key: str, value: str) -> int:
+        """The number under a key; this one where there was none."""
+        answer = self._transaction(
+            {"target": "CREATE", "create_revision": "0"},
+            success=[_put(self._key(key), value.encode())],
+            failure=[_range(self._key(key))],
+            key=key,
+        )
+        if answer.get("succeeded"):
+            return int(value)
+        return int(b64decode(answer["responses"][0]["response_range"]["kvs"][0]["value"]))
+
+    def _transaction(
+        self,
+        compare: dict[str, str],
+        success: list[dict[str, Any]],
+        failure: list[dict[str, Any]],
+        key: str = "leader",
+    ) -> Any:
+        body = {"compare": [compare | {"key": self._key(key)}], "success": success}
+        return self._call("kv/txn", body | {"failure": failure})
+
+    def _key(self, name: str) -> str:
+        return b64encode(f"{self._prefix}/{name}".encode()).decode()
+
+    def _call(self, path: str, body: dict[str, Any]) -> Any:
+        """Ask the members in turn until one answers."""
+        last: Exception | None = None
+        for _ in self._urls:
+            url = self._urls[self._place % len(self._urls)]
+            try:
+                return self._ask(url, path, json.dumps(body))
+            except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
+                last = Unavailable(f"{url}: {error or type(error).__name__}")
+            except Unavailable as error:
+                last = error
+            self.close()
+            self._place += 1
+        raise last or Unavailable("no URL of a store")
+
+    def _ask(self, url: str, path: str, body: str) -> Any:
+        if self._connection is None:
+            where = urlsplit(url)
+            if where.scheme == "https":
+                self._connection = HTTPSConnection(
+                    where.netloc, timeout=STORE_PATIENCE, context=self._context
+                )
+            else:
+                self._connection = HTTPConnection(where.netloc, timeout=STORE_PATIENCE)
+        self._connection.request("POST", f"/v3/{path}", body, {"Content-Type": "application/json"})
+        response = self._connection.getresponse()
+        answer = json.loads(response.read())
+        if not isinstance(answer, dict):
+            raise ValueError("no JSON object")
+        if "error" in answer:
+            error = answer["error"]
+            text = error.get("message", "") if isinstance(error, dict) else str(error)
+            raise Unavailable(f"{url}: {text}")
+        return answer
+
+
+def _put(key: str, value: bytes, lease: int = 0) -> dict[str, Any]:
+    return {"request_put": {"key": key, "value": b64encode(value).decode(), "lease": str(lease)}}
+
+
+def _range(key: str) -> dict[str, Any]:
+    return {"request_range": {"key": key}}

@@ -1,0 +1,236 @@
+"""The HTTP API, a WSGI application: read by anyone who can connect, changed with a token.
+
+| method and path | what |
+|---|---|
+| GET /api/health | the fabric in a few numbers; 503 where a leader's switch lacks its program |
+| GET /api/state | switch by switch, links that are dead or loaded |
+| GET /api/floor | racks, switches and links, which do not change |
+| GET /api/events?after=N | what has happened since event N |
+| GET /api/drift | rows of others, and how much was put right |
+| GET /api/paths?from=A&to=B | the paths between two switches or hosts |
+| POST /api/reconcile | read all switches again, or {"node": name}; needs a token |
+| GET /api/build | the running build, a ZIP file of its folder; needs a token |
+| POST /api/apply | move to the build in the body, such a file; needs a token |
+| GET /api/move | how far the last move is |
+| GET /metrics | for Prometheus |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from werkzeug.exceptions import (
+    BadRequest,
+    Conflict,
+    Forbidden,
+    HTTPException,
+    NotFound,
+    ServiceUnavailable,
+    Unauthorized,
+)
+from werkzeug.routing import Map, Rule
+from werkzeug.wrappers import Request, Response
+
+from controller.management.metrics import Metrics
+from controller.management.moves import Moves
+from controller.management.overview import Overview
+from controller.management.tokens import Tokens
+from controller.rollout.build_archive import MOST_BUILD
+from inventory.problems import InputError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
+MOST_BODY = 64 * 1024
+"""Bytes of a request's body."""
+
+
+class _Request(Request):
+    max_content_length = MOST_BODY
+    max_form_memory_size = MOST_BODY
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """The application. `flush` sends what a request made the fabric want to send."""
+
+    overview: Overview
+    metrics: Metrics
+    tokens: Tokens
+    flush: Callable[[], None]
+    moves: Moves | None = None
+
+    def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        """Answer a request; whatever it is, with a response."""
+        request = _Request(environ)
+        try:
+            name, _ = _ROUTES.bind_to_environ(environ).match()
+            response: Response = getattr(self, name)(request)
+        except InputError as error:
+            response = _json({"error": str(error)}, 400)
+        except HTTPException as error:
+            response = _json({"error": error.description or error.name}, error.code or 500)
+            if isinstance(error, Unauthorized):
+                response.headers["WWW-Authenticate"] = "Bearer"
+            if allowed := getattr(error, "valid_methods", None):
+                response.headers["Allow"] = ", ".join(allowed)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Cache-Control"] = "no-store"
+        return response(environ, start)
+
+    def page(self, _: _Request) -> Response:
+        """The status page."""
+        return _file("page.html", "text/html; charset=utf-8")
+
+    def script(self, _: _Request) -> Response:
+        """What moves the status page."""
+        return _file("page.js", "text/javascript; charset=utf-8")
+
+    def style(self, _: _Request) -> Response:
+        """How the status page looks."""
+        return _file("page.css", "text/css; charset=utf-8")
+
+    def health(self, _: _Request) -> Response:
+        """The fabric in a few numbers."""
+        health = self.overview.health()
+        good = health["complete"] or health["role"] == "follower"
+        return _json(health, 200 if good else 503)
+
+    def state(self, _: _Request) -> Response:
+        """Switch by switch."""
+        return _json(self.overview.state())
+
+    def floor(self, _: _Request) -> Response:
+        """What does not change."""
+        return _json(self.overview.floor())
+
+    def drift(self, _: _Request) -> Response:
+        """Rows of others, and what was put right."""
+        return _json(self.overview.drift())
+
+    def events(self, request: _Request) -> Response:
+        """What has happened since an event."""
+        after = request.args.get("after", "0")
+        if not (after.isascii() and after.isdigit() and len(after) < 19):
+            raise BadRequest("after: required the number of an event")
+        return _json(self.overview.events(int(after)))
+
+    def paths(self, request: _Request) -> Response:
+        """The paths between two switches or hosts, as `polarfab explain` shows them."""
+        from compilers.proof.explanation import explain, find_switch
+
+        build = self.overview.build
+        if missing := [word for word in ("from", "to") if word not in request.args]:
+            raise BadRequest(f"{', '.join(missing)}: required a node, a host or an address")
+        source, destination = (find_switch(build, request.args[word]) for word in ("from", "to"))
+        found = explain(build, source, destination)
+        names = build.wiring.names
+        return _json(
+            {
+                "source": names[found.source],
+                "destination": names[found.destination],
+                "minimal": [names[v] for v in found.minimal],
+                "alternates": [[names[v] for v in path] for path in found.alternates],
+                "weights": list(found.weights),
+            }
+        )
+
+    def reconcile(self, request: _Request) -> Response:
+        """Read switches again and put right what has changed by other hands."""
+        self._authorise(request)
+        self._lead()
+        fabric, node = self.overview.fabric, _body(request).get("node")
+        if node is not None and node not in fabric.names:
+            raise NotFound(f"node: there is none called {node!r}")
+        chosen = [v for v in sorted(fabric.connections) if node in (None, fabric.names[v])]
+        if node is not None and not chosen:
+            raise ServiceUnavailable(f"switch {node} is not connected")
+        for vertex in chosen:
+            fabric.reconcile(vertex)
+        self.flush()
+        return _json({"switches": len(chosen)}, 202)
+
+    def build(self, request: _Request) -> Response:
+        """The running build, packed."""
+        self._authorise(request)
+        return Response(self._moves.running(), content_type="application/zip")
+
+    def apply(self, request: _Request) -> Response:
+        """Move to the build in the body, round by round."""
+        self._authorise(request)
+        self._lead()
+        request.max_content_length = MOST_BUILD
+        options = (request.args.get(word) == "1" for word in ("accept_loss", "unverified"))
+        answer = self._moves.apply(request.get_data(), *options)
+        self.flush()
+        return _json(answer, 202)
+
+    def move(self, _: _Request) -> Response:
+        """How far the last move is."""
+        return _json(self._moves.status())
+
+    @property
+    def _moves(self) -> Moves:
+        if self.moves is None:
+            raise ServiceUnavailable("this controller was started without a folder for builds")
+        return self.moves
+
+    def exposition(self, _: _Request) -> Response:
+        """Metrics in Prometheus' text format."""
+        return Response(generate_latest(self.metrics.registry), content_type=CONTENT_TYPE_LATEST)
+
+    def _lead(self) -> None:
+        """Leave changes to the leader."""
+        found = self.overview.leading()
+        if found["role"] != "leader":
+            raise Conflict(f"changes are for the controller that leads: {found['leader']}")
+
+    def _authorise(self, request: _Request) -> None:
+        if not self.tokens.known:
+            raise Forbidden("this controller takes no changes: it was started without --token-file")
+        if not self.tokens.accept(request.headers.get("Authorization")):
+            raise Unauthorized("required a token: Authorization: Bearer TOKEN")
+
+
+_ROUTES = Map(
+    [
+        Rule("/", endpoint="page", methods=["GET"]),
+        Rule("/page.js", endpoint="script", methods=["GET"]),
+        Rule("/page.css", endpoint="style", methods=["GET"]),
+        Rule("/metrics", endpoint="exposition", methods=["GET"]),
+        Rule("/api/reconcile", endpoint="reconcile", methods=["POST"]),
+        Rule("/api/apply", endpoint="apply", methods=["POST"]),
+        *(
+            Rule(f"/api/{name}", endpoint=name, methods=["GET"])
+            for name in ("health", "state", "floor", "drift", "events", "paths", "build", "move")
+        ),
+    ],
+    strict_slashes=False,
+)
+
+
+def _body(request: _Request) -> dict[str, Any]:
+    try:
+        body = json.loads(request.get_data() or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("required a body in JSON") from error
+    if not isinstance(body, dict):
+        raise BadRequest("required a JSON object")
+    return body
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(json.dumps(value) + "\n", status, content_type="application/json")
+
+
+def _file(name: str, kind: str) -> Response:
+    text = resources.files("templates").joinpath("status", name).read_bytes()
+    response = Response(text, content_type=kind)
+    response.headers["Content-Security-Policy"] = POLICY
+    return response

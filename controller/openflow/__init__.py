@@ -1,0 +1,1 @@
+"""OpenFlow bytes to and from a switch."""

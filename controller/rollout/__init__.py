@@ -1,0 +1,1 @@
+"""A running fabric moved from one build to another, round by round."""

@@ -1,0 +1,1 @@
+"""Connected switches: sessions, transactions, reconciliation."""

@@ -1,0 +1,195 @@
+"""A connection's socket: the framework's datapath with a receiver and a sender of our own.
+
+The framework reads a few bytes at a time and makes an object of each entry of a reply, and sends
+everything through one short queue. Here a reply stays bytes, bulk leaves in large chunks, and echo
+replies go before it. Hello, features and what other apps may want still go the framework's way.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from contextlib import closing
+from typing import Any, Protocol
+
+from controller.openflow import messages
+from controller.openflow.multipart import Malformed
+from controller.switches.framework import Framework
+from controller.switches.sending import Overflow, SendPriority, SendQueue
+
+LOG = logging.getLogger("polarfab.controller")
+RECEIVE_BYTES = 256 * 1024
+"""Bytes received at once."""
+SEND_BUFFER = 256 * 1024
+"""Bytes that the kernel may hold for a switch: what is behind them waits in our queue, in order."""
+PAUSE = 0.05
+"""Seconds after which a receiver looks again whether the rest has caught up."""
+MESSAGES_A_TURN = 64
+"""Messages after which other connections have their turn."""
+
+
+class Edge(Protocol):
+    """Who is told what arrives."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether so much waits that no more should be received."""
+
+    @property
+    def silenced(self) -> bool:
+        """Whether nothing may be sent any more."""
+
+    def received(self, connection: Any, message: bytes) -> None:
+        """A message from a switch that has named itself."""
+
+    def malformed(self, connection: Any, text: str) -> None:
+        """The connection is being ended for what it sent."""
+
+
+def use(framework: Framework, edge: Edge) -> None:
+    """Have the framework use our datapath for every connection that it accepts from now on."""
+    own = _datapath_class(framework, edge)
+
+    def serve(sock: Any, address: Any) -> None:
+        with closing(own(sock, address)) as datapath:
+            datapath.serve()
+
+    framework.controller.datapath_connection_factory = serve  # type: ignore[attr-defined]
+
+
+def _datapath_class(framework: Framework, edge: Edge) -> Any:
+    hub, main = framework.hub, framework.handler.MAIN_DISPATCHER
+    dead = framework.handler.DEAD_DISPATCHER
+    config = framework.handler.CONFIG_DISPATCHER
+
+    class OwnDatapath(framework.datapath):  # type: ignore[misc, name-defined]
+        """A connection with a switch."""
+
+        def __init__(self, sock: Any, address: Any) -> None:
+            self.queue, self.wake = SendQueue(), hub.Event()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            super().__init__(sock, address)
+
+        def enqueue(self, priority: SendPriority, data: bytes) -> None:
+            """Let whole messages wait to be sent; a switch that does not read is cut off."""
+            if self.send_q is None:
+                return
+            try:
+                self.queue.put(priority, data)
+            except Overflow:
+                self.abort("does not read our answers")
+                return
+            if not self.wake.is_set():
+                self.wake.set()
+
+        def abort(self, text: str) -> None:
+            """End the connection for what its peer did."""
+            edge.malformed(self, text)
+            self.end()
+
+        def end(self) -> None:
+            """End the connection; both directions, so that its receiver wakes."""
+            self.set_state(dead)
+            try:
+                self.socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                return
+
+        def send(self, buf: Any, close_socket: bool = False) -> bool:
+            """What the framework itself sends: greetings and echo requests."""
+            self.enqueue(SendPriority.URGENT, bytes(buf))
+            self.last = close_socket
+            return self.send_q is not None
+
+        last = False
+
+        def _send_loop(self) -> None:
+            try:
+                while self.state != dead:
+                    self.wake.wait()
+                    self.wake.clear()
+                    while self.queue and self.state != dead and not edge.silenced:
+                        self.socket.sendall(self.queue.take())
+                        hub.sleep(0)
+                    if self.last:
+                        break
+            except OSError:
+                pass
+            finally:
+                self.send_q = None
+                self._close_write()
+
+        def _recv_loop(self) -> None:
+            try:
+                self._receive()
+            except Malformed as error:
+                self.abort(str(error))
+            except OSError:
+                pass
+            except Exception as error:
+                LOG.exception("a bug of ours ends the connection of %s", self.address)
+                self.abort(f"a bug of ours: {error!r}")
+            finally:
+                self.socket.close()
+
+        def _receive(self) -> None:
+            rest, count = b"", 0
+            while self.state != dead:
+                while edge.busy:
+                    hub.sleep(PAUSE)
+                try:
+                    data = self.socket.recv(RECEIVE_BYTES)
+                except TimeoutError:
+                    continue
+                if not data:
+                    return
+                rest = rest + data if rest else data
+                place = 0
+                while len(rest) - place >= messages.HEADER_SIZE:
+                    kind, length, _ = messages.header(rest[place : place + messages.HEADER_SIZE])
+                    if length < messages.HEADER_SIZE:
+                        raise Malformed(f"a message of {length} bytes")
+                    if len(rest) - place < length:
+                        break
+                    self._message(kind, rest[place : place + length])
+                    place += length
+                    count += 1
+                    if count % MESSAGES_A_TURN == 0:
+                        hub.sleep(0)
+                    if self.state == dead:
+                        return
+                rest = rest[place:]
+
+        def _message(self, kind: int, message: bytes) -> None:
+            if kind == messages.Type.ECHO_REQUEST:
+                self.enqueue(SendPriority.URGENT, messages.echo_reply(message))
+            elif self.state == main and kind != messages.Type.ECHO_REPLY:
+                edge.received(self, message)
+            elif self.state == config and kind == messages.Type.FEATURES_REPLY:
+                self._named(message)
+            else:
+                self._framework(message)
+
+        def _named(self, message: bytes) -> None:
+            """The switch has said which it is; its ports are asked for by those who need them."""
+            self.id = messages.datapath_id(message)
+            self.ports: dict[int, Any] = {}
+            self.set_state(main)
+
+        def _framework(self, message: bytes) -> None:
+            """Let the framework handle a message as it would without us."""
+            version, kind = message[0], message[1]
+            try:
+                parsed = framework.parser.msg(
+                    self, version, kind, len(message), messages.header(message)[2], message
+                )
+            except Exception as error:
+                raise Malformed(f"a message of type {kind} that cannot be read") from error
+            if parsed is None:
+                raise Malformed(f"a message of type {kind} that cannot be read")
+            event = framework.ofp_event.ofp_msg_to_ev(parsed)
+            self.ofp_brick.send_event_to_observers(event, self.state)
+            for handler in self.ofp_brick.get_handlers(event, self.state):
+                handler(event)
+
+    return OwnDatapath

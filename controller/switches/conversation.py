@@ -1,0 +1,139 @@
+"""One connection's talk: bundles one after the other, requests and their replies. No I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from time import monotonic
+
+from controller.openflow import messages, multipart
+from controller.switches.sending import SendPriority
+from controller.switches.transaction import DISCARD_XID, NUMBERS, Done, Transaction
+
+REQUEST = 0xA0
+"""The upper 8 bits of the xids of multipart requests; a program's have smaller ones there."""
+MOST_REPLY = 64 << 20
+"""Bytes of one reply, all parts together, that are kept; a switch with more is of no use."""
+
+Send = Callable[[SendPriority, bytes], None]
+Answer = Callable[[bytes | None], None]
+"""Is told once the reply to a request, its parts joined; None when the switch gave none."""
+
+
+@dataclass(slots=True)
+class _PendingRequest:
+    kind: int
+    answer: Answer
+    since: float
+    parts: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+
+class Conversation:
+    """A switch at the other end: what it was asked and told, and has not answered yet.
+
+    send puts bytes into the connection's queue; fault is told of errors that answer nothing.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        fault: Callable[[messages.Error], None],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._send, self._fault, self._clock = send, fault, clock
+        self._numbers = count(0, 2)
+        self._xids = count()
+        self._since = 0.0
+        self._running: Transaction | None = None
+        self._waiting: deque[Transaction] = deque()
+        self._requests: dict[int, _PendingRequest] = {}
+
+    def bundle(self, parts: Sequence[bytes], done: Done) -> None:
+        """Change the switch by these messages (bundled adds), all or none, after earlier ones."""
+        self._waiting.append(Transaction(next(self._numbers) % NUMBERS, parts, done))
+        if self._running is None:
+            self._next()
+
+    def ask(self, kind: multipart.Multipart, body: bytes, answer: Answer) -> None:
+        """Request something; the question goes before bulk."""
+        xid = REQUEST << 24 | next(self._xids) & 0xFFFFFF
+        self._requests[xid] = _PendingRequest(kind, answer, self._clock())
+        self._send(SendPriority.URGENT, multipart.request(kind, xid, body))
+
+    def received(self, message: bytes) -> None:
+        """The switch has sent an error, or an answer to something of ours.
+
+        Raises:
+            reading.Malformed: it cannot be read.
+        """
+        kind, _, xid = messages.header(message)
+        if kind == messages.ERROR:
+            self._error(messages.Error.read(message))
+        elif kind == messages.Type.MULTIPART_REPLY:
+            self._reply(xid, message)
+        elif self._running is not None:
+            self._since = self._clock()
+            self._go_on(self._running.received(message))
+
+    def lost(self) -> None:
+        """The connection has ended: nothing will be answered any more."""
+        running, self._running = self._running, None
+        for transaction in ([running] if running else []) + list(self._waiting):
+            transaction.lost()
+        self._waiting.clear()
+        requests, self._requests = self._requests, {}
+        for request in requests.values():
+            request.answer(None)
+
+    def overdue(self, patience: float) -> bool:
+        """Whether something was to be answered so many seconds ago."""
+        oldest = [request.since for request in self._requests.values()]
+        oldest += [self._since] if self._running else []
+        return bool(oldest) and self._clock() - min(oldest) > patience
+
+    @property
+    def busy(self) -> bool:
+        """Whether a bundle is on its way or waits."""
+        return self._running is not None
+
+    def _next(self) -> None:
+        self._running = self._waiting.popleft() if self._waiting else None
+        if self._running is not None:
+            self._since = self._clock()
+            for part in self._running.start():
+                self._send(SendPriority.BULK, part)
+
+    def _go_on(self, answer: bytes) -> None:
+        """Send what the running bundle wants sent; begin with the next one at its end."""
+        if answer:
+            self._send(SendPriority.BULK, answer)
+        if self._running is not None and self._running.state == "done":
+            self._next()
+
+    def _error(self, error: messages.Error) -> None:
+        if error.xid == DISCARD_XID:
+            return
+        if error.xid >> 24 == REQUEST:
+            if request := self._requests.pop(error.xid, None):
+                request.answer(None)
+        elif self._running is not None:
+            self._go_on(self._running.error(error))
+        else:
+            self._fault(error)
+
+    def _reply(self, xid: int, message: bytes) -> None:
+        request = self._requests.get(xid)
+        if request is None:
+            return
+        kind, body, last = multipart.part(message)
+        request.parts.append(body)
+        request.size += len(body)
+        request.since = self._clock()
+        if kind != request.kind or request.size > MOST_REPLY:
+            raise multipart.Malformed(f"a reply of type {kind} with {request.size} bytes")
+        if last:
+            del self._requests[xid]
+            request.answer(b"".join(request.parts))

@@ -1,0 +1,85 @@
+"""What has arrived and is not handled yet: handled in slices, so that echo requests need not wait.
+
+A thousand replies may come at once. Were each handled where it is received, a switch that asks
+whether we are alive would wait for all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from time import perf_counter
+from typing import Any, Protocol
+
+from controller.openflow.multipart import Malformed
+
+LOG = logging.getLogger("polarfab.controller")
+SLICE = 0.01
+"""Seconds of handling after which the sockets have their turn."""
+FULL = 256 << 20
+"""Bytes waiting from which nothing more is received."""
+
+
+class MessageSource(Protocol):
+    """Where a message came from."""
+
+    address: Any
+
+    def abort(self, text: str) -> None:
+        """End the connection for what its peer did."""
+
+
+class Receiver(Protocol):
+    """Who handles messages."""
+
+    def handle(self, connection: Any, message: bytes) -> None:
+        """Handle one.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+
+
+class Inbox:
+    """Messages in the order of their arrival. hub: the framework's."""
+
+    def __init__(self, hub: Any, receiver: Receiver) -> None:
+        self._hub, self._receiver = hub, receiver
+        self._waiting: deque[tuple[MessageSource, bytes]] = deque()
+        self._bytes = 0
+        self._arrived = hub.Event()
+
+    def put(self, connection: MessageSource, message: bytes) -> None:
+        """Have a message handled later."""
+        self._waiting.append((connection, message))
+        self._bytes += len(message)
+        if not self._arrived.is_set():
+            self._arrived.set()
+
+    @property
+    def full(self) -> bool:
+        """Whether no more should be received."""
+        return self._bytes > FULL
+
+    def work(self) -> None:
+        """Handle messages for ever; what is wrong with one costs its connection only."""
+        while True:
+            self._arrived.wait()
+            self._arrived.clear()
+            began = perf_counter()
+            while self._waiting:
+                connection, message = self._waiting.popleft()
+                self._bytes -= len(message)
+                self._handle(connection, message)
+                if perf_counter() - began > SLICE:
+                    self._hub.sleep(0)
+                    began = perf_counter()
+
+    def _handle(self, connection: MessageSource, message: bytes) -> None:
+        try:
+            self._receiver.handle(connection, message)
+        except Malformed as error:
+            connection.abort(str(error))
+        except Exception as error:
+            LOG.exception("a bug of ours ends the connection of %s", connection.address)
+            connection.abort(f"a bug of ours: {error!r}")

@@ -1,0 +1,76 @@
+"""What waits to be sent to one switch: in which order it leaves, and how much there may be. No I/O.
+
+A message that the switch or its operator waits for (an echo reply, a question, a packet-out) goes
+before bulk, but never into the middle of another message.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import IntEnum
+
+from controller.openflow import messages
+
+SEND_CHUNK_BYTES = 64 * 1024
+"""Bytes of bulk that leave at once; an urgent message waits for no more than these."""
+MOST_URGENT = 1 << 20
+"""Bytes of urgent messages that may wait: more are there only when the switch does not read."""
+
+
+class SendPriority(IntEnum):
+    """Which messages go first. Those of one priority stay in their order."""
+
+    URGENT = 0
+    BULK = 1
+
+
+class Overflow(Exception):
+    """A switch asks for answers and does not read them."""
+
+
+class SendQueue:
+    """The bytes that wait for one connection."""
+
+    def __init__(self) -> None:
+        self._urgent: deque[bytes] = deque()
+        self._bulk: deque[memoryview] = deque()
+        self._start = 0
+        self._urgent_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._urgent or self._bulk)
+
+    def put(self, priority: SendPriority, data: bytes) -> None:
+        """Let whole messages wait; bulk is not copied.
+
+        Raises:
+            Overflow: there are too many urgent ones.
+        """
+        if priority == SendPriority.BULK:
+            if data:
+                self._bulk.append(memoryview(data))
+            return
+        self._urgent_bytes += len(data)
+        if self._urgent_bytes > MOST_URGENT:
+            raise Overflow
+        self._urgent.append(data)
+
+    def take(self) -> bytes | memoryview:
+        """Whole messages to send next: all that is urgent, or about `SEND_CHUNK_BYTES` of bulk."""
+        if self._urgent:
+            data = b"".join(self._urgent)
+            self._urgent.clear()
+            self._urgent_bytes = 0
+            return data
+        whole = self._bulk[0]
+        end = messages.boundary(whole, self._start, SEND_CHUNK_BYTES)
+        chunk = whole[self._start : end]
+        self._start = end
+        if end >= len(whole):
+            self._bulk.popleft()
+            self._start = 0
+        return chunk
+
+    def waiting(self) -> int:
+        """How many bytes wait."""
+        return self._urgent_bytes + sum(map(len, self._bulk)) - self._start

@@ -1,0 +1,412 @@
+"""The sessions of a fabric: what happens to switches in, bytes to send out. No framework, no I/O.
+
+A switch that connects waits for its turn, is read, and gets the difference between what it holds
+and its program as one transaction; one that is right already gets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from controller.openflow import messages, multipart
+from controller.settings import ForeignRows
+from controller.switches.admission import Turns
+from controller.switches.conversation import Answer, Conversation
+from controller.switches.current import Current
+from controller.switches.events import Event, Kind
+from controller.switches.hooks import Hooks
+from controller.switches.reconcile import Difference
+from controller.switches.sending import SendPriority
+from controller.switches.switch import Switch
+from controller.switches.transaction import Done, Outcome
+
+PROBE_XID = 0xFFFFFF02
+"""The xid of the barrier that asks an earlier connection of a switch whether it is alive."""
+SWITCHES_AT_ONCE = 1024
+"""Switches that are read and programmed at the same time: what bounds the memory that it takes.
+
+No fewer: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection each
+time around, and a time around costs the same for one bridge as for all.
+"""
+SWITCH_PATIENCE = 120.0
+"""Seconds that a switch may take to answer; then its connection is ended and it starts anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """Something for the edge to do: send data to a connection, or end it when data is None."""
+
+    key: Any
+    priority: SendPriority
+    data: bytes | None
+
+
+@dataclass(slots=True)
+class LiveFabric:
+    """All switches of a build and their connections.
+
+    A connection is known by any hashable key. Not thread-safe. error_names puts error numbers in
+    words. duplicates has a message for each vertex of which two connections are known to be alive.
+    parts: what others have to say in the status, by its name.
+    What is to be sent stands in the outbox, which the edge empties by `take` after each call.
+    """
+
+    current: Current
+    error_names: messages.Names
+    foreign: ForeignRows = "keep"
+    clock: Callable[[], float] = monotonic
+    hooks: Hooks = field(default_factory=Hooks)
+    errors: dict[str, str] = field(default_factory=dict)
+    unknown: set[int] = field(default_factory=set)
+    duplicates: dict[int, str] = field(default_factory=dict)
+    differences: dict[str, int] = field(
+        default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
+    )
+    parts: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    _switches: dict[Hashable, Switch] = field(default_factory=dict)
+    _present: dict[int, Hashable] = field(default_factory=dict)
+    _programmed: set[int] = field(default_factory=set)
+    _probes: list[Hashable] = field(default_factory=list)
+    _events: list[Event] = field(default_factory=list)
+    _strangers: set[str] = field(default_factory=set)
+    _outbox: list[Out] = field(default_factory=list)
+    _turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turns = Turns(SWITCHES_AT_ONCE, self._begin)
+
+    @property
+    def identity(self) -> str:
+        """The identity of the current build."""
+        return self.current.identity
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The node's name of each vertex."""
+        return self.current.names
+
+    @property
+    def expected(self) -> int:
+        """How many switches have a program."""
+        return len(self.current.programs.by_datapath_id)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every switch has its program."""
+        return len(self._programmed) == self.expected
+
+    # What the edge calls
+
+    def take(self) -> list[Out]:
+        """What is to be sent, in order; it is handed out once."""
+        out, self._outbox = self._outbox, []
+        return out
+
+    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
+        """A switch has named itself.
+
+        One that returns may be here before its old connection is known to be dead, so it has its
+        turn at once. `tick` asks the old one.
+        """
+
+        def send(priority: SendPriority, data: bytes) -> None:
+            self._outbox.append(Out(key, priority, data))
+
+        def fault(error: messages.Error) -> None:
+            self._fault(key, error)
+
+        talk = Conversation(send, fault, self.clock)
+        switch = Switch(key, datapath_id, peer, talk, self)
+        self._switches[key] = switch
+        self._place(key, switch)
+
+    def received(self, key: Hashable, message: bytes) -> None:
+        """A switch has sent a message.
+
+        Raises:
+            reading.Malformed: it cannot be read; the connection is to be ended.
+        """
+        switch = self._switches.get(key)
+        if switch is None or switch.vertex is None:
+            return
+        kind, _, xid = messages.header(message)
+        if (kind, xid) == (messages.BARRIER_REPLY, PROBE_XID):
+            self._alive(switch)
+        elif kind in _ANSWERS:
+            switch.talk.received(message)
+        if kind not in _OWN and self._present.get(switch.vertex) == key:
+            self.hooks.message(kind, switch.vertex, message)
+
+    def closed(self, key: Hashable) -> None:
+        """A connection has ended."""
+        switch = self._switches.pop(key, None)
+        if switch is None:
+            return
+        if switch.vertex is not None:
+            self._one_less(key, switch.vertex)
+        switch.lost()
+
+    def stranger(self, host: str) -> None:
+        """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""
+        if host not in self._strangers:
+            self._strangers.add(host)
+            self._tell("stranger", host)
+
+    def barred(self, host: str, text: str) -> None:
+        """A peer on this host could not show that it is a switch of ours."""
+        if host not in self._strangers:
+            self._strangers.add(host)
+            self._tell("barred", host, text)
+
+    def malformed(self, key: Hashable, text: str) -> None:
+        """A switch has sent what cannot be read; its connection is ended."""
+        switch = self._switches.get(key)
+        if switch is not None and switch.vertex is not None:
+            self._tell("malformed", self.names[switch.vertex], text)
+
+    def tick(self) -> None:
+        """Time passes: ask connections that others have taken the place of, end silent ones."""
+        self.hooks.tick()
+        asked = [key for key in self._probes if key in self._switches]
+        self._probes = []
+        for key in asked:
+            self._outbox.append(Out(key, SendPriority.URGENT, messages.barrier(PROBE_XID)))
+        for key, switch in self._switches.items():
+            if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
+                switch.told = True
+                if switch.vertex is not None:
+                    self._tell("silent", self.names[switch.vertex])
+                self._outbox.append(Out(key, SendPriority.URGENT, None))
+
+    # What other parts of the controller call
+
+    def load(self, current: Current) -> None:
+        """Have the switches hold this build from now on: each is read again and put right."""
+        self.current = self.hooks.loaded(current)
+        self._programmed.clear()
+        self._present.clear()
+        self.duplicates.clear()
+        self.errors.clear()
+        self.unknown.clear()
+        self._tell("loaded", self.identity)
+        for key, switch in list(self._switches.items()):
+            switch.vertex = None
+            self._place(key, switch)
+
+    def cannot_load(self, text: str) -> None:
+        """A build was to be loaded and cannot be: the current one stays."""
+        self._tell("kept", self.identity, text)
+
+    def reconcile(self, vertex: int) -> None:
+        """Read a switch again, and put right what has changed by other hands.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        self._switches[self._present[vertex]].wait()
+
+    def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
+        """Change a switch by these messages (bundled adds), all or none, after earlier changes.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        switch = self._switches[self._present[vertex]]
+        switch.again |= switch.state == "reading"  # what is being read will have changed
+        switch.talk.bundle(parts, done)
+
+    def ask(self, vertex: int, kind: multipart.Multipart, body: bytes, answer: Answer) -> None:
+        """Request something of a switch; the answer gets the reply's parts joined, or None.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        self._switches[self._present[vertex]].talk.ask(kind, body, answer)
+
+    def tell(self, event: Event) -> None:
+        """Have something reported."""
+        self._events.append(event)
+
+    def send(self, vertex: int, data: bytes) -> None:
+        """Send a message that wants no answer (packet-out), before bulk.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        self._outbox.append(Out(self._present[vertex], SendPriority.URGENT, data))
+
+    @property
+    def in_sync(self) -> frozenset[int]:
+        """The vertices whose switches hold their program."""
+        return frozenset(self._programmed)
+
+    def generation(self, vertex: int) -> int:
+        """The generation of numbers that a switch in sync holds.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        return self._switches[self._present[vertex]].generation
+
+    @property
+    def connections(self) -> dict[int, str]:
+        """The address of each connected switch, by vertex."""
+        return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
+
+    # What reports call
+
+    def drain(self) -> list[Event]:
+        """The events since the last call, in order."""
+        events, self._events = self._events, []
+        return events
+
+    def missing(self) -> list[str]:
+        """The names of the switches that do not have their program, in vertex order."""
+        expected = set(self.current.programs.by_datapath_id.values())
+        return [self.names[v] for v in sorted(expected - self._programmed)]
+
+    def status(self) -> dict[str, Any]:
+        """The state as the status file has it."""
+        switches = {v: self._switches[key] for v, key in self._present.items()}
+        return {
+            "build": self.identity,
+            "expected": self.expected,
+            "programmed": [self.names[v] for v in sorted(self._programmed)],
+            "complete": self.complete,
+            "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
+            "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
+            "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
+            "differences": dict(self.differences),
+            **{name: part() for name, part in self.parts.items()},
+        }
+
+    # Coming and going
+
+    def _place(self, key: Hashable, switch: Switch) -> None:
+        """Find out which vertex a connection is, and let it wait for its turn."""
+        vertex = self.current.programs.by_datapath_id.get(switch.datapath_id)
+        if vertex is None:
+            self._turns.end(key)
+            if switch.datapath_id not in self.unknown:
+                self.unknown.add(switch.datapath_id)
+                self._tell("unknown", f"{switch.datapath_id:016x}")
+            return
+        if vertex in self._present:
+            self._probes.append(self._present[vertex])
+        switch.vertex = vertex
+        self._present[vertex] = key
+        self._programmed.discard(vertex)
+        self._tell("connected", self.names[vertex])
+        switch.wait()
+
+    def _one_less(self, key: Hashable, vertex: int) -> None:
+        """A connection of a switch has ended: the last of the others counts, if there are any."""
+        others = [other for other, s in self._switches.items() if s.vertex == vertex]
+        if len(others) < 2:
+            self.duplicates.pop(vertex, None)
+        if self._present.get(vertex) != key:
+            return
+        self._programmed.discard(vertex)
+        if not others:
+            del self._present[vertex]
+            self._tell("left", self.names[vertex])
+            self.hooks.present(vertex, False)
+            return
+        self._present[vertex] = others[-1]
+        if self._switches[others[-1]].state == "programmed":
+            self._programmed.add(vertex)
+
+    def _alive(self, switch: Switch) -> None:
+        """A connection has answered after another of the same switch came up: both are alive."""
+        vertex = switch.vertex
+        other = self._switches.get(self._present.get(vertex)) if vertex is not None else None
+        if vertex is None or other is None or other is switch or vertex in self.duplicates:
+            return
+        text = (
+            f"connected twice under one datapath id, from {switch.peer} and from {other.peer}, "
+            "and both got its program; give each switch a datapath id of its own"
+        )
+        self.duplicates[vertex] = text
+        self._tell("duplicate", self.names[vertex], text)
+
+    # What switches call
+
+    def described(self, switch: Switch, ports: bytes) -> None:
+        """A switch has described its ports."""
+        if switch.vertex is not None and self._present.get(switch.vertex) == switch.key:
+            self.hooks.ports(switch.vertex, ports)
+
+    def compared(self, found: Difference) -> None:
+        """A switch has been read."""
+        for what in ("added", "changed", "removed"):
+            self.differences[what] += getattr(found, what)
+        self.differences["none"] += not found.parts
+
+    def synced(self, switch: Switch) -> None:
+        """A switch holds its program."""
+        vertex = switch.vertex
+        if vertex is None or self._present.get(vertex) != switch.key:
+            return
+        name = self.names[vertex]
+        self._programmed.add(vertex)
+        self.errors.pop(name, None)
+        self._tell("programmed", name)
+        self.hooks.present(vertex, True)
+        if self.complete:
+            self._tell("complete", self.identity)
+
+    def refused(self, switch: Switch, outcome: Outcome | None) -> None:
+        """A switch does not take its program; without an outcome it cannot be read."""
+        if switch.vertex is not None:
+            text = self._explain(outcome) if outcome else "does not tell its flows and groups"
+            self._note("refused", switch.vertex, text)
+
+    def turn_over(self, switch: Switch) -> None:
+        """Another switch may be read and programmed."""
+        self._turns.end(switch.key)
+
+    def ask_turn(self, switch: Switch) -> None:
+        """A switch is to be read when its turn comes."""
+        self._turns.ask(switch.key)
+
+    def _begin(self, key: Hashable) -> None:
+        self._switches[key].read()
+
+    def _fault(self, key: Hashable, error: messages.Error) -> None:
+        """An error that answers nothing that is under way."""
+        switch = self._switches.get(key)
+        if switch is None or switch.vertex is None or switch.state != "programmed":
+            return
+        name = self.names[switch.vertex]
+        if name not in self.errors:
+            self._note("error", switch.vertex, self._explain(Outcome(True, error, 1)))
+
+    def _note(self, kind: Kind, vertex: int, text: str) -> None:
+        name = self.names[vertex]
+        self.errors[name] = text
+        self._tell(kind, name, text)
+
+    def _explain(self, outcome: Outcome) -> str:
+        """The first error in words, where in the program it is, and how many there are."""
+        if outcome.error is None:
+            return "did not confirm the commit of its bundle"
+        what, more = self.current.programs.describe(outcome.error.xid), outcome.errors - 1
+        rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+        return f"{outcome.error.words(self.error_names)} ({what}){rest}"
+
+    def _tell(self, kind: Kind, node: str, text: str = "") -> None:
+        self._events.append(Event(kind, node, text, self.clock()))
+
+
+_ANSWERS = frozenset(
+    {
+        messages.Type.ERROR,
+        messages.Type.MULTIPART_REPLY,
+        messages.Type.BARRIER_REPLY,
+        messages.Type.EXPERIMENTER,
+    }
+)
+_OWN = _ANSWERS | {messages.Type.HELLO, messages.Type.ECHO_REQUEST, messages.Type.ECHO_REPLY}

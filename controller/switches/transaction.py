@@ -1,0 +1,99 @@
+"""One atomic change of one switch: an ONF bundle in two steps. No I/O.
+
+First the bundle is opened and filled, up to a barrier; only if the switch has found no fault by
+then is the bundle committed. The pause is needed: Open vSwitch leaves a message that it cannot read
+out of the bundle and would commit the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow.flow_tables import RowKind
+from controller.openflow import messages
+
+DISCARD_XID = 0xFFFFFF01
+"""The xid of the request to drop a refused bundle; a program's own xids are below."""
+OPENING, COMMIT = rows.opening(), rows.commit()
+NUMBERS = 1 << 24
+"""A barrier's number has 24 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a transaction.
+
+    committed: the switch has confirmed it. Otherwise it holds what it held before, unless it left
+    (lost) after the commit had gone out: then nobody knows. error is the first of `errors` errors.
+    """
+
+    committed: bool
+    error: messages.Error | None = None
+    errors: int = 0
+    lost: bool = False
+
+
+Done = Callable[[Outcome], None]
+"""Is told once what became of a transaction."""
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A bundle on its way. number: even, and another one for each transaction of a connection."""
+
+    number: int
+    parts: Sequence[bytes]
+    done: Done
+    state: Literal["filling", "committing", "done"] = "filling"
+    _confirmed: bool = False
+    _error: messages.Error | None = field(default=None)
+    _errors: int = 0
+
+    def start(self) -> list[bytes]:
+        """What to send first; the messages themselves are not kept."""
+        parts, self.parts = self.parts, ()
+        return [OPENING, *parts, messages.barrier(_barrier(self.number))]
+
+    def error(self, error: messages.Error) -> bytes:
+        """The switch has reported an error; returns what to send."""
+        self._error = self._error or error
+        self._errors += 1
+        return self._answered() if error.xid == self._awaited else b""
+
+    def received(self, message: bytes) -> bytes:
+        """The switch has sent a bundle reply or a barrier reply; returns what to send."""
+        if self.state == "committing" and messages.commits(message) == rows.BUNDLE:
+            self._confirmed = True
+        kind, _, xid = messages.header(message)
+        return self._answered() if (kind, xid) == (messages.BARRIER_REPLY, self._awaited) else b""
+
+    @property
+    def _awaited(self) -> int:
+        """The xid of the barrier that the switch is to answer now."""
+        return _barrier(self.number + (self.state == "committing"))
+
+    def _answered(self) -> bytes:
+        """The switch is through with all that was sent, or refuses the barrier itself."""
+        if self.state == "filling" and not self._errors:
+            self.state = "committing"
+            return COMMIT + messages.barrier(_barrier(self.number + 1))
+        good = self._confirmed and not self._errors
+        self._finish(Outcome(good, self._error, self._errors))
+        return b"" if good else messages.discard(rows.BUNDLE, DISCARD_XID)
+
+    def lost(self) -> None:
+        """The connection has ended."""
+        self._finish(Outcome(False, self._error, self._errors, lost=True))
+
+    def _finish(self, outcome: Outcome) -> None:
+        if self.state != "done":
+            self.state = "done"
+            self.done(outcome)
+
+
+def _barrier(number: int) -> int:
+    """The xid of a transaction's barrier."""
+    return rows.xid(RowKind.BARRIER, number)

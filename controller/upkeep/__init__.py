@@ -1,0 +1,1 @@
+"""A running fabric kept: failures repaired, load followed."""

@@ -1,0 +1,53 @@
+"""Damping of links that flap (RFC 2439, §4, for links instead of routes).
+
+Each time a link goes down its penalty grows by one step; it halves in every half-life. Above the
+upper threshold the link is suppressed: it counts as dead though it is up, until the penalty has
+fallen below the lower one. A ceiling bounds how long that may take. Time is a number that the
+caller gives.
+"""
+
+from __future__ import annotations
+
+from math import log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from controller.settings import PENALTY_STEP, Damping
+
+
+class Penalties:
+    """The penalties of n links."""
+
+    def __init__(self, count: int, damping: Damping) -> None:
+        self.damping = damping
+        self.suppressed = np.zeros(count, np.bool_)
+        self._penalty = np.zeros(count)
+        self._since = np.zeros(count)
+
+    def flap(self, link: int, now: float) -> bool:
+        """A link has gone down; says whether that has suppressed it just now."""
+        self._penalty[link] = min(
+            self.penalty(now)[link] + PENALTY_STEP, max(self.damping.ceiling, self.damping.suppress)
+        )
+        self._since[link] = now
+        before = bool(self.suppressed[link])
+        self.suppressed[link] |= self._penalty[link] > self.damping.suppress
+        return bool(self.suppressed[link]) and not before
+
+    def release(self, now: float) -> NDArray[np.int64]:
+        """int64[n]: the links that may be used again since the last call."""
+        calm = np.flatnonzero(self.suppressed & (self.penalty(now) <= self.damping.reuse))
+        self.suppressed[calm] = False
+        return calm
+
+    def penalty(self, now: float) -> NDArray[np.float64]:
+        """float64[n]: the penalties at this time."""
+        halves = (now - self._since) / self.damping.half_life
+        faded: NDArray[np.float64] = self._penalty * 0.5**halves
+        return faded
+
+    def wait(self, link: int, now: float) -> float:
+        """Seconds until a suppressed link may be used, if it does not flap again."""
+        penalty = float(self.penalty(now)[link])
+        return max(0.0, self.damping.half_life * log2(max(penalty, 1e-9) / self.damping.reuse))

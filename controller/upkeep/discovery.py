@@ -1,0 +1,158 @@
+"""Which cables there are, found by sending a signed LLDP frame out of every port. No I/O.
+
+Every switch with a session sends in its turn, at most `rate` frames a second in all; what comes in
+at another is a cable in one direction. A planned link counts as seen when both directions were
+heard within three turns. A port where another end is heard than the plan says is miswired; the
+as-wired check (`compilers.audit`) then says what to do. Frames of others, of hosts, forged ones
+and old ones are not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from secrets import token_bytes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.audit.resolve import PortFinder, Wired, likeliest
+from compilers.audit.wiring_audit import WiringAudit, check
+from compilers.wiring.wiring import Wiring
+from controller.openflow import lldp
+from controller.openflow.packet_io import packet_in, packets_out
+from controller.settings import LINK_RATE
+from controller.upkeep.link_state import LinkEnds
+
+LEAST_PERIOD = 2.0
+"""Seconds between two turns of a switch, at least."""
+MISSED = 3
+"""Turns after which what is not heard any more is gone."""
+NEVER_SEEN = -np.inf
+
+
+class Discovery:
+    """What is heard, by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`."""
+
+    def __init__(self, wiring: Wiring, rate: float = LINK_RATE, key: bytes | None = None) -> None:
+        self.wiring, self.cables = wiring, LinkEnds.of(wiring)
+        self.interval = max(LEAST_PERIOD, float(np.count_nonzero(wiring.far >= 0)) / rate)
+        self._key = key or token_bytes(32)
+        ports = PortFinder(wiring)
+        self._width, self._planned = ports.width, ports.planned()
+        self._vertex = {d: v for v, d in enumerate(wiring.datapath_id.tolist())}
+        order = len(wiring.far)
+        self._last, self._allowed = 0.0, 0.0
+        self._there: dict[int, NDArray[np.int64]] = {}
+        self._round = np.zeros(order, np.int64)
+        self._turn = np.full(order, np.inf)
+        self._since = np.full(order, np.inf)
+        self._from = np.full(order * ports.width, -1)
+        self._heard = np.full(order * ports.width, NEVER_SEEN)
+        self._at = np.full(order * ports.width, -1)
+        end = self.cables.ends
+        at = end[..., 0] * ports.width + wiring.port[end[..., 0], end[..., 1]]
+        self._near: NDArray[np.int64] = at[:, 0]
+        self._far: NDArray[np.int64] = at[:, 1]
+
+    @property
+    def age(self) -> float:
+        """Seconds for which what was heard counts."""
+        return MISSED * self.interval
+
+    def present(self, vertex: int, ports: NDArray[np.integer] | None, now: float) -> None:
+        """A switch has a session and these ports, or (None) has left.
+
+        Its turns begin at once, and then come at a time of its own.
+        """
+        self._there.pop(vertex, None)
+        self._turn[vertex] = self._since[vertex] = np.inf
+        if ports is not None:
+            kept = ports[(ports > 0) & (ports < self._width)]
+            self._there[vertex] = np.asarray(kept, np.int64)
+            self._turn[vertex] = self._since[vertex] = now
+
+    def port(self, vertex: int, port: int, there: bool) -> None:
+        """A port of a switch with a session has come or gone."""
+        if vertex not in self._there or not 0 < port < self._width:
+            return
+        others = self._there[vertex][self._there[vertex] != port]
+        self._there[vertex] = np.append(others, port) if there else others
+
+    def due(self, now: float) -> list[tuple[int, bytes]]:
+        """The packet-outs to send now, by vertex: those whose turn it is, not all at once."""
+        turns = np.flatnonzero(self._turn <= now)
+        passed = min(now - self._last, 1.0)
+        self._allowed += passed * len(self._turn) / self.interval
+        most = int(min(self._allowed, len(turns)))
+        self._last, self._allowed = now, min(self._allowed - most, 1.0)
+        chosen = turns[np.argsort(self._turn[turns], kind="stable")[:most]]
+        self._turn[chosen] = now + self.interval
+        return [(vertex, self._frames(vertex)) for vertex in chosen.tolist()]
+
+    def received(self, vertex: int, message: bytes, now: float) -> bool:
+        """A packet-in has come from a switch; whether it was a frame of ours that counts."""
+        port, frame = packet_in(message)
+        found = lldp.read(frame, self._key)
+        if found is None:
+            return False
+        datapath_id, sender, round_ = found
+        origin = self._vertex.get(datapath_id)
+        if origin is None or not 0 < port < self._width or not 0 < sender < self._width:
+            return False
+        if not self._round[origin] - MISSED < round_ <= self._round[origin]:
+            return False  # somebody has kept it, and sends it again
+        at, of = vertex * self._width + port, origin * self._width + sender
+        before = self._at[of]
+        if before not in (at, -1) and self._from[before] == of:
+            self._heard[before] = NEVER_SEEN  # the plug has moved
+        self._from[at], self._heard[at], self._at[of] = of, now, at
+        return True
+
+    def unseen(self, now: float) -> NDArray[np.bool_]:
+        """bool[E]: planned links of which a direction is not heard, though it could be by now.
+
+        It could be where both switches have had a session for long enough.
+        """
+        ready = (
+            now - self._since[self.cables.ends[..., 0]].max(axis=1, initial=NEVER_SEEN) > self.age
+        )
+        heard = self._fresh(now, self._near) & (self._from[self._near] == self._far)
+        heard &= self._fresh(now, self._far) & (self._from[self._far] == self._near)
+        missed: NDArray[np.bool_] = ready & ~heard
+        return missed
+
+    def wired(self, now: float) -> Wired:
+        """The cables that are heard now, one a port."""
+        at = np.flatnonzero(self._heard >= now - self.age)
+        seen = Counter(zip(at.tolist(), self._from[at].tolist(), strict=True))
+        cables, contested = likeliest(seen, self._planned)
+        settled = now - self._since > self.age
+        reporters = frozenset(np.flatnonzero(settled).tolist())
+        return Wired(cables, reporters, contested, (), ())
+
+    def miswired(self, now: float) -> WiringAudit | None:
+        """The as-wired check where a port hears another end than planned; else None.
+
+        A link that is not heard at all is broken, and no reason to look for other plugs.
+        """
+        at = np.flatnonzero(self._heard >= now - self.age)
+        planned = np.full(len(self._from), -1)
+        planned[self._near], planned[self._far] = self._far, self._near
+        odd = at[planned[at] != self._from[at]]
+        ends = np.concatenate((odd, planned[odd][planned[odd] >= 0])) // self._width
+        # What a switch has not had the time to tell is not missing.
+        if not len(odd) or (now - self._since[ends] <= self.age).any():
+            return None
+        return check(self.wiring, self.wired(now))
+
+    def _fresh(self, now: float, ports: NDArray[np.int64]) -> NDArray[np.bool_]:
+        fresh: NDArray[np.bool_] = self._heard[ports] >= now - self.age
+        return fresh
+
+    def _frames(self, vertex: int) -> bytes:
+        self._round[vertex] += 1
+        ports = self._there[vertex]
+        seconds = min(0xFFFF, round(self.age) + 1)
+        datapath_id = int(self.wiring.datapath_id[vertex])
+        made = lldp.frames(datapath_id, ports, int(self._round[vertex]), seconds, self._key)
+        return packets_out(ports, made)

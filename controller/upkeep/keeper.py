@@ -1,0 +1,291 @@
+"""The keeper of a running fabric: failures repaired, miswires told, weights that follow the load.
+
+It listens to the fabric's hooks and says what switches are to hold (`live_programs`). One
+change of tables at a time is on its way; what happens meanwhile is taken together after it. It
+stands aside while a build is rolled out. No I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Tables
+from compilers.targets.openflow.encoder import Encoder
+from controller.openflow import messages
+from controller.settings import Duties
+from controller.switches.current import Current
+from controller.switches.events import Event
+from controller.switches.session import LiveFabric
+from controller.upkeep.adaptation import Adaptation
+from controller.upkeep.balance import weighted
+from controller.upkeep.link_monitor import Watching
+from controller.upkeep.live_programs import Steering
+from controller.upkeep.rounds import Rounds
+from inventory.problems import InputError, Problem
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A build that is kept: what it was before failures, and what holds now."""
+
+    build: Build
+    steering: Steering
+    intact: Intact
+    repair: Repaired
+    watching: Watching
+    adaptation: Adaptation | None
+    stale: bool = False
+    since: float = 0.0
+    what: str = ""
+    text: str = ""
+
+
+class Keeper:
+    """Keeps a fabric; made once, before switches connect.
+
+    Raises:
+        InputError: weights are to move, and the build has no alternates.
+    """
+
+    def __init__(self, fabric: LiveFabric, duties: Duties | None = None) -> None:
+        self.fabric, self.duties = fabric, duties or Duties()
+        self.rounds = Rounds(fabric, self._finished, fabric.clock)
+        self._kept: _Kept | None = None
+        self.repairs = 0
+        hooks = fabric.hooks
+        hooks.on_load(self._adopt)
+        hooks.on_ports(self._described)
+        hooks.on_presence(self._present)
+        hooks.on_tick(self._tick)
+        hooks.on(messages.Type.PORT_STATUS, self._port_status)
+        hooks.on(messages.Type.PACKET_IN, self._packet_in)
+        fabric.parts["links"] = self.status
+        fabric.current = self._adopt(fabric.current)
+
+    # What the status and the page show
+
+    @property
+    def dead(self) -> NDArray[np.bool_]:
+        """bool[S, K]: links that traffic goes around."""
+        return self._need.watching.links.dead
+
+    @property
+    def drained(self) -> NDArray[np.bool_]:
+        """bool[S]: switches that traffic goes around."""
+        return self._need.watching.links.drained
+
+    @property
+    def utilisation(self) -> NDArray[np.float64] | None:
+        """float64[S, K]: of each port, 0 to 1; None where nobody measures."""
+        kept = self._need
+        if kept.adaptation is None:
+            return None
+        load = np.take_along_axis(kept.adaptation.meter.load, kept.build.wiring.port, axis=1)
+        return np.asarray(np.clip(np.nan_to_num(load), 0, 1))
+
+    @property
+    def build(self) -> Build:
+        """The build with the tables that hold now: repaired, and with weights that moved."""
+        return self._need.steering.build
+
+    def status(self) -> dict[str, Any]:
+        """Failures, miswires and weights, as the status file has them."""
+        kept = self._kept
+        if kept is None:
+            return {}
+        moved = kept.adaptation.shifts.moved if kept.adaptation else np.zeros(0)
+        return {
+            **kept.watching.status(),
+            "repaired_switches": len(kept.repair.switches),
+            "cut_off_pairs": kept.repair.cut_off,
+            "repairs": self.repairs,
+            "repairing": self.rounds.busy,
+            "shifted_classes": int(np.count_nonzero(moved)),
+        }
+
+    @property
+    def _need(self) -> _Kept:
+        if self._kept is None:
+            raise ValueError("no build is kept")
+        return self._kept
+
+    def foresee(self, build: Build) -> Build:
+        """Another build with the tables that it will hold once loaded: repaired, if cables are the
+        same and some are dead.
+        """
+        kept = self._kept
+        if kept is None or not self.duties.repair or not _same_cables(kept.build, build):
+            return build
+        links = kept.watching.links
+        if not (links.dead.any() or links.drained.any()):
+            return build
+        tables = repaired(Intact.of(build), links.dead, links.drained).tables
+        return replace(build, tables=tables)
+
+    # What happens
+
+    def _adopt(self, current: Current) -> Current:
+        """A build is loaded; programs that are not the compiled ones are somebody else's affair."""
+        self.rounds.forget()
+        build, programs = current.build, current.programs
+        if build is None or not isinstance(programs, Encoder):
+            return current
+        before, duties = self._kept, self.duties
+        watching = before.watching if before and _same_cables(before.build, build) else None
+        if duties.adapt and not build.tables.classes.alternate.shape[2]:
+            raise InputError(
+                Problem(
+                    key="--adapt",
+                    required="a build with alternates, to which weights can move",
+                    given=f"balance: {build.balance}",
+                    todo="write routing: {balance: ugal-pf} in the fabric, and compile",
+                )
+            )
+        asked = build.balance == "ugal-pf" if duties.adapt is None else duties.adapt
+        now = self.fabric.clock
+        intact = Intact.of(build)
+        self._kept = kept = _Kept(
+            build=build,
+            steering=Steering(build, programs, discovers=duties.discover),
+            intact=intact,
+            repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
+            watching=watching or Watching(build.wiring, duties, now),
+            adaptation=Adaptation(build, now, duties.link_rate) if asked else None,
+        )
+        links = kept.watching.links
+        if duties.repair and (links.dead.any() or links.drained.any()):
+            kept.repair = repaired(intact, links.dead, links.drained)
+            kept.steering.hold(kept.repair.tables)
+        return replace(current, programs=kept.steering)
+
+    def _active(self) -> _Kept | None:
+        """What is kept, unless somebody else says just now what switches are to hold."""
+        kept = self._kept
+        ours = kept is not None and self.fabric.current.programs is kept.steering
+        return kept if ours else None
+
+    def _watched(self, vertex: int) -> _Kept | None:
+        """What is kept, where this is one of its switches, whoever says what they are to hold."""
+        kept = self._kept
+        ours = kept is not None and self.fabric.identity == kept.build.identity
+        return kept if ours and kept and vertex < kept.build.tables.switches else None
+
+    def _described(self, vertex: int, ports: bytes) -> None:
+        if kept := self._watched(vertex):
+            kept.watching.described(vertex, ports)
+            if kept.adaptation:
+                kept.adaptation.meter.ports(vertex, ports)
+            self._settle(kept)
+
+    def _present(self, vertex: int, up: bool) -> None:
+        kept = self._watched(vertex)
+        if kept and not up:
+            kept.watching.left(vertex)
+            if kept.adaptation:
+                kept.adaptation.left(vertex)
+
+    def _port_status(self, vertex: int, message: bytes) -> None:
+        if kept := self._watched(vertex):
+            kept.watching.port_status(vertex, message)
+            self._settle(kept)
+
+    def _packet_in(self, vertex: int, message: bytes) -> None:
+        if kept := self._watched(vertex):
+            kept.watching.packet_in(vertex, message)
+
+    def _tick(self) -> None:
+        kept, now = self._active(), self.fabric.clock()
+        if kept is None:
+            return
+        self.rounds.tick()
+        for vertex, frames in kept.watching.frames():
+            if vertex in self.fabric.connections:
+                self.fabric.send(vertex, frames)
+        kept.watching.look()
+        self._settle(kept)
+        if kept.adaptation:
+            kept.adaptation.ask(self.fabric, now)
+            if not self.rounds.busy:
+                self._adapt(kept, kept.adaptation, now)
+
+    # What is done about it
+
+    def _settle(self, kept: _Kept) -> None:
+        """Tell what has happened to links, and repair, once nobody else moves the fabric."""
+        changed, events = kept.watching.settle()
+        for event in events:
+            self.fabric.tell(event)
+        kept.stale |= changed and self.duties.repair
+        if kept.stale and not self.rounds.busy and self._active():
+            self._repair(kept)
+
+    def _repair(self, kept: _Kept) -> None:
+        started, links = perf_counter(), kept.watching.links
+        found = repaired(kept.intact, links.dead, links.drained)
+        computed = perf_counter() - started
+        vertices = np.union1d(found.switches, kept.repair.switches)
+        kept.repair, kept.stale, kept.since = found, False, self.fabric.clock()
+        self.repairs += 1
+        kept.what = links.summary()
+        kept.text = (
+            f"{len(found.rows)} rows and {len(found.classes)} classes at {len(found.switches)} "
+            f"switches differ from the build, computed in {computed * 1e3:.0f} ms"
+        )
+        if found.cut_off:
+            kept.text += f"; {found.cut_off} pairs of switches have no path left"
+        tables = self._with_weights(kept, found.tables)
+        self.rounds.start(kept.steering.reroute(tables, vertices, self._generation))
+
+    def _finished(self) -> None:
+        """The last round of a change has been confirmed."""
+        kept = self._active()
+        if kept is None or not kept.what:
+            return
+        seconds = self.fabric.clock() - kept.since
+        text = f"{kept.text}, in place after {seconds * 1e3:.0f} ms"
+        self.fabric.tell(Event("repaired", kept.what, text))
+        kept.what = ""
+        if kept.stale:
+            self._repair(kept)
+
+    def _adapt(self, kept: _Kept, adaptation: Adaptation, now: float) -> None:
+        classes = kept.repair.tables.classes
+        moves = adaptation.step(classes, now)
+        if moves is None:
+            return
+        vertices = np.unique(moves[:, 0])
+        tables = self._with_weights(kept, kept.repair.tables)
+        rounds = kept.steering.reweigh(tables, vertices, self._generation)
+        for vertex in vertices.tolist():
+            numbers = moves[moves[:, 0] == vertex, 1]
+            moved = adaptation.shifts.moved[vertex, numbers]
+            names = [
+                f"{part}/64 from {kept.build.wiring.port_name(vertex, int(port))}"
+                for part, port in zip(moved, classes.port[vertex, numbers], strict=True)
+            ]
+            self.fabric.tell(Event("shifted", self.fabric.names[vertex], ", ".join(names)))
+        self.rounds.start(rounds)
+
+    def _with_weights(self, kept: _Kept, tables: Tables) -> Tables:
+        if kept.adaptation is None:
+            return tables
+        return replace(tables, classes=weighted(tables.classes, kept.adaptation.shifts))
+
+    def _generation(self, vertex: int) -> int:
+        return self.fabric.generation(vertex) if vertex in self.fabric.connections else 0
+
+
+def _same_cables(one: Build, other: Build) -> bool:
+    """Whether what is known of the links of one build holds for the other, too."""
+    a, b = one.wiring, other.wiring
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("datapath_id", "port", "far", "far_port")
+    )

@@ -1,0 +1,147 @@
+"""What is seen of a fabric's links: port states and LLDP frames in, their state and news out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compilers.audit.move_text import sentence
+from compilers.audit.resolve import PortFinder
+from compilers.audit.wiring_audit import WiringAudit
+from compilers.wiring.wiring import Wiring
+from controller.openflow import messages
+from controller.openflow.multipart import PORT, Malformed, records
+from controller.settings import Duties
+from controller.switches.events import Event, Kind
+from controller.upkeep.discovery import Discovery
+from controller.upkeep.link_state import Links, News
+
+DELETED = 1
+"""`ofp_port_reason`: the port is gone (§7.4.3)."""
+PORT_DOWN_BIT = 1
+"""Bit 0 of a port's config and of its state (§7.2.1)."""
+PORT_AT = 16
+"""Where in a port-status message the port is described."""
+LOOK = 1.0
+"""Seconds between two looks at what discovery has found."""
+
+
+class Watching:
+    """The links of a wiring as they are seen."""
+
+    def __init__(self, wiring: Wiring, duties: Duties, clock: Callable[[], float]) -> None:
+        self.wiring, self._clock = wiring, clock
+        self.links = Links(wiring, duties.damping, duties.patience)
+        self.discovery = Discovery(wiring, duties.rate) if duties.discover else None
+        self._patience = duties.patience
+        self._ports, self._looked = PortFinder(wiring), -np.inf
+        self._miswired: WiringAudit | None = None
+        self._told: tuple[str, ...] = ()
+        self._found: tuple[str, ...] = ()
+        self._since = 0.0
+        self._events: list[Event] = []
+
+    def described(self, vertex: int, body: bytes) -> None:
+        """A switch has described its ports.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        known, now = records(body, PORT), self._clock()
+        up = (known["config"] | known["state"]) & PORT_DOWN_BIT == 0
+        numbers = known["port"].astype(np.int64)
+        self.links.present(vertex, True, now)
+        self.links.ports(vertex, dict(zip(numbers.tolist(), up.tolist(), strict=True)), now)
+        if self.discovery:
+            self.discovery.present(vertex, numbers, now)
+
+    def left(self, vertex: int) -> None:
+        """A switch has left."""
+        self.links.present(vertex, False, self._clock())
+        if self.discovery:
+            self.discovery.present(vertex, None, self._clock())
+
+    def port_status(self, vertex: int, message: bytes) -> None:
+        """A port has come, gone or changed.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        if len(message) != PORT_AT + PORT.itemsize:
+            raise Malformed(f"a port status of {len(message)} bytes")
+        (port,) = np.frombuffer(message, PORT, offset=PORT_AT)
+        there, number = message[messages.HEADER_SIZE] != DELETED, int(port["port"])
+        up = there and not (int(port["config"]) | int(port["state"])) & PORT_DOWN_BIT
+        self.links.port(vertex, number, up, self._clock())
+        if self.discovery:
+            self.discovery.port(vertex, number, there)
+
+    def packet_in(self, vertex: int, message: bytes) -> None:
+        """A packet has come to us.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        if self.discovery:
+            self.discovery.received(vertex, message, self._clock())
+
+    def frames(self) -> list[tuple[int, bytes]]:
+        """Packet-outs to send now, by vertex."""
+        return self.discovery.due(self._clock()) if self.discovery else []
+
+    def look(self) -> None:
+        """Judge links by what discovery has found, and look for miswires."""
+        now = self._clock()
+        if self.discovery is None or now - self._looked < LOOK:
+            return
+        self._looked = now
+        self.links.unseen(self.discovery.unseen(now), now)
+        self._miswired = self.discovery.miswired(now)
+        moves = self._miswired.moves if self._miswired else ()
+        told = tuple(sentence(move, self._ports) for move in moves)
+        if told != self._found:
+            self._found, self._since = told, now
+        # One turn of all switches: until then some cables of several that moved may not be seen.
+        if told == self._told or now - self._since < self.discovery.interval:
+            return
+        for text in told:
+            count = len(self._miswired.misplaced) if self._miswired else 0
+            self._events.append(Event("miswired", f"{count} cables misplaced", text))
+        if not told:
+            self._events.append(Event("wired", ""))
+        self._told = told
+
+    def settle(self) -> tuple[bool, list[Event]]:
+        """Whether dead links or drained switches have changed, and what is to be told."""
+        changed, news = self.links.settle(self._clock())
+        events, self._events = self._events, []
+        return changed, events + [self._event(item) for item in news]
+
+    def status(self) -> dict[str, Any]:
+        """What is wrong, as the status file has it."""
+        cables, names = self.links.cables, self.wiring.names
+        broken = self.links.broken
+        suppressed = self.links.penalties.suppressed
+        return {
+            "down": [self._name(*cables.ends[n, 0]) for n in np.flatnonzero(broken)],
+            "suppressed": [self._name(*cables.ends[n, 0]) for n in np.flatnonzero(suppressed)],
+            "drained": [names[v] for v in np.flatnonzero(self.links.drained)],
+            "miswired": list(self._told),
+        }
+
+    def _event(self, news: News) -> Event:
+        kinds: dict[str, Kind] = {"down": "link-down", "up": "link-up"}
+        if news.link >= 0:
+            kind: Kind = kinds.get(news.what, news.what)  # type: ignore[arg-type]
+            return Event(kind, self._name(news.switch, news.link), news.why)
+        name = self.wiring.names[news.switch]
+        text = f"{self._patience:g} s" if news.what == "drained" else ""
+        return Event(news.what, name, text)  # type: ignore[arg-type]
+
+    def _name(self, switch: int, link: int) -> str:
+        """A link by both ends: `n3 eth2 to n7 eth1`."""
+        w = self.wiring
+        ends = (switch, w.port[switch, link]), (int(w.far[switch, link]), w.far_port[switch, link])
+        return " to ".join(f"{w.names[v]} {w.port_name(v, int(p))}" for v, p in ends)

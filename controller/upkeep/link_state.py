@@ -1,0 +1,165 @@
+"""Which links carry packets: port states, discovery and lost switches in, the dead links out.
+
+A link is broken while a port of it is down at either end, or while discovery does not see it as
+planned. It is dead while it is broken or suppressed (`damping`). A switch that is gone
+for a while is *drained*: it may still forward, as its management alone may have failed, so it keeps
+what is for itself and gets no transit. Where most switches are gone at once the fault is taken to
+be the controller's own, and nothing is drained. No I/O; time is a number that the caller gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.wiring.wiring import Wiring
+from controller.settings import DISCOVERY_PATIENCE, Damping
+from controller.upkeep.damping import Penalties
+
+What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something that happened to the link from `switch` by its `link`-th, or to a switch (-1)."""
+
+    what: What
+    switch: int
+    link: int = -1
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkEnds:
+    """The links of a wiring by number.
+
+    number: int64[S, K], E beyond the last. ends: int64[E, 2, 2], the switch and the place of the
+    link there, of either end. place: int64[S, ports + 1], the place of the link at a port, or -1.
+    """
+
+    number: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, wiring: Wiring) -> LinkEnds:
+        """Number the links of a wiring by their first end."""
+        far, port = wiring.far, wiring.port
+        place = np.full((len(far), int(max(port.max(), wiring.far_port.max())) + 1), -1)
+        switch, link = np.nonzero(far >= 0)
+        place[switch, port[switch, link]] = link
+        other = far[switch, link].astype(np.int64)
+        back = place[other, wiring.far_port[switch, link]]
+        first = switch < other
+        ends = np.stack((np.column_stack((switch, link)), np.column_stack((other, back))), axis=1)
+        ends = ends[first]
+        number = np.full(far.shape, len(ends), np.int64)
+        for side in (0, 1):
+            number[ends[:, side, 0], ends[:, side, 1]] = np.arange(len(ends))
+        return cls(number, ends, place)
+
+
+class Links:
+    """The state of all links of a fabric.
+
+    news are what happened since the last `settle`; dead: bool[S, K] and drained: bool[S] are as of
+    then.
+    """
+
+    def __init__(
+        self, wiring: Wiring, damping: Damping | None = None, patience: float = DISCOVERY_PATIENCE
+    ) -> None:
+        self.cables = LinkEnds.of(wiring)
+        self.patience = patience
+        self.penalties = Penalties(len(self.cables.ends), damping or Damping())
+        self.dead = np.zeros(wiring.far.shape, np.bool_)
+        self.drained = np.zeros(len(wiring.far), np.bool_)
+        self._port_down = np.zeros((*self.dead.shape,), np.bool_)
+        self._unseen = np.zeros(len(self.cables.ends), np.bool_)
+        self._broken = np.zeros(len(self.cables.ends), np.bool_)
+        self._known = np.zeros(len(wiring.far), np.bool_)
+        self._gone = np.full(len(wiring.far), np.inf)
+        self._news: list[News] = []
+
+    @property
+    def broken(self) -> NDArray[np.bool_]:
+        """bool[E]: the links that do not carry packets."""
+        return self._broken.copy()
+
+    def summary(self) -> str:
+        """How much is dead, in words."""
+        dead = int(np.count_nonzero(self.dead)) // 2
+        words = f"{dead} dead link{'s' * (dead != 1)}"
+        if drained := int(np.count_nonzero(self.drained)):
+            words += f" and {drained} drained switch{'es' * (drained != 1)}"
+        return words
+
+    def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
+        """All ports of a switch, by number; one that it has not is down.
+
+        Of a switch that has none for its links nothing is known: it is not cabled yet.
+        """
+        planned = np.flatnonzero(self.cables.place[vertex] >= 0).tolist()
+        if not up.keys().isdisjoint(planned):
+            for port in planned:
+                self.port(vertex, port, up.get(port, False), now)
+
+    def port(self, vertex: int, port: int, up: bool, now: float) -> None:
+        """A port is up or down; ports without a link are of no account."""
+        place = self.cables.place[vertex]
+        link = int(place[port]) if 0 <= port < len(place) else -1
+        if link >= 0 and self._port_down[vertex, link] == up:
+            self._port_down[vertex, link] = not up
+            self._judge([int(self.cables.number[vertex, link])], now)
+
+    def unseen(self, unseen: NDArray[np.bool_], now: float) -> None:
+        """bool[E]: the links that discovery does not see as planned."""
+        changed = np.flatnonzero(unseen != self._unseen)
+        self._unseen = unseen.copy()
+        self._judge(changed.tolist(), now)
+
+    def present(self, vertex: int, up: bool, now: float) -> None:
+        """A switch is there, or has left."""
+        if up:
+            self._known[vertex] = True
+            self._gone[vertex] = np.inf
+        elif self._known[vertex]:
+            self._gone[vertex] = min(self._gone[vertex], now)
+
+    def settle(self, now: float) -> tuple[bool, list[News]]:
+        """Bring `dead` and `drained` up to date; whether they have changed, and what happened."""
+        for number in self.penalties.release(now).tolist():
+            self._tell("reused", number)
+        lost = self.penalties.suppressed | self._broken
+        dead = np.append(lost, False)[self.cables.number]
+        away = now - self._gone >= self.patience
+        if 2 * np.count_nonzero(np.isfinite(self._gone)) > np.count_nonzero(self._known):
+            away &= self.drained
+        for vertex in np.flatnonzero(away != self.drained).tolist():
+            self._news.append(News("drained" if away[vertex] else "back", vertex))
+        changed = bool((dead != self.dead).any() or (away != self.drained).any())
+        self.dead, self.drained = dead, away
+        news, self._news = self._news, []
+        return changed, news
+
+    def _judge(self, numbers: Iterable[int], now: float) -> None:
+        """Look at these links again."""
+        for number in numbers:
+            down = [bool(self._port_down[s, k]) for s, k in self.cables.ends[number].tolist()]
+            broken = any(down) or bool(self._unseen[number])
+            if broken == self._broken[number]:
+                continue
+            self._broken[number] = broken
+            why = "port down" if any(down) else "not seen"
+            self._tell("down" if broken else "up", number, why if broken else "")
+            if broken and self.penalties.flap(number, now):
+                seconds = self.penalties.wait(number, now)
+                self._tell("suppressed", number, f"for {seconds:.0f} s, longer if it flaps again")
+
+    def _tell(self, what: What, number: int, why: str = "") -> None:
+        switch, link = self.cables.ends[number, 0].tolist()
+        self._news.append(News(what, switch, link, why))

@@ -1,0 +1,99 @@
+"""Sending changes round by round: the next when every switch has confirmed the one before.
+
+A switch that does not answer does not hold the others up for longer than a while; one that refuses
+is read and put right. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from controller.switches.transaction import Done, Outcome
+from controller.upkeep.live_programs import Round
+
+ROUND_PATIENCE = 5.0
+"""Seconds that a round waits for its slowest switch."""
+
+
+class RoundSwitches(Protocol):
+    """Where changes go: `controller.switches.session.LiveFabric`."""
+
+    @property
+    def in_sync(self) -> frozenset[int]:
+        """The vertices whose switches hold their program."""
+
+    @property
+    def connections(self) -> dict[int, str]:
+        """The address of each connected switch, by vertex."""
+
+    def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
+        """Change a switch by these messages."""
+
+    def reconcile(self, vertex: int) -> None:
+        """Read a switch again, and put it right."""
+
+
+class Rounds:
+    """Rounds on their way. finished is called when the last one is done."""
+
+    def __init__(
+        self, switches: RoundSwitches, finished: Callable[[], None], clock: Callable[[], float]
+    ) -> None:
+        self._switches, self._finished, self._clock = switches, finished, clock
+        self._left: deque[Round] = deque()
+        self._waits: set[int] = set()
+        self._until = 0.0
+        self._number = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether rounds are on their way."""
+        return bool(self._left or self._waits)
+
+    def start(self, rounds: Iterable[Round]) -> None:
+        """Send these, the first at once.
+
+        A switch that is being put right just now is read once more behind that.
+        """
+        self._left.extend(rounds)
+        self._next()
+
+    def tick(self) -> None:
+        """Time passes."""
+        if self._waits and self._clock() >= self._until:
+            self._waits.clear()
+            self._next()
+
+    def forget(self) -> None:
+        """Give up what is on its way: other programs hold."""
+        self._left.clear()
+        self._waits.clear()
+        self._number += 1
+
+    def _next(self) -> None:
+        while self._left and not self._waits:
+            messages = self._left.popleft()
+            self._until = self._clock() + ROUND_PATIENCE
+            self._number += 1
+            there = self._switches.in_sync
+            self._waits = set(messages) & there
+            for vertex, parts in messages.items():
+                if vertex in there:
+                    self._switches.change(vertex, parts, self._done(vertex, self._number))
+                elif vertex in self._switches.connections:
+                    self._switches.reconcile(vertex)
+        if not self.busy:
+            self._finished()
+
+    def _done(self, vertex: int, number: int) -> Done:
+        def done(outcome: Outcome) -> None:
+            if not outcome.committed and not outcome.lost:
+                self._switches.reconcile(vertex)
+            if number == self._number:
+                self._waits.discard(vertex)
+                if not self._waits:
+                    self._next()
+
+        return done

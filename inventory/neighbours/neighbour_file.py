@@ -1,0 +1,128 @@
+"""Files and folders of neighbour tables as facts, whatever tool they are from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from inventory.neighbours import (
+    eos_lldp,
+    ibnetdiscover,
+    lldpctl,
+    neighbour_table,
+    openflow_links,
+    sonic_lldp,
+    srlinux_lldp,
+)
+from inventory.neighbours.facts import Facts, Seen, Source, mapping
+from inventory.problems import InputError, Problem, few, shown
+
+NEIGHBOUR_FORMATS: dict[str, ModuleType] = {
+    "lldpctl": lldpctl,
+    "sonic": sonic_lldp,
+    "eos": eos_lldp,
+    "srlinux": srlinux_lldp,
+    "ibnetdiscover": ibnetdiscover,
+    "openflow": openflow_links,
+    "csv": neighbour_table,
+}
+OF_ONE_NODE = (lldpctl, sonic_lldp, eos_lldp, srlinux_lldp)
+LARGEST_FILE = 1 << 30
+
+
+def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
+    """The facts in files, and in the files of folders.
+
+    Where a table is of one node, the file's name without its last suffix names the node; a JSON
+    file may hold many, as a mapping from node to table.
+
+    Args:
+        paths: files and folders.
+        form: one of FORMATS; without it the content tells.
+
+    Raises:
+        InputError: every file that cannot be read or is of no known form.
+    """
+    seen: list[Seen] = []
+    reporters: set[tuple[str, ...]] = set()
+    problems: list[Problem] = []
+    for path in _files(paths, problems):
+        try:
+            for source in _sources(path, form):
+                reader = _reader(source, form)
+                found = list(reader.read(source))
+                seen += found
+                one = {(source.node,)} if reader in OF_ONE_NODE else set()
+                reporters |= one or {fact.near.nodes for fact in found}
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(few(problems))
+    return Facts(tuple(seen), frozenset(reporters))
+
+
+def _files(paths: Iterable[Path], problems: list[Problem]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        if not inside:
+            problems.append(Problem("a folder of neighbour tables", "no file in it", "", str(path)))
+        yield from inside
+
+
+def _sources(path: Path, form: str | None) -> list[Source]:
+    """The tables in a file: one, or in JSON by the names of nodes."""
+    file = str(path) if str(path).isprintable() else repr(str(path))
+    required = "a readable text file"
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(Problem(required, "more than 1 GiB", "split it", file))
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
+        raise InputError(Problem(required, what or str(error), "", file)) from None
+    whole = Source(file, text, path.stem, _json(text, file))
+    inner = mapping(whole.data)
+    if inner and not _known(whole, form):
+        parts = [Source(file, "", str(node), data) for node, data in inner.items()]
+        if all(_known(part, form) for part in parts):
+            return parts
+    return [whole]
+
+
+def _json(text: str, file: str) -> object:
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        problem = Problem("JSON", f"{error.msg} in column {error.colno}", "", file, error.lineno)
+        raise InputError(problem) from None
+    except (RecursionError, ValueError):
+        raise InputError(Problem("JSON", "numbers or nesting beyond measure", "", file)) from None
+
+
+def _known(source: Source, form: str | None) -> bool:
+    readers = [NEIGHBOUR_FORMATS[form]] if form else NEIGHBOUR_FORMATS.values()
+    return any(reader.fits(source) for reader in readers)
+
+
+def _reader(source: Source, form: str | None) -> ModuleType:
+    names = [form] if form else list(NEIGHBOUR_FORMATS)
+    for name in names:
+        if NEIGHBOUR_FORMATS[name].fits(source):
+            return NEIGHBOUR_FORMATS[name]
+    required = (
+        NEIGHBOUR_FORMATS[form].WHAT
+        if form
+        else f"a neighbour table ({', '.join(NEIGHBOUR_FORMATS)})"
+    )
+    other = next((name for name, reader in NEIGHBOUR_FORMATS.items() if reader.fits(source)), "")
+    first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
+    given = f"what looks like {other}" if other else shown(first or "an empty file")
+    todo = f"leave --format out, or say --format {other}" if other else ""
+    raise source.wrong(required, given, todo)

@@ -1,0 +1,126 @@
+"""Interfaces, listed one by one, as port blocks; and the words for what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from inventory.model import NodeType, PortBlock
+
+SLUGS = {
+    (1, "RJ45"): "1000base-t",
+    (1, "SFP"): "1000base-x-sfp",
+    (10, "RJ45"): "10gbase-t",
+    (10, "SFP+"): "10gbase-x-sfpp",
+    (25, "SFP28"): "25gbase-x-sfp28",
+    (40, "QSFP+"): "40gbase-x-qsfpp",
+    (50, "SFP56"): "50gbase-x-sfp56",
+    (100, "QSFP28"): "100gbase-x-qsfp28",
+    (100, "QSFP-DD"): "100gbase-x-qsfpdd",
+    (200, "QSFP56"): "200gbase-x-qsfp56",
+    (200, "QSFP-DD"): "200gbase-x-qsfpdd",
+    (400, "QSFP112"): "400gbase-x-qsfp112",
+    (400, "QSFP-DD"): "400gbase-x-qsfpdd",
+    (400, "OSFP"): "400gbase-x-osfp",
+    (800, "QSFP-DD"): "800gbase-x-qsfpdd",
+    (800, "OSFP"): "800gbase-x-osfp",
+}
+KIND_OF_SLUG = {slug: kind for kind, slug in SLUGS.items()}
+INFINIBAND = {"sdr": 10, "ddr": 20, "qdr": 40, "fdr10": 40, "fdr": 56, "edr": 100, "hdr": 200}
+INFINIBAND |= {"ndr": 400, "xdr": 800}
+NO_CABLE = re.compile(r"virtual|bridge|lag|ieee802.*|other-wireless|gsm|cdma|lte|[45]g|.*pon.*")
+SLUG = re.compile(r"([0-9]{1,5})gbase-(?:x-)?([a-z0-9-]{1,40})")
+SPEED_STEP = 1000
+UNKNOWN = "other"
+
+
+class DeviceInterface(NamedTuple):
+    """An interface of a device type, in the words of NetBox."""
+
+    name: str
+    type: str = UNKNOWN
+    label: str = ""
+
+
+def carries_cable(interface: DeviceInterface) -> bool:
+    """Whether there is a socket, as far as the type tells."""
+    return not NO_CABLE.fullmatch(interface.type)
+
+
+def interfaces(node_type: NodeType) -> list[DeviceInterface]:
+    """Every port of a type, in the order of port numbers; its sockets where it has several."""
+    listed = []
+    for block in node_type.ports:
+        slug = SLUGS.get((block.speed or 0, block.connector or ""), UNKNOWN)
+        ports = zip(block.names(), block.sockets(), block.labels(), strict=True)
+        for name, sockets, label in ports:
+            listed += [DeviceInterface(s, slug, label if label != name else "") for s in sockets]
+    return listed
+
+
+def blocks(listed: Sequence[DeviceInterface]) -> list[PortBlock]:
+    """Port blocks with these interfaces, a block for each run of names that count upwards."""
+    found = []
+    start = 0
+    while start < len(listed):
+        count, name, first, step = _run(listed, start)
+        speed, connector = _kind(listed[start].type)
+        values = {"name": name, "count": count, "first": first, "step": step}
+        label = _label(listed[start : start + count], first, step)
+        extra = {"speed": speed, "connector": connector, "label": label}
+        given = {word: value for word, value in extra.items() if value is not None}
+        found.append(PortBlock.model_validate(values | given))
+        start += count
+    return found
+
+
+def _kind(slug: str) -> tuple[int | None, str | None]:
+    """Speed in Gb/s and connector."""
+    if slug in KIND_OF_SLUG:
+        return KIND_OF_SLUG[slug]
+    if slug.startswith("infiniband-"):
+        return INFINIBAND.get(slug.removeprefix("infiniband-")), None
+    match = SLUG.fullmatch(slug)
+    if match is None or int(match[1]) == 0:
+        return None, None
+    return int(match[1]), match[2].upper()
+
+
+def _numbers(name: str) -> list[str]:
+    """The name in parts: text, number, text, number, …"""
+    return re.split(r"([0-9]+)", name)
+
+
+def _run(listed: Sequence[DeviceInterface], start: int) -> tuple[int, str, int, int]:
+    """How many interfaces from `start` are one block; its name, first number and step."""
+    parts, alone = _numbers(listed[start].name), (1, listed[start].name, 1, 1)
+    if start + 1 == len(listed):
+        return alone
+    following = _numbers(listed[start + 1].name)
+    differ = [i for i, (a, b) in enumerate(zip(parts, following, strict=False)) if a != b]
+    if len(parts) != len(following) or len(differ) != 1 or differ[0] % 2 == 0:
+        return alone
+    where = differ[0]
+    if max(len(parts[where]), len(following[where])) > 6:
+        return alone
+    first = int(parts[where])
+    step = int(following[where]) - first
+    if not 1 <= step <= SPEED_STEP:
+        return alone
+    before, after = "".join(parts[:where]), "".join(parts[where + 1 :])
+    count = 0
+    for interface in listed[start:]:
+        expected = f"{before}{first + step * count}{after}"
+        if (interface.name, interface.type) != (expected, listed[start].type):
+            break
+        count += 1
+    return (count, f"{before}{{}}{after}", first, step) if count > 1 else alone
+
+
+def _label(run: Sequence[DeviceInterface], first: int, step: int) -> str | None:
+    """The labels as a pattern, where they count like the names."""
+    patterns = {i.label.replace(str(first + step * n), "{}", 1) for n, i in enumerate(run)}
+    pattern = patterns.pop()
+    fits = not patterns and re.fullmatch(r"[A-Za-z0-9._/:{}-]{1,64}", pattern)
+    return pattern if fits and (len(run) == 1 or "{}" in pattern) else None

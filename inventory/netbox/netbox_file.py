@@ -1,0 +1,285 @@
+"""An inventory from what NetBox or Nautobot exported."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from inventory.floor import Media
+from inventory.model import NodeType
+from inventory.netbox.device_types import fits, import_type, slug, type_of
+from inventory.netbox.extras import from_comment
+from inventory.netbox.interface_types import DeviceInterface, carries_cable
+from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
+from inventory.problems import InputError, Problem, few, nearest
+from inventory.yamlfile import read
+
+METRES_OF_UNIT = {"m": 1.0, "cm": 0.01, "km": 1000.0, "ft": 0.3048, "in": 0.0254, "mi": 1609.344}
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+LENGTH = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*([a-z]*)")
+NODE_EXTRAS = ("plane", "vertex", "datapath_id", "management", "hosts", "guid")
+RACK_EXTRAS = ("row", "column")
+NOT_THERE = {"planned", "staged", "inventory", "offline", "failed", "decommissioning"}
+SUFFIXES = {".yaml", ".yml", ".csv"}
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the files hold. types: (name here, type) by model there."""
+
+    types: dict[str, tuple[str, NodeType]] = field(default_factory=dict)
+    rows: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """inventory.yaml as plain data, and how many cables led to devices that are not in it."""
+
+    data: dict[str, Any]
+    left_out: int
+
+
+def read_netbox(paths: Iterable[Path]) -> Imported:
+    """The inventory in device types (YAML) and tables (CSV), files or folders of them.
+
+    Raises:
+        InputError: every file or row that is wrong.
+    """
+    found = _Found()
+    for path in _files(paths, found):
+        try:
+            _read_file(path, found)
+        except InputError as error:
+            found.problems += error.problems
+    if not found.problems and not found.types and not found.rows["devices"]:
+        found.problems.append(Problem(NETBOX_TABLES, "no device and no device type"))
+    if found.problems:
+        raise InputError(few(found.problems))
+    return _assembled(found)
+
+
+def interface_ids(path: Path) -> dict[tuple[str, str], str]:
+    """The UUID of each interface, by device and name, in what Nautobot exports of interfaces.
+
+    Raises:
+        InputError: another file, or ids that are no UUIDs.
+    """
+    kind, rows = read_table(_text(path), str(path))
+    if kind != "interfaces" or not any("id" in row.values for row in rows[:1]):
+        required = "Nautobot's export of interfaces, with the columns id, device and name"
+        raise InputError(Problem(required, f"a table of {kind}", "", str(path), 1))
+    if wrong := [row for row in rows if not UUID.fullmatch(row.get("id"))]:
+        raise InputError(few(row.problem("id", "a UUID", row.get("id")) for row in wrong))
+    return {(row.get("device"), row.get("name")): row.get("id") for row in rows}
+
+
+def _files(paths: Iterable[Path], found: _Found) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(p for p in path.rglob("*") if p.suffix.lower() in SUFFIXES and p.is_file())
+        if not inside:
+            found.problems.append(
+                Problem(NETBOX_TABLES, "a folder without .csv and .yaml", "", str(path))
+            )
+        yield from inside
+
+
+def _read_file(path: Path, found: _Found) -> None:
+    if path.suffix.lower() in (".yaml", ".yml"):
+        document = read(path)
+        if not fits(document):
+            keys = ", ".join(map(str, list(document.data)[:6]))
+            raise InputError(document.problem((), NETBOX_TABLES, f"YAML with {keys or 'no keys'}"))
+        name, model, node_type = import_type(document)
+        found.types[model] = (name, node_type)
+        return
+    text = _text(path)
+    kind, rows = read_table(text, str(path))
+    found.rows[kind] += rows
+
+
+def _text(path: Path) -> str:
+    file = str(path)
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        raise InputError(Problem("a file to read", what, "", file)) from None
+    if content.startswith(b"PK"):
+        raise InputError(
+            Problem(NETBOX_TABLES, "a ZIP or Excel file", "export the table as CSV", file)
+        )
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        given = f"byte 0x{content[error.start]:02x} at offset {error.start}"
+        todo = "save the file as UTF-8"
+        raise InputError(Problem("UTF-8 text", given, todo, file)) from None
+
+
+def _assembled(found: _Found) -> Imported:
+    _types_of_interfaces(found)
+    nodes = _nodes(found)
+    kinds: dict[tuple[str, str], dict[str, Any]] = {}
+    cables, left_out = _cables(found, {node["name"] for node in nodes}, kinds)
+    dead = [cable for cable in cables if cable.pop("dead")]
+    if found.problems:
+        raise InputError(few(found.problems))
+    types = {
+        name: node_type.model_dump(mode="json", exclude_defaults=True)
+        for name, node_type in found.types.values()
+    }
+    parts: dict[str, Any] = {
+        "node_types": types,
+        "racks": [_rack(row) for row in found.rows["racks"]],
+        "cabling": {"types": list(kinds.values())} if kinds else {},
+        "nodes": nodes,
+        "cables": cables,
+        "dead_links": [{"a": cable["a"], "b": cable["b"]} for cable in dead],
+    }
+    return Imported({word: value for word, value in parts.items() if value}, left_out)
+
+
+def _types_of_interfaces(found: _Found) -> None:
+    """Node types that only the interfaces of a device tell."""
+    listed: dict[str, list[DeviceInterface]] = defaultdict(list)
+    files: dict[str, str] = {}
+    for row in found.rows["interfaces"]:
+        interface = DeviceInterface(row.get("name"), row.get("type").lower(), row.get("label"))
+        if row.get("mgmt_only").lower() != "true" and carries_cable(interface):
+            listed[row.get("device")].append(interface)
+        files[row.get("device")] = row.file
+    for row in found.rows["devices"]:
+        model, device = row.get("device_type"), row.get("name")
+        if model in found.types or not listed.get(device):
+            continue
+        try:
+            node_type = type_of(model, listed[device], files[device])
+        except InputError as error:
+            found.problems += error.problems
+            continue
+        found.types[model] = (slug(model)[:63], node_type)
+
+
+def _nodes(found: _Found) -> list[dict[str, Any]]:
+    nodes = []
+    disabled = _disabled(found)
+    racks = {row.get("name") for row in found.rows["racks"]}
+    for row in found.rows["devices"]:
+        model = row.get("device_type")
+        if model not in found.types:
+            meant = nearest(model, found.types)
+            todo = f"did you mean {meant}?" if meant else "import its device type, too"
+            problem = row.problem("device_type", "a device type of the files", model, todo)
+            found.problems.append(problem)
+            continue
+        node: dict[str, Any] = {"name": row.get("name"), "type": found.types[model][0]}
+        if row.get("rack") and row.get("rack") in racks:
+            node["rack"] = row.get("rack")
+            if row.get("position"):
+                node["unit"] = _unit(row, found)
+        if row.get("serial"):
+            node["serial"] = row.get("serial")
+        if row.get("address"):
+            node["management"] = row.get("address").partition("/")[0]
+        if row.get("status").lower() in NOT_THERE:
+            node["state"] = "planned"
+        if node["name"] in disabled:
+            node["disabled_ports"] = disabled[node["name"]]
+        nodes.append(node | _extras(row, NODE_EXTRAS))
+    return nodes
+
+
+def _disabled(found: _Found) -> dict[str, list[str]]:
+    """The ports of each device that are switched off."""
+    model = {row.get("name"): row.get("device_type") for row in found.rows["devices"]}
+    ports = {m: {n for b in t.ports for n in b.names()} for m, (_, t) in found.types.items()}
+    disabled: dict[str, list[str]] = defaultdict(list)
+    for row in found.rows["interfaces"]:
+        known = ports.get(model.get(row.get("device"), ""), ())
+        if row.get("enabled").lower() in ("false", "0", "no") and row.get("name") in known:
+            disabled[row.get("device")].append(row.get("name"))
+    return disabled
+
+
+def _unit(row: Row, found: _Found) -> int:
+    """The rack unit: NetBox prints 12, 12.0 or 12.5."""
+    try:
+        unit = float(row.get("position"))
+    except ValueError:
+        unit = 0.5
+    if unit % 1 or not 1 <= unit <= 1000:
+        required = "a whole unit from 1"
+        found.problems.append(row.problem("position", required, row.get("position")))
+        return 1
+    return int(unit)
+
+
+def _rack(row: Row) -> dict[str, Any]:
+    height = row.get("u_height").lower().removesuffix("u").strip()
+    units = int(height) if re.fullmatch("[0-9]{1,4}", height) else height
+    return {"name": row.get("name"), "units": units} | _extras(row, RACK_EXTRAS)
+
+
+def _extras(row: Row, words: tuple[str, ...]) -> dict[str, Any]:
+    """What the comments hold of these."""
+    extras = from_comment(row.values.get("comments"))
+    return {word: extras[word] for word in words if word in extras}
+
+
+def _cables(
+    found: _Found, names: set[str], kinds: dict[tuple[str, str], dict[str, Any]]
+) -> tuple[list[dict[str, Any]], int]:
+    """Cables between interfaces of nodes; `kinds` takes their types as they come."""
+    cables, left_out = [], 0
+    for row in found.rows["cables"]:
+        between = {row.get(f"{end}_type") for end in "ab"} <= {"", "dcim.interface", "interface"}
+        if not between or not {row.get("a_device"), row.get("b_device")} <= names:
+            left_out += 1
+            continue
+        cable: dict[str, Any] = {
+            "dead": row.get("status").lower() == "decommissioning",
+            "a": row.get("a_device"),
+            "a_port": row.get("a_name"),
+            "b": row.get("b_device"),
+            "b_port": row.get("b_name"),
+        }
+        if row.get("type"):
+            cable["type"] = _cable_type(row, kinds, found)
+        if row.get("length"):
+            cable["length"] = _length(row, found)
+        if row.get("label"):
+            cable["label"] = row.get("label")
+        cables.append(cable)
+    return cables, left_out
+
+
+def _cable_type(row: Row, kinds: dict[tuple[str, str], dict[str, Any]], found: _Found) -> str:
+    media, colour = row.get("type").lower(), row.get("color").lower().removeprefix("#")
+    known = get_args(Media)
+    if media not in known:
+        meant = nearest(media, known)
+        todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}"
+        found.problems.append(row.problem("type", "a type of cable", row.get("type"), todo))
+    name = f"{media}-{colour}" if colour else media
+    kind: dict[str, Any] = {"name": name, "media": media} | ({"colour": colour} if colour else {})
+    return str(kinds.setdefault((media, colour), kind)["name"])
+
+
+def _length(row: Row, found: _Found) -> float:
+    """Metres."""
+    match = LENGTH.fullmatch(row.get("length").lower())
+    unit = (match[2] if match else "") or row.get("length_unit").lower() or "m"
+    unit = {"meters": "m", "feet": "ft", "inches": "in", "centimeters": "cm"}.get(unit, unit)
+    if match is None or unit not in METRES_OF_UNIT:
+        required = f"a length in {', '.join(METRES_OF_UNIT)}"
+        found.problems.append(row.problem("length", required, f"{row.get('length')} {unit}"))
+        return 0.0
+    return round(float(match[1]) * METRES_OF_UNIT[unit], 3)

@@ -1,0 +1,1 @@
+"""Engines that a scenario runs on, from the model to routed kernels."""

@@ -1,0 +1,123 @@
+"""The engines by name: what each is able to do, and how it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from inventory.problems import InputError, Problem
+from mininet_scenarios.scenario.engine import Ability, Engine, Setup
+
+
+@dataclass(frozen=True, slots=True)
+class EngineKind:
+    """An engine that a scenario may name.
+
+    needs_framework: whether it runs the controller, on Ryu or os-ken. `make` imports what the
+    engine needs when it is called, and not before.
+    """
+
+    title: str
+    abilities: frozenset[Ability]
+    make: Callable[[Setup], Engine]
+    needs_framework: bool = False
+
+
+def _model(setup: Setup) -> Engine:
+    from mininet_scenarios.engines.model_engine import ModelEngine
+
+    return ModelEngine(setup)
+
+
+def _mininet(setup: Setup) -> Engine:
+    from mininet_scenarios.engines.mininet_engine import MininetEngine
+
+    return MininetEngine(setup)
+
+
+def _routed(setup: Setup, name: str) -> Engine:
+    from mininet_scenarios.engines.routed_engine import RoutedEngine
+
+    return RoutedEngine(setup, name)
+
+
+def _ovs_fabric(setup: Setup) -> Engine:
+    from mininet_scenarios.engines.fabric_engine import FabricEngine
+
+    return FabricEngine(setup)
+
+
+ENGINES: dict[str, EngineKind] = {
+    "mininet": EngineKind(
+        title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
+        abilities=frozenset(
+            {
+                *("counters", "links", "nodes", "miswire", "controller", "build"),
+                *("probe", "flows", "rates"),
+            }
+        ),
+        make=_mininet,
+        needs_framework=True,
+    ),
+    "ovs-fabric": EngineKind(
+        title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
+        abilities=frozenset(
+            {
+                *("counters", "links", "nodes", "miswire", "controller", "build"),
+                *("probe", "paths"),
+            }
+        ),
+        make=_ovs_fabric,
+        needs_framework=True,
+    ),
+    "linux": EngineKind(
+        title="Linux kernels that forward by the rendered configurations of the target linux",
+        abilities=frozenset({"counters", "links", "probe"}),
+        make=partial(_routed, name="linux"),
+    ),
+    "frr": EngineKind(
+        title="FRR's daemons with the rendered configurations of the target frr",
+        abilities=frozenset({"counters", "links", "probe"}),
+        make=partial(_routed, name="frr"),
+    ),
+    "model": EngineKind(
+        title="the packet walker and max-min fair flows: no packet is sent",
+        abilities=frozenset(
+            {
+                *("counters", "links", "nodes", "miswire", "controller", "build"),
+                *("probe", "flows", "rates", "paths"),
+            }
+        ),
+        make=_model,
+    ),
+}
+
+
+def require(name: str, needed: dict[Ability, str]) -> EngineKind:
+    """The engine of that name.
+
+    Args:
+        name: of `ENGINES`.
+        needed: the abilities that a scenario needs, and for what of it.
+
+    Raises:
+        InputError: it lacks some of them; all at once.
+    """
+    kind = ENGINES[name]
+    problems = []
+    for ability, purpose in needed.items():
+        if ability not in kind.abilities:
+            able = [other for other, k in ENGINES.items() if needed.keys() <= k.abilities]
+            todo = f"use --engine {' or '.join(able)}" if able else "leave it out"
+            problems.append(
+                Problem(
+                    key=f"--engine {name}",
+                    required=f"an engine that can do {purpose} ({ability})",
+                    given=name,
+                    todo=todo,
+                )
+            )
+    if problems:
+        raise InputError(problems)
+    return kind

@@ -1,0 +1,201 @@
+"""The inner process of the engine `ovs-fabric`: all switches in one Open vSwitch, no hosts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import load
+from compilers.wiring.addressing import format_mac
+from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
+from mininet_scenarios.ovs.collecting import Collectors
+from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
+from mininet_scenarios.ovs.management_socket import port_counters
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
+from mininet_scenarios.ovs.packets import HostPackets, Postman
+from mininet_scenarios.ovs.wrong_table import Diverter
+from mininet_scenarios.scenario.engine import (
+    SILENT,
+    Event,
+    HostSample,
+    LinkChange,
+    Miswire,
+    NodeChange,
+)
+from mininet_scenarios.traffic.fabric_probe import FabricProbe
+
+PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
+"""In a trace: a switch that the packet enters."""
+
+
+class FabricChild:
+    """The requests: every public method is one, with the arguments that the outer process sends."""
+
+    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
+        self.reply = reply
+        self.build = load(Path(job["build"]))
+        self.hosts = HostSample.of(self.build, job["hosts"])
+        self.ovs = PrivateOvs(RUN / "ovs", logs=Path(job["logs"]))
+        self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
+        self.controller = ControllerProcess(job)
+        self.diverter = Diverter(self.ovs)
+        self.postmen: dict[int, Postman] = {}
+        self.collectors: Collectors | None = None
+        self.probe: FabricProbe | None = None
+
+    def start(self) -> None:
+        """Start the controller, and Open vSwitch with all its bridges."""
+        prepare()
+        self.controller.start()
+        self.ovs.start()
+        self.fabric.start(CONTROLLER_ADDRESS)
+        self.collectors = Collectors(self.ovs, len(self.hosts))
+
+    def program(self, patience: float) -> None:
+        """Wait until the controller says that every switch has its program."""
+        expected = int(self.controller.build.topology.present.sum())
+        self.controller.wait(expected, patience, self._progress)
+
+    def send(self, file: str, version: int) -> None:
+        """Send requests, and an answer to each that arrives.
+
+        `file` holds how many of each pair, as an array; what came of them is written in its place
+        (`engine.Observation`).
+        """
+        assert self.collectors is not None  # noqa: S101
+        counts = np.load(file)
+        postman = self._postman(version)
+        before = self._counters()
+        requests = HostPackets.of(counts)
+        total = 2 * len(requests)
+        arrived = self.collectors.exchange(
+            postman, requests, lambda done, _: self._progress(done, total)
+        )
+        answers = requests[arrived != SILENT].back()
+        done = len(answers)
+        hops = self.collectors.exchange(
+            postman, answers, lambda more, _: self._progress(done + more, total)
+        )
+        loads = self._counters() - before
+        replies, shortest, longest = _tally(answers, hops, len(self.hosts))
+        np.savez(file, replies=replies, shortest=shortest, longest=longest, loads=loads)
+
+    def divert(self, switch: int, egress: int, port: int) -> None:
+        """Make one class of a switch leave by another port, in the switch itself."""
+        self.diverter.divert(switch, egress, port)
+
+    def restore(self) -> None:
+        """Undo the last `divert`."""
+        self.diverter.restore()
+
+    def links(self, links: list[list[int]], up: bool) -> None:
+        """Cut or mend cables."""
+        self._apply(LinkChange(tuple((u, v) for u, v in links), up))
+
+    def nodes(self, switches: list[int], up: bool) -> None:
+        """Take power from switches or give it back."""
+        self._apply(NodeChange(tuple(switches), up))
+
+    def swap(self, one: list[int], other: list[int], repaired: bool) -> None:
+        """Let two cables change places."""
+        self._apply(Miswire((one[0], one[1]), (other[0], other[1]), repaired))
+
+    def run_controller(self, running: bool, round: int | None) -> None:
+        """Kill the controller, in a round of a move, or start one."""
+        self.controller.kill(round)
+        if running:
+            self.controller.start()
+
+    def move(self, folder: str) -> None:
+        """Let the controller move the fabric to another build."""
+        self.controller.move(folder)
+
+    def settle(self, patience: float) -> str:
+        """Wait until switches with power have their programs, and packets follow all changes."""
+        identity = self.build.wiring.datapath_id
+        dark = {int(identity[v]) for v in self.fabric.outage.switches}
+        refused = self.controller.settle(dark, patience)
+        self.ovs.appctl("revalidator/wait")
+        return refused
+
+    def probe_start(self, pairs: list[list[int]], interval: float) -> None:
+        """Start a probe over pairs of hosts."""
+        assert self.collectors is not None  # noqa: S101
+        ends = np.array(pairs, np.int64).reshape(-1, 2)
+        self.probe = FabricProbe(self.collectors.sockets, self._postman(4), ends, interval)
+        self.probe.start()
+
+    def probe_stop(self) -> str:
+        """End it, and tell what it saw (`probing.decode`)."""
+        assert self.probe is not None  # noqa: S101
+        return self.probe.stop()
+
+    def paths(self, pairs: list[list[int]]) -> list[list[int]]:
+        """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
+        return [self._path(source, destination) for source, destination in pairs]
+
+    def _path(self, source: int, destination: int) -> list[int]:
+        plan, hosts = self.build.addressing, self.hosts
+        at, to = ((int(hosts.switch[i]), int(hosts.number[i])) for i in (source, destination))
+        packet = (
+            f"in_port={self.build.wiring.host_port[at]},tcp,dl_src={plan.mac(*at)},"
+            f"dl_dst={format_mac(plan.gateway_mac)},nw_src={plan.host(*at)},"
+            f"nw_dst={plan.host(*to)},nw_ttl=64"
+        )
+        text = self.ovs.appctl("ofproto/trace", bridge_name(at[0]), packet)
+        return [int(number) for number in PASSED.findall(text)]
+
+    def _postman(self, version: int) -> Postman:
+        if version not in self.postmen:
+            self.postmen[version] = Postman(self.build, self.hosts, version)
+        return self.postmen[version]
+
+    def _apply(self, event: Event) -> None:
+        self.fabric.suffer(self.fabric.outage.after(event))
+
+    def _powered(self) -> list[int]:
+        up = self.fabric.outage.up(self.build.tables.switches)
+        powered: list[int] = np.flatnonzero(self.build.topology.present & up).tolist()
+        return powered
+
+    def _counters(self) -> NDArray[np.int64]:
+        """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports."""
+        if self.build.tables.classes.alternate.shape[
+            2
+        ]:  # hashed: through cached flows, counted late
+            self.ovs.appctl("revalidator/wait")
+        cables = self.build.wiring.cables()
+        loads = np.zeros(cables.shape, np.int64)
+        switches = {bridge_name(v): v for v in self._powered()}
+        for bridge, rows in port_counters(self.ovs.folder, switches).items():
+            rows = rows[rows["port"] < cables.shape[1]]
+            loads[switches[bridge], rows["port"]] = rows["sent"]
+        loads[cables < 0] = 0
+        return loads
+
+    def _progress(self, done: int, total: int) -> None:
+        self.reply({"progress": [done, total]})
+
+
+def _tally(
+    packets: HostPackets, hops: NDArray[np.int16], hosts: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """replies, shortest and longest of an `Observation`: what arrived of these answers."""
+    replies = np.zeros((hosts, hosts), np.int64)
+    longest = np.full((hosts, hosts), SILENT, np.int64)
+    shortest = np.full((hosts, hosts), np.iinfo(np.int64).max)
+    packets, hops = packets[hops != SILENT], hops[hops != SILENT]
+    way = packets.source, packets.destination
+    np.add.at(replies, way[::-1], 1)
+    np.maximum.at(longest, way, hops)
+    np.minimum.at(shortest, way, hops)
+    return replies, np.where(longest == SILENT, SILENT, shortest), longest
+
+
+if __name__ == "__main__":
+    serve(FabricChild)

@@ -1,0 +1,207 @@
+"""The engine without a network: the tables alone answer. Needs no privilege, and takes any size.
+
+Packets are walked by `predict`, each by the first of its ways that is up; flows
+get max-min fair rates on the links (`max_min`). Time is a number that `wait` adds to. A move
+to another build has states, in each of which packets are walked through a mixture of both and a
+probe sends once over every pair; where something is down, it is instantaneous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build, load
+from controller.rollout.rollout import SETTLE
+from mininet_scenarios.scenario.engine import (
+    SILENT,
+    BuildChange,
+    Carried,
+    ControllerChange,
+    Counts,
+    Diversion,
+    Event,
+    Flows,
+    HostSample,
+    Observation,
+    Probed,
+    Progress,
+    Setup,
+    Step,
+)
+from mininet_scenarios.scenario.numbering import Numbering, renumbered
+from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.verdict.flow_model import carry
+from mininet_scenarios.verdict.moving import Moving
+from mininet_scenarios.verdict.predict import Prediction
+
+TIME_SLACK = 1e-9
+
+
+class ModelEngine:
+    """Walks packets through the build's tables; no packet is sent."""
+
+    name = "model"
+    versions: tuple[int, ...] = (4,)  # the tables are the same for both
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup, self.ground = setup, setup.build
+        self.right: Prediction | None = None
+        self.clock, self.controlled = 0.0, True
+        self.probe: _Probe | None = None
+        self.move: Moving | None = None
+        self.build, self.hosts = setup.build, HostSample.of(setup.build, setup.hosts)
+        self.numbers = Numbering.same(setup.build.tables.switches, len(self.hosts))
+        self.walked = Prediction.of(setup.build)
+        if setup.running:
+            self._run(load(setup.running), Outage())
+
+    def start(self, step: Step) -> None:
+        """Nothing to bring up."""
+
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:  # noqa: ARG002
+        """Walk requests and replies; a reply needs both ways."""
+        numbers = self.numbers
+        own = numbers.gather(counts)
+        switch = self.hosts.switch
+        hops = self.walked.first.astype(np.int64)[switch[:, None], switch]
+        arrives = hops >= 0
+        answered = np.where(arrives & arrives.T, own, 0)
+        seen = numbers.spread(np.where(answered.T > 0, hops, SILENT), SILENT)
+        loads = self.walked.loads(self.hosts.by_switch(own, len(self.walked.first)))
+        progress(int(counts.sum()), int(counts.sum()))
+        return Observation(numbers.spread(answered, 0), seen, seen, numbers.spread_rows(loads))
+
+    def divert(self, diversion: Diversion) -> None:
+        """Change the port of one class."""
+        port = self.build.tables.classes.port.copy()
+        port[self.numbers.vertex_of[diversion.switch], diversion.egress] = diversion.port
+        classes = replace(self.build.tables.classes, port=port)
+        tables = replace(self.build.tables, classes=classes)
+        self.right = self.walked
+        self.walked = Prediction.of(replace(self.build, tables=tables), self.walked.outage)
+
+    def restore(self) -> None:
+        """Back to the build's tables."""
+        self.walked, self.right = self.right or self.walked, None
+
+    def now(self) -> float:
+        """The time that has been waited for."""
+        return self.clock
+
+    def wait(self, seconds: float) -> None:
+        """Add to it."""
+        until = self.clock + max(0.0, seconds)
+        self.settle(seconds)
+        self.clock = max(self.clock, until)
+
+    def apply(self, event: Event) -> None:
+        """Walk packets through what is left; the controller moves the fabric, and nothing else."""
+        self._send_probe()
+        match event:
+            case BuildChange(folder):
+                self.move = Moving(self.build, load(folder))
+            case ControllerChange(running, round):
+                if round is not None:
+                    self._go(round)
+                self.controlled = running
+                if self.move and not running:
+                    self.move.broken = True
+            case _:
+                own = renumbered(event, self.numbers.vertex_of)
+                outage = self.walked.outage.after(own)
+                if outage != self.walked.outage:
+                    self.walked = self.walked.under(outage)
+
+    def settle(self, patience: float) -> str:  # noqa: ARG002
+        """Come to the end of a move, which nobody refuses; all else is instantaneous."""
+        if self.move and self.controlled:
+            if self.walked.outage == Outage() and not self.move.broken:
+                self._go(self.move.rounds)
+            self._send_probe()
+            vertex = self.move.vertex
+            self._run(self.move.new, self.walked.outage.renumbered(vertex))
+            self.move = None
+        return ""
+
+    def _go(self, last: int) -> None:
+        """Through the rounds of a move, to the middle of the last of them (from 1)."""
+        assert self.move is not None  # noqa: S101
+        for state in self.move.states(last):
+            self.walked = self.move.walked(self.walked, state)
+            # Long enough for a packet of every pair in every state.
+            self.clock += max(SETTLE, self.probe.interval if self.probe else 0)
+            self._send_probe()
+
+    def _run(self, build: Build, outage: Outage) -> None:
+        """Let all switches hold a build."""
+        self.build, self.hosts = build, HostSample.of(build, self.setup.hosts)
+        self.walked = Prediction.of(build, outage)
+        self.numbers = Numbering.of(build, self.ground, self.setup.hosts)
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """Packets leave at clock + k · interval."""
+        self.probe = _Probe(pairs, interval, self.clock)
+
+    def probe_stop(self) -> Probed:
+        """The packets sent until now; each took no time."""
+        assert self.probe is not None  # noqa: S101
+        self._send_probe()
+        probe, self.probe = self.probe, None
+        return probe.probed()
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
+        """Max-min fair rates on the links' rate."""
+        ends = (self.numbers.host_of[end] for end in (flows.source, flows.destination))
+        source, destination = ends
+        own = replace(flows, source=source, destination=destination)
+        found = carry(self.walked, self.hosts, own, self.setup.rate)
+        return Carried(found.rate, self.numbers.spread_rows(found.loads))
+
+    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """The walked ones."""
+        ends = self.hosts.switch[self.numbers.host_of[pairs]]
+        paths = (self.walked.path(int(s), int(d)) for s, d in ends)
+        return tuple(tuple(int(self.numbers.vertex[v]) for v in path) for path in paths)
+
+    def stop(self, step: Step) -> None:
+        """Nothing to take down."""
+
+    def _send_probe(self) -> None:
+        """Send what has become due since the last change."""
+        if self.probe:
+            ends = self.numbers.host_of[self.probe.pairs]
+            hops = self.walked.first[tuple(self.hosts.switch[ends].T)]
+            self.probe.send(self.clock, np.where((ends >= 0).all(axis=1), hops, np.int8(SILENT)))
+
+
+class _Probe:
+    """Packets at a constant rate, sent in blocks between changes."""
+
+    def __init__(self, pairs: NDArray[np.int64], interval: float, begin: float) -> None:
+        self.pairs, self.interval, self.begin = pairs, interval, begin
+        self.rounds = 0
+        self.hops: list[NDArray[np.int16]] = []
+
+    def send(self, until: float, hops: NDArray[np.int8]) -> None:
+        """Add the packets due before `until`, all with the same hops a pair."""
+        due = int(np.ceil((until - self.begin) / self.interval - TIME_SLACK))
+        if due > self.rounds:
+            self.hops.append(np.tile(hops.astype(np.int16), (due - self.rounds, 1)))
+            self.rounds = due
+
+    def probed(self) -> Probed:
+        """All of them."""
+        pairs = len(self.pairs)
+        hops = np.concatenate([*self.hops, np.zeros((0, pairs), np.int16)]).ravel()
+        sequence = np.repeat(np.arange(self.rounds, dtype=np.int32), pairs)
+        sent = np.asarray(self.begin + sequence * self.interval, np.float64)
+        return Probed(
+            pair=np.tile(np.arange(pairs, dtype=np.int32), self.rounds),
+            sequence=sequence,
+            sent=sent,
+            received=np.where(hops >= 0, sent, np.nan),
+            hops=np.where(hops >= 0, hops, np.int16(SILENT)),
+        )

@@ -1,0 +1,223 @@
+"""A build as a Mininet network: real Mininet hosts, Open vSwitch bridges, veth links.
+
+What Mininet does one shell command at a time, for each interface, is done here in one `ip -batch`
+and one database transaction for all bridges and ports. It must run in namespaces of its own
+(`mininet_scenarios.engines.mininet_child`); the kernel clears up.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from mininet.link import Intf, Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host, Node, Switch
+from mininet.util import quietRun
+
+from compilers.tables.build import Build
+from mininet_scenarios.machine.serving import DISABLE_IPV6
+from mininet_scenarios.machine.sockets import widen
+from mininet_scenarios.ovs import ovsdb
+from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import bridge_name, port_interface
+from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress
+
+QUEUE = 30
+"""Packets that wait at a link of limited rate; more are dropped."""
+WAITING_PACKET = 4096
+"""Bytes that the kernel counts for one of them, at most."""
+NETWORK_CALLS_AT_ONCE = 8
+"""Hosts whose shells are started at the same time."""
+
+
+class FabricBridge(Switch):  # type: ignore[misc]
+    """An Open vSwitch bridge in the userspace datapath. It needs no shell of its own."""
+
+    def startShell(self, mnopts: str | None = None) -> None:  # noqa: ARG002
+        """No shell: the process that runs Mininet acts for the switch."""
+        self.shell, self.waiting, self.pid = None, False, os.getpid()
+
+    def cmd(self, *args: Any, **_: Any) -> str:
+        """The output of a command, without a shell."""
+        return str(quietRun(list(map(str, args)) if len(args) > 1 else args[0]))
+
+    def row(self) -> ovsdb.BridgeRow:
+        """The bridge and its ports as the database takes them."""
+        ports = [ovsdb.Port(interface.name, port) for interface, port in self.ports.items() if port]
+        return ovsdb.BridgeRow(self.name, int(self.dpid, 16), ports, CONTROLLER_ADDRESS)
+
+
+class FabricInterface(Intf):  # type: ignore[misc]
+    """An interface that the batch brings up and configures."""
+
+    def config(self, **_: Any) -> dict[str, Any]:
+        """Nothing left to do."""
+        return {}
+
+
+class VethCable(Link):  # type: ignore[misc]
+    """A veth pair that the batch makes."""
+
+    @classmethod
+    def makeIntfPair(cls, *_: Any, **__: Any) -> None:
+        """Nothing to do now."""
+
+
+class FabricHost(Host):  # type: ignore[misc]
+    """A Mininet host whose addresses are set in one command."""
+
+    def config(self, *, setup: str, **_: Any) -> dict[str, Any]:
+        """Let its shell run the setup's command, and not wait: all hosts do so at once."""
+        self.sendCmd(setup)
+        return {}
+
+    def configured(self) -> None:
+        """Wait for that.
+
+        Raises:
+            EngineError: it failed.
+        """
+        if answer := self.waitOutput().strip():
+            raise EngineError(f"host {self.name}: {answer}")
+
+
+class FabricNetwork:
+    """The network of a build with the hosts that take part; `hosts[i]` is the i-th of them."""
+
+    def __init__(self, build: Build, hosts: HostSample, ovs: PrivateOvs) -> None:
+        self.build, self.who, self.ovs = build, hosts, ovs
+        setLogLevel("error")
+        Mininet.inited = True  # init() would raise kernel limits of the whole machine
+        self.net = Mininet(controller=None, link=VethCable, intf=FabricInterface, host=FabricHost)
+        self.hosts: list[Node] = []
+
+    def add_hosts(self, progress: Progress) -> None:
+        """Start the hosts' shells, several at a time; Open vSwitch need not be there yet."""
+
+        def add(host: int) -> Node:
+            return self.net.addHost(f"h{host}", setup=self._setup(host))
+
+        with ThreadPoolExecutor(NETWORK_CALLS_AT_ONCE) as several:
+            for host in several.map(add, range(len(self.who))):
+                self.hosts.append(host)
+                progress(len(self.hosts), len(self.who) + 1)
+
+    def start(self) -> None:
+        """Bring up everything else, without programs.
+
+        Raises:
+            EngineError: the kernel refused an interface.
+            OpenVSwitchError: Open vSwitch refused a bridge.
+        """
+        wiring = self.build.wiring
+        for vertex in np.flatnonzero(self.build.topology.present).tolist():
+            dpid = f"{int(wiring.datapath_id[vertex]):016x}"
+            self.net.addSwitch(bridge_name(vertex), cls=FabricBridge, dpid=dpid)
+        self.batch([*self._fabric_links(), *self._host_links()])
+        self.net.build()
+        for (
+            host
+        ) in self.hosts:  # before the bridges: one waits for the other's changes in the kernel
+            host.configured()
+        ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
+
+    def address(self, host: int, version: int) -> str:
+        """The address of a host, of version 4 or 6 of the Internet protocol."""
+        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
+        return str(plan.host(*at) if version == 4 else plan.host6(*at))
+
+    def set_link(self, vertex: int, link: int, up: bool) -> None:
+        """Take a link of a switch down or up again, at both of its ends."""
+        wiring = self.build.wiring
+        far = int(wiring.far[vertex, link])
+        ends = (vertex, int(wiring.port[vertex, link])), (far, int(wiring.far_port[vertex, link]))
+        state = "up" if up else "down"
+        self.batch([f"link set {port_interface(*end)} {state}" for end in ends])
+
+    @property
+    def interfaces(self) -> set[str]:
+        """The names of all interfaces at switches."""
+        return {
+            interface.name
+            for bridge in self.net.switches
+            for interface, port in bridge.ports.items()
+            if port
+        }
+
+    def limit(self, rate: float) -> None:
+        """Give every link between switches so many Mb/s in each direction (HTB).
+
+        Raises:
+            EngineError: the kernel refused it.
+        """
+        wiring, lines = self.build.wiring, []
+        for switch, link in zip(*np.nonzero(wiring.far >= 0), strict=True):
+            device = f"dev {port_interface(switch, int(wiring.port[switch, link]))}"
+            lines.append(f"qdisc add {device} root handle 1: htb default 1")
+            lines.append(f"class add {device} parent 1: classid 1:1 htb rate {rate}mbit burst 4k")
+            lines.append(f"qdisc add {device} parent 1:1 pfifo limit {QUEUE}")
+        self._run(["tc", "-batch", "-"], lines)
+
+    def widen(self) -> None:
+        """Let Open vSwitch, once it has sent something, fill the queues of all links."""
+        waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
+        widen(int((self.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
+
+    def _setup(self, host: int) -> str:
+        """The shell command that configures a host: one `ip -batch`."""
+        plan, vertex = self.build.addressing, int(self.who.switch[host])
+        lines = ["link set lo up", "link set eth0 up"]
+        lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
+        lines.append(f"route add default via {plan.gateway(vertex)}")
+        if plan.ipv6:
+            lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
+            lines.append(f"route add default via {plan.network6(vertex)[1]}")
+        off = 0 if plan.ipv6 else 1
+        batch = "".join(f"{line}\\n" for line in lines)
+        return f"echo {off} > {DISABLE_IPV6}; printf '{batch}' | ip -batch -"
+
+    def _fabric_links(self) -> list[str]:
+        """Link up switches; returns the lines for `ip -batch`."""
+        wiring, lines = self.build.wiring, []
+        for u, k in zip(*np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None]), strict=True):
+            v, here, there = (int(x[u, k]) for x in (wiring.far, wiring.port, wiring.far_port))
+            ends = port_interface(u, here), port_interface(v, there)
+            self.net.addLink(
+                bridge_name(u), bridge_name(v), here, there, intfName1=ends[0], intfName2=ends[1]
+            )
+            lines.append(f"link add name {ends[0]} up type veth peer name {ends[1]}")
+            lines.append(f"link set {ends[1]} up")
+        return lines
+
+    def _host_links(self) -> list[str]:
+        """Link hosts to their switches; returns the lines for `ip -batch`."""
+        wiring, lines = self.build.wiring, []
+        for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
+            port = int(wiring.host_port[vertex, number])
+            end, host = port_interface(vertex, port), self.hosts[i]
+            self.net.addLink(bridge_name(vertex), host, port, 0, intfName1=end, intfName2="eth0")
+            mac = self.build.addressing.mac(vertex, number)
+            peer = f"peer name eth0 address {mac} netns {host.pid}"
+            lines.append(f"link add name {end} up type veth {peer}")
+        return lines
+
+    def batch(self, lines: list[str]) -> None:
+        """Let `ip -batch` do these lines.
+
+        Raises:
+            EngineError: the kernel refused one.
+        """
+        self._run(["ip", "-batch", "-"], lines)
+
+    def _run(self, command: list[str], lines: list[str]) -> None:
+        done = subprocess.run(
+            command, input="\n".join(lines), capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise EngineError(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -1,0 +1,122 @@
+"""Mininet's prompt inside the network, with commands that know the fabric."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from mininet.cli import CLI
+from mininet.log import lg, setLogLevel
+from mininet.node import Switch
+
+from compilers.proof.explanation import find_failure, find_switch
+from compilers.tables.build import Build
+from compilers.tables.walk import FAULTS
+from inventory.problems import InputError
+from mininet_scenarios.engines.faults import Faults
+from mininet_scenarios.verdict.predict import Prediction
+
+SHOWN_PAIRS = 10
+Counters = Callable[[], np.ndarray[Any, np.dtype[np.int64]]]
+
+
+class FabricPrompt(CLI):  # type: ignore[misc]
+    """Runs until `exit` or the end of input. Hosts are h0, h1, …; switches s0, s1, …"""
+
+    prompt = "polarfab> "
+    readlineInited = True  # else it would write a file of history into the user's home
+
+    def __init__(self, build: Build, faults: Faults, counters: Counters, reads: TextIO) -> None:
+        self.build, self.faults, self.counters = build, faults, counters
+        self.predicted = Prediction.of(build)
+        self.before = counters()
+        super().__init__(faults.network.net, stdin=reads, stdout=sys.stdout)
+
+    def do_path(self, line: str) -> None:
+        """Path A B: the switches between two nodes or hosts, by the tables and what has failed."""
+        words = line.split()
+        if len(words) != 2:
+            self._say("path A B: two nodes or hosts, by name or vertex")
+            return
+        now = self.predicted.under(self.faults.outage)
+        source, destination = (find_switch(self.build, word) for word in words)
+        hops = int(now.first[source, destination])
+        names = [self.build.wiring.names[v] for v in now.path(source, destination)]
+        shown = " ".join(names[:SHOWN_PAIRS]) + (" …" if len(names) > SHOWN_PAIRS else "")
+        self._say(f"{shown}: {hops} links" if hops >= 0 else f"{shown}: lost ({FAULTS[hops]})")
+
+    def do_fail(self, line: str) -> None:
+        """Fail A-B | A: cut a link, or take power from a switch."""
+        self._change(line, up=False)
+
+    def do_heal(self, line: str) -> None:
+        """Heal A-B | A: mend a link, or give a switch its power back."""
+        self._change(line, up=True)
+
+    def do_load(self, _line: str) -> None:
+        """load: the links that carried the most packets since the last time."""
+        now, wiring = self.counters(), self.build.wiring
+        sent = now - self.before
+        self.before = now
+        order = np.argsort(-sent, axis=None, kind="stable")[:SHOWN_PAIRS]
+        for switch, link in zip(*np.unravel_index(order, sent.shape), strict=True):
+            if sent[switch, link]:
+                far = wiring.names[int(wiring.far[switch, link])]
+                self._say(f"{int(sent[switch, link]):>8} {wiring.names[int(switch)]} → {far}")
+        self._say(f"{int(sent.sum()):>8} in all")
+
+    def onecmd(self, line: str) -> bool | None:
+        """A mistake is told, and does not end the prompt."""
+        try:
+            done: bool | None = super().onecmd(line)
+        except InputError as error:
+            self._say(str(error))
+            return None
+        return done
+
+    def default(self, line: str) -> bool | None:
+        """A command of a host; switches have no shell, so theirs run here."""
+        first, rest, _ = self.parseline(line)
+        node = self.mn[first] if first in self.mn else None  # noqa: SIM401 (it has no get)
+        if isinstance(node, Switch):
+            self._say(node.cmd(rest).rstrip())
+            return None
+        done: bool | None = super().default(line)
+        return done
+
+    def _change(self, line: str, up: bool) -> None:
+        f = self.predicted.whole
+        element = find_failure(self.build, line.strip())
+        if element >= f.links:
+            self.faults.nodes([element - f.links], up)
+        else:
+            self.faults.links([f.ends(element)], up)
+        self.faults.settle()
+        now = self.predicted.under(self.faults.outage)
+        power = self.faults.outage.up(f.switches) & self.build.topology.endpoints
+        pairs = power[:, None] & power & ~np.eye(f.switches, dtype=bool)
+        lost = int(np.count_nonzero(pairs & (now.fewest < 0)))
+        self._say(f"{lost:,} of {int(pairs.sum()):,} pairs of switches lose packets by the tables")
+
+    def _say(self, text: str) -> None:
+        self.stdout.write(f"{text}\n")
+
+
+def run(build: Build, faults: Faults, counters: Counters, terminal: Path) -> None:
+    """Talk to who sits at a terminal, until they have had enough."""
+    with (
+        terminal.open("r", encoding="utf-8") as reads,
+        terminal.open("w", encoding="utf-8", buffering=1) as writes,
+    ):
+        kept = sys.stdin, sys.stdout
+        sys.stdin, sys.stdout = reads, writes
+        lg.handlers[0].setStream(writes)
+        setLogLevel("output")
+        try:
+            FabricPrompt(build, faults, counters, reads)
+        finally:
+            sys.stdin, sys.stdout = kept
+            setLogLevel("error")

@@ -1,0 +1,141 @@
+"""The inner process of the engines `linux` and `frr`: kernels forward as rendered files say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import load
+from compilers.targets.routed.interfaces import LINUX
+from mininet_scenarios.engines.routers import Routers
+from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
+from mininet_scenarios.scenario.engine import HostSample, LinkChange, hops_of
+from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.traffic.pinging import ping_all
+from mininet_scenarios.traffic.probing import ProbeProcess
+
+TABLE, PRIORITY = "5046", "1"
+"""Of the kernel's routes that lead astray on purpose, and of the rule that leads to them."""
+
+
+class RoutedChild:
+    """The requests: every public method is one, with the arguments that the outer process sends."""
+
+    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
+        self.job, self.reply = job, reply
+        self.build = LINUX.named(load(Path(job["build"])))
+        self.hosts = HostSample.of(self.build, job["hosts"])
+        self.outage = Outage()
+        self.probe: ProbeProcess | None = None
+        self.diverted: int | None = None
+
+    def start(self, target: str, rendered: str) -> None:
+        """Bring up every router and host, of files that were rendered for a target."""
+        prepare()
+        daemons = RUN / "daemons"
+        daemons.mkdir()
+        self.network = Routers(self.build, Path(rendered), target, self.hosts, daemons)
+        self.network.start()
+        everyone = [[i, i, 1] for i in range(len(self.hosts))]
+        for version in (4, 6) if self.build.addressing.ipv6 else (4,):
+            self._ping(everyone, [self._gateway(i, version) for i in range(len(self.hosts))])
+        self.network.quieten()
+
+    def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
+        """Ping: a list of (from, to, count) by host number, and the version of the protocol.
+
+        Returns the same as that of the Mininet engine.
+        """
+        before = self.network.sent()
+        addresses = [self.network.address(i, version) for i in range(len(self.hosts))]
+        answers = self._ping(requests, addresses)
+        loads = self.network.sent() - before
+        switch, link = np.nonzero(loads)
+        ports = self.build.wiring.port[switch, link]
+        packets = np.stack((switch, ports, loads[switch, link]), axis=1)
+        return {"answers": answers, "loads": packets.tolist()}
+
+    def divert(self, switch: int, egress: int, port: int) -> None:
+        """Make one class of a switch leave by another port: by routes that come before its own."""
+        plan, routes = self.build.addressing, self.build.tables.routes
+        link = int(np.flatnonzero(self.build.wiring.port[switch] == port)[0])
+        name = self.network.name(switch, link)
+        hop = f"fe80::{self.build.wiring.far[switch, link] + 1:x}"
+        wanted = routes.prefixes(switch)[routes.egress[switch] == egress].tolist()
+        lines = [
+            f"route add {plan.network(p)} via inet6 {hop} dev {name} table {TABLE}" for p in wanted
+        ]
+        if plan.ipv6:
+            lines += [
+                f"route add {plan.network6(p)} via {hop} dev {name} table {TABLE}" for p in wanted
+            ]
+        self.network.switches[switch].run("ip", "-batch", "-", text="\n".join(lines))
+        self._rule("add", switch)
+        self.diverted = switch
+
+    def restore(self) -> None:
+        """Undo the last `divert`."""
+        switch, self.diverted = self.diverted, None
+        if switch is not None:
+            self._rule("del", switch)
+            for family in ("-4", "-6"):
+                self.network.switches[switch].run("ip", family, "route", "flush", "table", TABLE)
+
+    def links(self, links: list[list[int]], up: bool) -> None:
+        """Take both ends of cables down, or up again."""
+        wiring = self.build.wiring
+        self.outage = self.outage.after(LinkChange(tuple((u, v) for u, v in links), up))
+        for u, v in links:
+            for here, there in ((u, v), (v, u)):
+                link = int(np.flatnonzero(wiring.far[here] == there)[0])
+                self.network.set_link(here, link, up)
+
+    def settle(self, patience: float) -> None:
+        """Wait until every router has the routes that it can have."""
+        self.network.settle(patience)
+        self.network.quieten()
+
+    def probe_start(
+        self, pairs: list[tuple[int, int]], interval: float, frames: list[int] | None = None
+    ) -> None:
+        """Start a probe over pairs of hosts."""
+        hosts = enumerate(self.network.hosts)
+        ends = [(host.pid, self.network.address(i, 4)) for i, host in hosts]
+        self.probe = ProbeProcess(ends, pairs, interval, frames or ())
+
+    def probe_stop(self) -> str:
+        """End it, and tell what it saw (`probing.decode`)."""
+        assert self.probe is not None  # noqa: S101
+        return self.probe.stop()
+
+    def _ping(self, requests: list[list[int]], addresses: list[str]) -> list[list[int]]:
+        """Answers as (at, from, count, shortest, longest), hops of the way to `at`."""
+        wanted: dict[int, dict[str, int]] = {}
+        for here, there, count in requests:
+            wanted.setdefault(here, {})[addresses[there]] = count
+        rounds = [(self.network.hosts[i].spawn, to) for i, to in wanted.items()]
+        seen = ping_all(rounds, self._progress)
+        number = {address: i for i, address in enumerate(addresses)}
+        return [
+            [here, number[source], a.count, hops_of(a.highest), hops_of(a.lowest)]
+            for here, heard in zip(wanted, seen, strict=True)
+            for source, a in heard.items()
+        ]
+
+    def _gateway(self, host: int, version: int) -> str:
+        plan, vertex = self.build.addressing, int(self.hosts.switch[host])
+        return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
+
+    def _rule(self, what: str, switch: int) -> None:
+        words = ("rule", what, "priority", PRIORITY, "table", TABLE)
+        for family in ("-4", "-6"):
+            self.network.switches[switch].run("ip", family, *words)
+
+    def _progress(self, done: int, total: int) -> None:
+        self.reply({"progress": [done, total]})
+
+
+if __name__ == "__main__":
+    serve(RoutedChild)

@@ -1,0 +1,164 @@
+"""What runs on a router of each target, and when it has its routes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from compilers.tables.build import Build
+from mininet_scenarios.scenario.engine import EngineError
+
+if TYPE_CHECKING:
+    from mininet_scenarios.engines.router_space import Space
+
+FRR = Path("/usr/lib/frr")
+OURS, BGP = ("80",), ("bgp", "186")
+FRRS = ("static", "196", *BGP)
+"""The protocols of routes in the kernel: ours, and zebra's for static routes and BGP."""
+ROUTER_PATIENCE = 20.0
+ROUTER_POLL = 0.02
+
+
+class RouterProcesses(Protocol):
+    """A switch as a router in its network namespace."""
+
+    def __init__(
+        self, space: Space, build: Build, vertex: int, rendered: Path, daemons: Path
+    ) -> None: ...
+
+    def begin(self) -> None:
+        """Configure it from its rendered files."""
+
+    def ready(self, dead: set[str]) -> bool:
+        """Whether the kernel has its routes, while these interfaces are down."""
+
+    def set_interface(self, name: str, up: bool) -> None:
+        """Take one of its interfaces down, or up again."""
+
+
+class _Router:
+    """What all kinds share."""
+
+    def __init__(
+        self, space: Space, build: Build, vertex: int, rendered: Path, daemons: Path
+    ) -> None:
+        self.space, self.build, self.vertex = space, build, vertex
+        name = build.wiring.names[vertex]
+        self.files, self.daemons = rendered / name, daemons / name
+
+    def routes(self, protocols: tuple[str, ...]) -> list[dict[str, Any]]:
+        """The routes of these protocols in the kernel, as `ip -json` has them."""
+        found = []
+        for family in ("-4", "-6"):
+            shown = self.space.run(
+                "ip", family, "-details", "-json", "route", "show", "table", "all"
+            )
+            found += [route for route in json.loads(shown) if route["protocol"] in protocols]
+        return found
+
+    def _over(self, dead: set[str], protocols: tuple[str, ...]) -> bool:
+        return any(route.get("dev") in dead for route in self.routes(protocols))
+
+
+class LinuxRouter(_Router):
+    """The target linux: `load.sh watch`, as its systemd unit has it."""
+
+    def begin(self) -> None:
+        """It loads everything, and stays to load routes again when links come up."""
+        self.space.spawn(
+            ["sh", str(self.files / "load.sh"), "watch"],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def ready(self, dead: set[str]) -> bool:
+        """With all links up: the kernel has all routes of the file."""
+        if dead:
+            return not self._over(dead, OURS)
+        wanted = (self.files / "routes.batch").read_text().count("route rep")
+        return len(self.routes(OURS)) == wanted
+
+    def set_interface(self, name: str, up: bool) -> None:
+        """By the kernel."""
+        self.space.run("ip", "link", "set", name, "up" if up else "down")
+
+
+class FrrRouter(_Router):
+    """The target frr: zebra, staticd, and what else its configuration is for."""
+
+    def begin(self) -> None:
+        """Start the daemons one after the other, then load the configuration."""
+        self.daemons.mkdir()
+        shutil.chown(self.daemons, "frr", "frr")
+        self.space.run("sysctl", "--quiet", "--load", str(self.files / "sysctl.conf"))
+        self.space.run("ip", "-batch", str(self.files / "links.batch"))
+        for family in ("-4", "-6"):
+            self.space.run("ip", family, "-batch", str(self.files / "rules.batch"))
+        for daemon in ("zebra", "staticd", *self._more()):
+            self._start(daemon)
+        self._vtysh("-f", str(self.files / "frr.conf"))
+
+    def ready(self, dead: set[str]) -> bool:
+        """Static: a route for each prefix and table, or none over a dead link; BGP: as compiled."""
+        if "bgpd" in self._more():
+            found = {str(route["dst"]): str(route.get("dev")) for route in self.routes(BGP)}
+            return bool(dead) or found == self._compiled()
+        if dead and self.build.protect == "none":
+            return not self._over(dead, FRRS)
+        return len(self.routes(FRRS)) == len(self._static())
+
+    def set_interface(self, name: str, up: bool) -> None:
+        """By zebra, which has its addresses."""
+        word = "no shutdown" if up else "shutdown"
+        self._vtysh("-c", "configure", "-c", f"interface {name}", "-c", word)
+
+    def _more(self) -> list[str]:
+        text = (self.files / "frr.conf").read_text()
+        words = (("bfdd", " bfd"), ("bgpd", "router bgp"))
+        return [daemon for daemon, word in words if word in text]
+
+    def _static(self) -> set[tuple[str, str]]:
+        """The prefixes and tables of its static routes."""
+        lines = map(str.split, (self.files / "frr.conf").read_text().splitlines())
+        routes = [line for line in lines if line[:2] in (["ip", "route"], ["ipv6", "route"])]
+        return {
+            (line[2], line[line.index("table") + 1] if "table" in line else "main")
+            for line in routes
+        }
+
+    def _compiled(self) -> dict[str, str]:
+        """{prefix: interface} of the tables: best paths change until the last session is up."""
+        v, plan = self.vertex, self.build.addressing
+        port = self.build.tables.classes.port[v]
+        egress = self.build.tables.routes.egress[v].tolist()
+        name = self.build.wiring.port_name
+        through = {d: name(v, int(port[k])) for d, k in enumerate(egress) if d != v}
+        found = {str(plan.network(d)): interface for d, interface in through.items()}
+        if plan.ipv6:
+            found |= {str(plan.network6(d)): interface for d, interface in through.items()}
+        return found
+
+    def _start(self, daemon: str) -> None:
+        folder = self.daemons
+        command = [str(FRR / daemon), "-z", str(folder / "zserv.api"), "--vty_socket", str(folder)]
+        command += ["-i", str(folder / f"{daemon}.pid"), "--vty_port", "0"]
+        command += ["--log", f"file:{folder / daemon}.log"]
+        command += ["--bfdctl", str(folder / "bfdd.sock")] * (daemon == "bfdd")
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.space.spawn(command, stdin=subprocess.DEVNULL, **quiet)
+        limit = time.monotonic() + ROUTER_PATIENCE
+        while not (folder / f"{daemon}.vty").exists():
+            if time.monotonic() > limit:
+                raise EngineError(f"{daemon} of {self.files.name} does not come up")
+            time.sleep(ROUTER_POLL)
+
+    def _vtysh(self, *words: str) -> None:
+        self.space.run("vtysh", "--vty_socket", str(self.daemons), *words)
+
+
+ROUTER_KINDS: dict[str, type[RouterProcesses]] = {"linux": LinuxRouter, "frr": FrrRouter}
+"""By target."""

@@ -1,0 +1,159 @@
+"""Rendered configurations on Linux kernels: a network namespace a switch and a host, and cables.
+
+It must run in namespaces of its own (`mininet_scenarios.machine.serving`); the kernel clears up.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from mininet_scenarios.engines.router_kinds import ROUTER_KINDS, RouterProcesses
+from mininet_scenarios.engines.router_space import ROUTES_PATIENCE, Space, run, until
+from mininet_scenarios.scenario.engine import EngineError, HostSample
+
+SILENCE = 1.0
+"""Seconds without any packet, after which links count as quiet."""
+NAMESPACES_AT_ONCE = 4
+"""Routers that are started at the same time."""
+LASTING = """for known in /proc/sys/net/ipv[46]/neigh/*
+do echo 36000000 > "$known/base_reachable_time_ms"; echo 0 > "$known/delay_first_probe_time"
+done"""
+"""Neighbours ask for each other at once, and know each other for hours: questions are packets."""
+
+
+class Routers:
+    """The switches of a build as routers, with the hosts that take part; `hosts[i]` is the i-th."""
+
+    def __init__(
+        self, build: Build, rendered: Path, target: str, who: HostSample, daemons: Path
+    ) -> None:
+        """Get ready.
+
+        Args:
+            build: with ports named as Linux names them (`targets.interfaces.LINUX.named`).
+            rendered: the folder that `target` was rendered in.
+            target: of `router_kinds.KINDS`.
+            who: the hosts that take part.
+            daemons: a folder that daemons of any user can write to, beneath which theirs go.
+        """
+        self.build, self.who = build, who
+        self.switches = [Space() for _ in build.wiring.names]
+        self.hosts = [Space() for _ in range(len(who))]
+        self.routers: list[RouterProcesses] = [
+            ROUTER_KINDS[target](space, build, vertex, rendered, daemons)
+            for vertex, space in enumerate(self.switches)
+        ]
+        self.down: set[tuple[int, int]] = set()
+
+    def start(self) -> None:
+        """Cable and configure everything; returns when every router has all its routes.
+
+        Raises:
+            EngineError: the kernel refused an interface, or a router does not get its routes.
+        """
+        run("ip", "-batch", "-", text="\n".join(self._cables()))
+        for space in [*self.switches, *self.hosts]:
+            space.run("sh", "-c", LASTING)
+        with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
+            list(several.map(lambda router: router.begin(), self.routers))
+        for i, host in enumerate(self.hosts):
+            host.run("ip", "-batch", "-", text="\n".join(self._setup(i)))
+        for space in [*self.switches, *self.hosts]:
+            until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"), "DAD")  # type: ignore[misc]
+        self.settle()
+
+    def settle(self, patience: float = ROUTES_PATIENCE) -> None:
+        """Wait until every router has the routes that it can have with the links that are up."""
+        for vertex, router in enumerate(self.routers):
+            dead = {self.name(v, k) for v, k in self.down if v == vertex}
+            what = f"routes of {self.build.wiring.names[vertex]}"
+            until(lambda router=router, dead=dead: router.ready(dead), what, patience)  # type: ignore[misc]
+        self._meet()
+
+    def sent(self) -> NDArray[np.int64]:
+        """int64[S, K]: packets that have left each switch by its k-th link."""
+        port = self.build.wiring.port
+        loads = np.zeros(port.shape, np.int64)
+        for vertex, space in enumerate(self.switches):
+            shown = json.loads(space.run("ip", "-json", "-stats", "link"))
+            sent = {link["ifname"]: link["stats64"]["tx"]["packets"] for link in shown}
+            for link in np.flatnonzero(port[vertex]).tolist():
+                loads[vertex, link] = sent[self.name(vertex, link)]
+        return loads
+
+    def quieten(self) -> None:
+        """Wait until no link carries anything: kernels and daemons announce themselves at first.
+
+        Raises:
+            EngineError: something goes on talking.
+        """
+        limit, before = time.monotonic() + ROUTES_PATIENCE, self.sent()
+        while time.monotonic() < limit:
+            time.sleep(SILENCE)
+            now = self.sent()
+            if (now == before).all():
+                return
+            before = now
+        raise EngineError(f"the links are not quiet after {ROUTES_PATIENCE:g} s")
+
+    def address(self, host: int, version: int) -> str:
+        """The address of a host, of version 4 or 6 of the Internet protocol."""
+        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
+        return str(plan.host(*at) if version == 4 else plan.host6(*at))
+
+    def set_link(self, vertex: int, link: int, up: bool) -> None:
+        """Take a switch's end of its k-th link down, or up again."""
+        self.routers[vertex].set_interface(self.name(vertex, link), up)
+        (self.down.discard if up else self.down.add)((vertex, link))
+
+    def name(self, vertex: int, link: int) -> str:
+        """The interface of a switch's k-th link."""
+        return self.build.wiring.port_name(vertex, int(self.build.wiring.port[vertex, link]))
+
+    def _cables(self) -> list[str]:
+        wiring, lines = self.build.wiring, []
+        for u, k in zip(*np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None]), strict=True):
+            v, there = int(wiring.far[u, k]), int(wiring.far_port[u, k])
+            far = wiring.port_name(v, there)
+            lines.append(_veth(self.switches[u], self.name(u, k), self.switches[v], far))
+        for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
+            port = wiring.port_name(int(vertex), int(wiring.host_port[vertex, number]))
+            lines.append(_veth(self.switches[vertex], port, self.hosts[i], "eth0"))
+        return lines
+
+    def _setup(self, i: int) -> list[str]:
+        """What `ip -batch` configures in a host."""
+        plan, vertex = self.build.addressing, int(self.who.switch[i])
+        lines = ["link set lo up", "link set eth0 up"]
+        lines.append(f"address add {self.address(i, 4)}/{plan.ipv4_length} dev eth0")
+        lines.append(f"route add default via {plan.gateway(vertex)}")
+        if plan.ipv6:
+            lines.append(f"address add {self.address(i, 6)}/64 dev eth0 nodad")
+            lines.append(f"route add default via {plan.network6(vertex)[1]}")
+        return lines
+
+    def _meet(self) -> None:
+        """Let neighbours ask for each other now: a packet's way must not begin with a question."""
+        with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
+            list(several.map(self._meet_at, range(len(self.switches))))
+
+    def _meet_at(self, vertex: int) -> None:
+        wiring = self.build.wiring
+        links: list[int] = np.flatnonzero(wiring.far[vertex] >= 0).tolist()
+        for k in links:
+            if (vertex, k) not in self.down:
+                far, through = int(wiring.far[vertex, k]), self.name(vertex, k)
+                for address in (f"fe80::{far + 1:x}", str(self.build.addressing.gateway(far))):
+                    words = ("ping", "-c1", "-W1", "-I", through, address)
+                    self.switches[vertex].run(*words, check=False)
+
+
+def _veth(here: Space, name: str, there: Space, other: str) -> str:
+    return f"link add name {name} netns {here.pid} type veth peer name {other} netns {there.pid}"

@@ -1,0 +1,1 @@
+"""Real Open vSwitch: daemons, databases, bridges, packets through them."""

@@ -1,0 +1,185 @@
+"""`polarfab controller` as a process of an engine: started, waited for, and its last words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Set
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import Build, load, put
+from mininet_scenarios.scenario.engine import EngineError
+
+CONTROLLER_ADDRESS = "127.0.0.1:6653"
+PROCESS_POLL = 0.05
+"""Seconds between two looks at the controller's status."""
+OFTEN = 0.005
+"""The same, while it has to be caught in a round."""
+CATCH = 30.0
+"""Seconds until it must have come to a round."""
+
+
+class ControllerProcess:
+    """The controller of a job (`mininet_scenarios.machine.inner.Job`)."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self.job, self.logs = job, Path(job["logs"])
+        self.status_file = self.logs / "controller.json"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.folder, self.moving = Path(job["build"]), False
+        self.source = self.before = self.folder
+        if job.get("running"):
+            self.folder = self.logs / "current"
+            self.source = self.before = Path(job["running"])
+            self._put(self.source)
+
+    @property
+    def build(self) -> Build:
+        """The build that it has, or is to move to."""
+        return load(self.folder)
+
+    def start(self) -> None:
+        """Start it; switches that connect get their programs."""
+        command = [sys.executable, "-P", "-m", "polarfab", "controller", str(self.folder)]
+        command += ["--framework", self.job["framework"], "--listen", CONTROLLER_ADDRESS]
+        command += ["--status-file", str(self.status_file)]
+        # Predictions are about the tables of the build: switches repair, nobody else.
+        command += ["--no-repair", "--no-adapt"]
+        command += ["--unverified"] * self.job["unverified"]
+        self.moving = False
+        with suppress(OSError):  # of an earlier run, or controller
+            self.status_file.unlink()
+        with (self.logs / "controller.log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def wait(self, expected: int, patience: float, progress: Callable[[int, int], None]) -> None:
+        """Until it says that every switch has its program.
+
+        Raises:
+            EngineError: it has ended, a switch refused, or `patience` seconds were not enough.
+        """
+        deadline = time.monotonic() + patience
+        while not (status := self.status()).get("complete"):
+            if self.process is None or self.process.poll() is not None:
+                raise EngineError(f"the controller has ended: {self._last_words()}")
+            if errors := status.get("errors"):
+                node, message = next(iter(errors.items()))
+                raise EngineError(f"switch {node} refused its program: {message}")
+            done = _programmed(status)
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"{done} of {expected} switches have their program after {patience:g} s; "
+                    f"the controller's last words: {self._last_words()}"
+                )
+            progress(done, expected)
+            time.sleep(PROCESS_POLL)
+
+    def move(self, folder: str) -> None:
+        """Let it move to another build, in rounds; where none runs, the next begins with that."""
+        self.before, self.source = self.source, Path(folder)
+        other = load(self.source).identity != self.build.identity
+        self._put(self.source)
+        if self.process is not None and self.process.poll() is None:
+            # Where switches are missing it loads the build at once, and there are no rounds.
+            self.moving = other and bool(self.status().get("complete"))
+            self.process.send_signal(signal.SIGHUP)
+
+    def settle(self, dark: Set[int], patience: float) -> str:
+        """Until its build is what just the switches with power hold; at once where none runs.
+
+        Args:
+            dark: datapath ids of switches without power.
+            patience: seconds that this may take.
+
+        Returns:
+            Why it has not moved, and stays with the build before; else "".
+
+        Raises:
+            EngineError: `patience` seconds were not enough.
+        """
+        build, deadline, refused = self.build, time.monotonic() + patience, ""
+        names = _names(build, dark)
+        while self.process is not None and self.process.poll() is None:
+            status = self.status()
+            there, rollout = status.get("programmed", []), status.get("rollout") or {}
+            ours = self.moving and rollout.get("to") == build.identity
+            if ours and rollout["state"] == "failed":
+                refused, self.moving, self.source = rollout["reason"], False, self.before
+                self._put(self.source)
+                build = self.build
+                names = _names(build, dark)
+                continue
+            arrived = not self.moving or (ours and rollout["state"] == "done")
+            if set(there) == names and status["build"] == build.identity and arrived:
+                self.moving = False
+                return refused
+            if time.monotonic() > deadline:
+                raise EngineError(
+                    f"{len(there)} switches have their program of build {status.get('build')} "
+                    f"after {patience:g} s, where {len(names)} should have that of "
+                    f"{build.identity}; the controller's last words: {self._last_words()}"
+                )
+            time.sleep(PROCESS_POLL)
+        return refused
+
+    def kill(self, round: int | None = None) -> None:
+        """End it as a crash would; in a round (from 1) of the move that is under way.
+
+        Raises:
+            EngineError: it has not come to that round, or is beyond the move.
+        """
+        if self.process is not None:
+            if round is not None:
+                self._catch(round)
+            self.process.kill()
+            self.process.wait()
+
+    def _catch(self, round: int) -> None:
+        deadline, wanted = time.monotonic() + CATCH, self.build.identity
+        while time.monotonic() < deadline:
+            rollout = self.status().get("rollout") or {}
+            if rollout.get("to") == wanted and rollout["state"] != "reading":
+                if rollout["state"] != "forth":
+                    break
+                if rollout["round"] + 1 >= round:
+                    return
+            time.sleep(OFTEN)
+        raise EngineError(
+            f"the controller was not seen in round {round} of a move: {self._last_words()}"
+        )
+
+    def _put(self, build: Path) -> None:
+        """Have a build in its folder."""
+        put(self.folder, lambda beside: shutil.copytree(build, beside))
+
+    def status(self) -> dict[str, Any]:
+        """What its status file says; nothing yet when it has just been started."""
+        try:
+            status: dict[str, Any] = json.loads(self.status_file.read_text())
+        except (OSError, ValueError):
+            return {}
+        return status
+
+    def _last_words(self) -> str:
+        return (self.logs / "controller.log").read_text(errors="replace").strip()[-600:]
+
+
+def _names(build: Build, dark: Set[int]) -> set[str]:
+    """The names of a build's switches with power."""
+    present, wiring = np.flatnonzero(build.topology.present).tolist(), build.wiring
+    return {wiring.names[v] for v in present if int(wiring.datapath_id[v]) not in dark}
+
+
+def _programmed(status: dict[str, Any]) -> int:
+    programmed = status.get("programmed", 0)
+    return programmed if isinstance(programmed, int) else len(programmed)

@@ -1,0 +1,150 @@
+"""A private Open vSwitch: its own database and daemon in a folder, apart from the host's.
+
+Run it inside fresh network and process namespaces (`NAMESPACES` before the command), so that the
+host is never touched and the kernel removes everything whatever happens.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+NAMESPACES = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""The command prefix that gives the rest of the command namespaces of its own."""
+SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
+DAEMON_PATIENCE = 30
+"""Seconds after which a daemon or a command that has not answered is given up."""
+SELDOM = "other_config:stats-update-interval=3600000"
+"""Milliseconds: counters of thirty thousand ports in the database cost seconds each time."""
+DAEMON_POLL = 0.01
+"""Seconds between two looks for a socket."""
+
+
+class OpenVSwitchError(Exception):
+    """A daemon did not start or a command failed; the text has its last words."""
+
+
+class PrivateOvs:
+    """ovsdb-server and ovs-vswitchd on files in one folder.
+
+    `env` is the environment in which Open vSwitch's own tools (and Mininet, which calls them) find
+    this instance; logs go to `logs`, or to the folder. Works as a context manager too.
+    """
+
+    def __init__(self, folder: Path, logs: Path | None = None) -> None:
+        self.folder = folder.resolve()
+        self.logs = (logs or folder).resolve()
+        self.socket = self.folder / "db.sock"
+        self.env: dict[str, str] = {
+            **os.environ,
+            "PATH": os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin",
+            "OVS_RUNDIR": str(self.folder),
+            "OVS_DBDIR": str(self.folder),
+            "OVS_LOGDIR": str(self.logs),
+            "OVS_SYSCONFDIR": str(self.folder),
+        }
+        self._daemons: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Start both daemons; returns when they answer.
+
+        Raises:
+            OpenVSwitchError: Open vSwitch is not installed, or a daemon does not come up.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        database = str(self.folder / "conf.db")
+        self._run("ovsdb-tool", "create", database, str(SCHEMA))
+        try:
+            self._spawn("ovsdb-server", database, f"--remote=punix:{self.socket}")
+            self._wait_for_socket()
+            self.vsctl("--no-wait", "init")
+            self._spawn("ovs-vswitchd", f"unix:{self.socket}")
+            self.vsctl("set", "Open_vSwitch", ".", "external_ids:system-id=polarfab", SELDOM)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End both daemons, the switch first; harmless when they are not running."""
+        while self._daemons:
+            daemon = self._daemons.pop()
+            daemon.terminate()
+            try:
+                daemon.wait(DAEMON_PATIENCE)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+
+    def vsctl(self, *args: str) -> str:
+        """What `ovs-vsctl ARGS` prints; it waits until the switch has done as told.
+
+        Raises:
+            OpenVSwitchError: it failed or took longer than `DAEMON_PATIENCE`.
+        """
+        return self._run(
+            "ovs-vsctl", f"--timeout={DAEMON_PATIENCE}", f"--db=unix:{self.socket}", *args
+        )
+
+    def ofctl(self, *args: str) -> str:
+        """What `ovs-ofctl -O OpenFlow13 ARGS` prints.
+
+        Raises:
+            OpenVSwitchError: it failed or took longer than `DAEMON_PATIENCE`.
+        """
+        return self._run("ovs-ofctl", f"--timeout={DAEMON_PATIENCE}", "-O", "OpenFlow13", *args)
+
+    def appctl(self, *args: str) -> str:
+        """What `ovs-appctl ARGS` prints, `ofproto/trace` for instance.
+
+        Raises:
+            OpenVSwitchError: it failed or took longer than `DAEMON_PATIENCE`.
+        """
+        return self._run("ovs-appctl", f"--timeout={DAEMON_PATIENCE}", *args)
+
+    def __enter__(self) -> PrivateOvs:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _spawn(self, name: str, *args: str) -> None:
+        log = f"--log-file={self.logs / name}.log"
+        command = [name, "-vconsole:off", "-vsyslog:off", "--pidfile", log, *args]
+        self._daemons.append(subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL))
+
+    def _wait_for_socket(self) -> None:
+        deadline = time.monotonic() + DAEMON_PATIENCE
+        while not self.socket.exists():
+            if self._daemons[0].poll() is not None or time.monotonic() > deadline:
+                raise OpenVSwitchError(f"ovsdb-server does not come up{self._last_words()}")
+            time.sleep(DAEMON_POLL)
+
+    def _run(self, *command: str) -> str:
+        try:
+            done = subprocess.run(
+                command, env=self.env, capture_output=True, text=True, check=False
+            )
+        except FileNotFoundError as error:
+            raise OpenVSwitchError(
+                f"{command[0]} is not installed: apt install openvswitch-switch"
+            ) from error
+        if done.returncode:
+            raise OpenVSwitchError(
+                f"{' '.join(command)}: {done.stderr.strip()}{self._last_words()}"
+            )
+        return done.stdout
+
+    def _last_words(self) -> str:
+        """The ends of the logs of daemons that have died."""
+        dead = [str(d.args[0]) for d in self._daemons if d.poll() is not None]  # type: ignore[index]
+        logs = [self.logs / f"{name}.log" for name in dead]
+        return "".join(f"\n{log.name}: {log.read_text()[-400:]}" for log in logs if log.exists())

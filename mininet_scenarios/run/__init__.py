@@ -1,0 +1,1 @@
+"""Running a scenario: rehearsal, timeline, loss."""

@@ -1,0 +1,238 @@
+"""The rehearsal: bring a build up on an engine, prove the checker, check every pair and link."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+import numpy as np
+
+from compilers.tables.build import Build
+from inventory.problems import InputError, Problem
+from mininet_scenarios.engines.engine_kinds import ENGINES
+from mininet_scenarios.engines.renumbered_engine import View
+from mininet_scenarios.run.timeline import Timeline
+from mininet_scenarios.scenario.engine import (
+    Counts,
+    Diversion,
+    Engine,
+    HostSample,
+    Observation,
+    Progress,
+)
+from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
+from mininet_scenarios.scenario.timeline_events import Case
+from mininet_scenarios.traffic.flow_checks import flow
+from mininet_scenarios.verdict.checks import Check, Examiner, histogram
+from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.verdict.result import Result
+
+TOO_FEW = Problem(
+    key="hosts_per_node",
+    required="at least two hosts, to send packets between",
+    given="a fabric with fewer",
+    todo="compile it with hosts_per_node: 1 or more",
+)
+NEW = "new build, "
+"""Before the names of checks of the build that a fabric has moved to."""
+
+
+class Observer(Protocol):
+    """Is told of each step as it begins, how far it is, and when it ends."""
+
+    def step(self, what: str) -> AbstractContextManager[Progress]:
+        """A step that ends with the context; its value takes (done, all)."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line of its own."""
+
+
+class Rehearsal:
+    """One run of a scenario on an engine."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        build: Build,
+        engine: Engine,
+        observer: Observer,
+        events: tuple[Case, ...] = (),
+        then: Callable[[], None] | None = None,
+        ground: Build | None = None,
+    ) -> None:
+        """Get ready.
+
+        `events` are those of the scenario's timeline (`moments.cases`); `then` is called when all
+        is checked, before everything is taken down; `ground` is what the engine has cabled where
+        the fabric moves from build to build.
+
+        Raises:
+            InputError: there are no two hosts to send packets between.
+        """
+        self.then = then
+        self.events, self.abilities = events, ENGINES[engine.name].abilities
+        self.scenario, self.build, self.observer = scenario, build, observer
+        self.engine = View(engine, ground, build, scenario.hosts) if ground else engine
+        self.hosts = HostSample.of(build, scenario.hosts)
+        if len(self.hosts) < 2:
+            raise InputError(TOO_FEW)
+        self.prediction = Prediction.of(build)
+        self.examiner = Examiner(build, self.hosts, self.prediction)
+        self.result = Result(pairs=len(self.hosts) * (len(self.hosts) - 1))
+
+    @property
+    def _counted(self) -> bool:
+        return "counters" in self.abilities
+
+    def run(self) -> Result:
+        """All steps in their order; the engine is taken down whatever happens.
+
+        Raises:
+            EngineError: the engine could not do its part.
+        """
+        try:
+            self.engine.start(self._step)
+            if self.scenario.prove_checker:
+                self._prove_checker()
+            for version in self.engine.versions:
+                self._every_pair(version)
+            self._sample()
+            now = self._timeline()
+            if self.scenario.traffic.flows:
+                self._flow(now)
+            if self.then:
+                self.then()
+        finally:
+            self.engine.stop(self._step)
+        return self.result
+
+    def _prove_checker(self) -> None:
+        """A checker that does not see a wrong table proves nothing with a right one."""
+        chosen = choose_diversion(self.build, self.prediction, self.hosts)
+        if chosen is None:
+            return
+        diversion, counts = chosen
+        with self._step("prove", "put a wrong table in place, and see it caught") as progress:
+            self.engine.divert(diversion)
+            try:
+                wrong = self.examiner.compare(
+                    "", counts, self.engine.send(counts, progress), self._counted
+                )
+            finally:
+                self.engine.restore()
+            right = self.examiner.compare(
+                "the right table again", counts, self.engine.send(counts, progress), self._counted
+            )
+        noticed = [mismatch for check in wrong for mismatch in check.mismatches]
+        if noticed:
+            self.result.caught = self._told(diversion, str(noticed[0]))
+            self.observer.note(f"a wrong table was caught: {self.result.caught}")
+        self.result.checks.append(Check("a wrong table is caught", 1, min(len(noticed), 1)))
+        self.result.checks += [check for check in right if not check.passed]
+
+    def _told(self, diversion: Diversion, first: str) -> str:
+        wiring, switch = self.build.wiring, diversion.switch
+        port = wiring.port_name(switch, diversion.port)
+        return f"class {diversion.egress} of switch {wiring.names[switch]} sent to {port}: {first}"
+
+    def _every_pair(self, version: int, of: str = "") -> None:
+        """With `of` it is another build than the first; then what the scenario expects is not."""
+        counts = self.hosts.every_pair()
+        over = "" if version == 4 else f" over IPv{version}"
+        name, step = f"{of}every pair{over}", f"{of}pairs" + f"{version}" * (version != 4)
+        with self._step(step, f"check {of}every ordered pair{over}, {counts.sum():,}") as progress:
+            seen = self.engine.send(counts, progress, version)
+        expect = Expect() if of else self.scenario.expect
+        self.result.checks += [
+            *self.examiner.judge(name, expect, seen),
+            *self.examiner.compare(name, counts, seen, self._counted),
+        ]
+        if expect.paths:
+            self.result.checks.append(self.examiner.check_paths(name, expect.paths, self.engine))
+        if version == 4 and not of:
+            self._note(counts, seen)
+
+    def _note(self, counts: Counts, seen: Observation) -> None:
+        """What the result tells of the round of all pairs."""
+        wiring = self.build.wiring
+        switch, link = np.nonzero(wiring.far >= 0)
+        self.result.loads = seen.loads[switch, wiring.port[switch, link]]
+        self.result.delivered = int(np.count_nonzero((counts > 0) & (seen.longest >= 0)))
+        if not self.prediction.varies:
+            self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
+        self.result.seen_hops = histogram(seen.longest, counts > 0)
+
+    def _sample(self, of: str = "") -> None:
+        counts = sample_counts(self.scenario.sample, len(self.hosts))
+        pairs = np.count_nonzero(counts)
+        if not pairs:
+            return
+        what = f"check {pairs} pairs with 1 to {pairs} packets each"
+        with self._step(f"{of}sample", what) as progress:
+            seen = self.engine.send(counts, progress)
+        self.result.checks += self.examiner.compare(f"{of}sample", counts, seen, self._counted)
+
+    def _timeline(self) -> Prediction:
+        """What happens, and how things are then; another build is checked as the first one was."""
+        if not self.events and self.scenario.traffic.probe is None:
+            return self.prediction
+        timeline = Timeline(self.scenario, self.examiner, self.engine, self.abilities, self._step)
+        now = timeline.run(self.events, self.result)
+        self.engine, self.examiner = timeline.engine, timeline.whole
+        self.hosts, self.build = timeline.hosts, timeline.whole.build
+        self.prediction = timeline.whole.prediction
+        if timeline.moved:
+            for version in self.engine.versions:
+                self._every_pair(version, NEW)
+            self._sample(NEW)
+        return now
+
+    def _flow(self, now: Prediction) -> None:
+        self.result.throughput, check = flow(
+            self.scenario, self.hosts, now, self.engine, self._step
+        )
+        self.result.checks.append(check)
+
+    @contextmanager
+    def _step(self, name: str, what: str) -> Iterator[Progress]:
+        begun = time.perf_counter()
+        with self.observer.step(what) as progress:
+            yield progress
+        self.result.seconds[name] = round(time.perf_counter() - begun, 2)
+
+
+def choose_diversion(
+    build: Build, prediction: Prediction, hosts: HostSample
+) -> tuple[Diversion, Counts] | None:
+    """A wrong table, and one request each way for the pairs that it leads astray.
+
+    At the middle switch with hosts, the class with the most destinations gets the port of another
+    class; of the classes without alternates, whose group leads packets from hosts too. Neighbours
+    are left out where there are others: their packets are lost, which takes longer to see than a
+    longer path. None where no switch has two classes, or nobody would notice.
+    """
+    switch = int(hosts.switch[len(hosts) // 2])
+    ports = build.tables.classes.port[switch]
+    alone = ~build.tables.classes.alternate[switch].any(axis=1)
+    classes = np.flatnonzero((ports > 0) & alone)
+    by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
+    far = by_class & (prediction.fewest[switch][hosts.switch] > 1)
+    led = far if far.any() else by_class
+    chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
+    if len(classes) < 2 or not led[chosen].any():
+        return None
+    counts = np.outer(hosts.switch == switch, led[chosen]).astype(np.int64)
+    diversion = Diversion(switch, int(classes[chosen]), int(ports[classes[chosen - 1]]))
+    return diversion, counts + counts.T
+
+
+def sample_counts(sample: Sample, hosts: int) -> Counts:
+    """Distinct ordered pairs, seeded, the k-th of them with k requests."""
+    pairs = np.argwhere(1 - np.eye(hosts, dtype=np.int64))
+    random = np.random.default_rng(sample.seed)
+    chosen = random.permutation(len(pairs))[: sample.pairs]
+    counts = np.zeros((hosts, hosts), np.int64)
+    counts[tuple(pairs[chosen].T)] = np.arange(1, len(chosen) + 1)
+    return counts

@@ -1,0 +1,1 @@
+"""Scenarios as data: files, timelines, outages, and what an engine is."""

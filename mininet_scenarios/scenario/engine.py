@@ -1,0 +1,339 @@
+"""What a scenario runs on: an engine, the hosts on it, what happens to it, and what it saw.
+
+The protocol, for those who write an engine. An engine is registered in `engine_kinds`
+with the `Ability`s that it declares; a scenario that needs another is refused by name before
+anything is started. Of the methods of `Engine`, `start`, `send`, `divert`, `restore`, `now`,
+`wait`, `settle` and `stop` are for every engine; the others are called only with their ability:
+
+| ability | what the engine does |
+|---|---|
+| counters | `Observation.loads` are the links' packet counters (else all zeros, and not checked) |
+| links, nodes, miswire, controller, build | `apply` takes `LinkChange`, … `BuildChange` |
+| probe | `probe_start` and `probe_stop`: packets at a constant rate while all else goes on |
+| flows | `carry`: TCP or UDP flows at a rate, for throughput |
+| rates | links are as fast as `Setup.rate` says |
+| paths | `paths`: the switches that a packet passes |
+
+Time is the engine's own (`now`, `wait`, in seconds): `time.monotonic` where packets are real, which
+all processes of a machine share, and a clock that only `wait` moves where they are not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS
+
+Progress = Callable[[int, int], None]
+"""Takes (done, all)."""
+Step = Callable[[str, str], AbstractContextManager[Progress]]
+"""Opens a step, by a short name and in words; its value is told how far the step is."""
+Counts = NDArray[np.int64]
+"""int64[H, H]: echo requests from each host to each other host."""
+Ability = Literal[
+    "counters",
+    "links",
+    "nodes",
+    "miswire",
+    "controller",
+    "build",
+    "probe",
+    "flows",
+    "rates",
+    "paths",
+]
+SILENT = -1
+"""In place of hops, where nothing arrived."""
+
+
+class EngineError(Exception):
+    """The engine could not do what it was asked to; the text says why, and where the logs are."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostSample:
+    """The H hosts that take part: switch (int64[H]) and number at that switch (int64[H])."""
+
+    switch: NDArray[np.int64]
+    number: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, build: Build, most: int | None = None) -> HostSample:
+        """All hosts of a build, or the first `most` of each switch, switch by switch."""
+        here = build.wiring.host_port > 0
+        if most is not None:
+            here = here[:, :most]
+        switch, number = np.nonzero(here)
+        width = build.wiring.host_port.shape[1]
+        names = (
+            build.wiring.host_names[s * width + i] for s, i in zip(switch, number, strict=True)
+        )
+        return cls(switch, number, tuple(names))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def every_pair(self) -> Counts:
+        """One request for each ordered pair of different hosts."""
+        return 1 - np.eye(len(self), dtype=np.int64)
+
+    def by_switch(self, counts: Counts, switches: int) -> Counts:
+        """int64[S, S]: packets from switch to switch when requests and their replies travel."""
+        packets = np.zeros((switches, switches), np.int64)
+        np.add.at(packets, (self.switch[:, None], self.switch), counts + counts.T)
+        return packets
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What an engine is made from.
+
+    folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
+    of each switch's hosts take part, None for all. patience: seconds until every switch must have
+    its program. rate: of every link between switches, in Mb/s; None for as fast as they go. record:
+    where processes outside of namespaces are noted (`runs`), None for nowhere.
+    running: the folder of the first build of a fabric that moves from build to build; `build` is
+    then what is cabled, and has all that any of them has.
+    """
+
+    build: Build
+    folder: Path
+    work: Path
+    hosts: int | None = None
+    framework: str = ""
+    unverified: bool = False
+    temporary: bool = True
+    patience: float = 60
+    rate: float | None = None
+    record: Path | None = None
+    running: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came of a round of echo requests.
+
+    replies: int64[H, H], answers that each host had from each other. shortest and longest:
+    int64[H, H], over how many links packets from host i reached host j (from the time to live of
+    i's replies to j), SILENT where none did. loads: int64[S, ports + 1], packets that left each
+    switch by each port meanwhile.
+    """
+
+    replies: Counts
+    shortest: NDArray[np.int64]
+    longest: NDArray[np.int64]
+    loads: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Diversion:
+    """A wrong table on purpose: egress class `egress` of `switch` leaves by `port`."""
+
+    switch: int
+    egress: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChange:
+    """Cables, by the two switches of each, are cut, or whole again."""
+
+    links: tuple[tuple[int, int], ...]
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """Switches lose power: all their links and those of their hosts are down at both ends.
+
+    With power again they come back without tables, and ask the controller for them.
+    """
+
+    switches: tuple[int, ...]
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Miswire:
+    """The cables u–v (`one`) and x–y (`other`) change places at v and y: now u–y and x–v.
+
+    Whole again with `repaired`: the same two cables, back where they belong.
+    """
+
+    one: tuple[int, int]
+    other: tuple[int, int]
+    repaired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerChange:
+    """The controller is killed (SIGKILL), or started again.
+
+    round: of the move that is under way, from 1: it is killed when that has begun; None for now.
+    """
+
+    running: bool
+    round: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BuildChange:
+    """The fabric is to move to the build in `folder`, in rounds (docs/plan.md).
+
+    Where no controller runs, the next one that is started has that build.
+    """
+
+    folder: Path
+
+
+Event = LinkChange | NodeChange | Miswire | ControllerChange | BuildChange
+ENGINE_NEEDS: dict[type, Ability] = {
+    LinkChange: "links",
+    NodeChange: "nodes",
+    Miswire: "miswire",
+    ControllerChange: "controller",
+    BuildChange: "build",
+}
+"""The ability that `apply` takes for each event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """The packets of a probe, a row each, by the time they were sent.
+
+    pair: int32[n], which of the pairs. sequence: int32[n], from 0, a pair. sent and received:
+    float64[n], `Engine.now` when it left its host and when it came to the other; NaN where it never
+    did. hops: int16[n], links it has crossed, SILENT where it never came.
+    """
+
+    pair: NDArray[np.int32]
+    sequence: NDArray[np.int32]
+    sent: NDArray[np.float64]
+    received: NDArray[np.float64]
+    hops: NDArray[np.int16]
+
+
+@dataclass(frozen=True, slots=True)
+class Flows:
+    """n flows between hosts: source and destination, int64[n] host numbers; rate, float64[n], what
+    each offers in Mb/s; tcp takes what it gets up to that. parallel: connections a flow.
+    """
+
+    source: NDArray[np.int64]
+    destination: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    protocol: Literal["udp", "tcp"] = "udp"
+    parallel: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What arrived of flows: float64[n], Mb/s; and float64[S, ports + 1], Mb/s out of each port."""
+
+    rate: NDArray[np.float64]
+    loads: NDArray[np.float64]
+
+
+class Engine(Protocol):
+    """A way to bring a build up and send packets over it."""
+
+    name: str
+    versions: tuple[int, ...]
+    """Of the Internet protocol, that it can send."""
+
+    def start(self, step: Step) -> None:
+        """Bring up switches, links and hosts, and let the controller program every switch."""
+
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
+        """Send the echo requests, all hosts at once, and see what comes back."""
+
+    def divert(self, diversion: Diversion) -> None:
+        """Put a wrong table in place."""
+
+    def restore(self) -> None:
+        """Put the right table back."""
+
+    def now(self) -> float:
+        """Seconds on the engine's clock."""
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass on that clock."""
+
+    def apply(self, event: Event) -> None:
+        """Let it happen; returns when it has, not when switches or the controller have reacted."""
+
+    def settle(self, patience: float) -> str:
+        """Wait until switches and controller have nothing left to do about what was applied.
+
+        Returns:
+            Why the fabric has not moved to another build, and has the old one again; else "".
+
+        Raises:
+            EngineError: they still have, after `patience` seconds.
+        """
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """From now on send a packet over each pair of hosts (int64[n, 2]) every `interval` s."""
+
+    def probe_stop(self) -> Probed:
+        """Send no more, wait for those on their way, and say what became of all."""
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
+        """Let all flows run at once for so long."""
+
+    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """The switches that a packet of each pair of hosts (int64[n, 2]) passes, first to last."""
+
+    def stop(self, step: Step) -> None:
+        """Take everything down; harmless at any time."""
+
+
+class RealTime:
+    """The clock of engines whose packets are real, and no abilities: a base to build on."""
+
+    def now(self) -> float:
+        """Seconds on the clock that all processes of a machine share."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
+
+    def settle(self, patience: float) -> str:  # noqa: ARG002
+        """Nothing is ever applied."""
+        return ""
+
+    def apply(self, event: Event) -> None:
+        """Not able."""
+        raise NotImplementedError(event)
+
+    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
+        """Not able."""
+        raise NotImplementedError
+
+    def probe_stop(self) -> Probed:
+        """Not able."""
+        raise NotImplementedError
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
+        """Not able."""
+        raise NotImplementedError
+
+    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """Not able."""
+        raise NotImplementedError
+
+
+def hops_of(time_to_live: int) -> int:
+    """Links that a packet has crossed: each switch, the last one too, took one from its TTL."""
+    return MOST_HOPS - 1 - time_to_live

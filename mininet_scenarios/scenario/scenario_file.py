@@ -1,0 +1,142 @@
+"""Scenario files: which fabric, on what, what happens to it, and what is expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from compilers.spec.fabric_file import LoadedFabric, load_fabric
+from compilers.spec.fabric_spec import FabricSpec
+from compilers.tables.build import MANIFEST
+from compilers.tables.build import load as load_build
+from inventory.inventory_file import schema_of
+from inventory.problems import InputError, Problem, nearest
+from inventory.validate import validate
+from inventory.yamlfile import STDIN, Document, read
+from mininet_scenarios.scenario.scenario_format import HAPPENS, MOVES, Scenario
+
+SHIPPED = Path(__file__).parents[1] / "library"
+
+
+class InlineScenario(Scenario):
+    """The fabric stands in the scenario, with the keys of fabric.yaml."""
+
+    fabric: FabricSpec
+
+
+class ReferringScenario(Scenario):
+    """The fabric is a fabric.yaml or a build folder, its name relative to the scenario's."""
+
+    fabric: str
+
+
+class ScenarioFile(Scenario):
+    """A scenario: what `polarfab emulate` brings up, does to it, and expects of it."""
+
+    fabric: FabricSpec | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedScenario:
+    """A scenario and what it rehearses: a build folder, or else a fabric still to compile.
+
+    document is its file, for messages about what stands there; None where there is none.
+    """
+
+    scenario: Scenario
+    folder: Path | None = None
+    fabric: LoadedFabric | None = None
+    document: Document | None = field(default=None, repr=False)
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a scenario file, for an editor's completion."""
+    return schema_of(ScenarioFile)
+
+
+def shipped() -> dict[str, Path]:
+    """The scenarios that come with polarfab, by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.yaml"))}
+
+
+def load_scenario(wanted: str) -> LoadedScenario:
+    """The scenario that a user means: a shipped one's name, a file (`-`: stdin), a build folder.
+
+    A file with the fabric's own keys (`topology` on top) is a scenario with the defaults.
+
+    Raises:
+        InputError: there is no such scenario, or every mistake in it and in its fabric.
+    """
+    if (Path(wanted) / MANIFEST).is_file():
+        return LoadedScenario(Scenario(name=load_build(Path(wanted)).name), folder=Path(wanted))
+    if "/" not in wanted and not wanted.endswith((".yaml", ".yml")) and wanted != STDIN:
+        wanted = str(_shipped(wanted))
+    document = read(wanted)
+    fabric = document.data.get("fabric")
+    if isinstance(fabric, str):
+        scenario = validate(ReferringScenario, document)
+        _check(scenario, document)
+        where = Path(fabric) if wanted == STDIN else Path(wanted).parent / fabric
+        if (where / MANIFEST).is_file():
+            return LoadedScenario(scenario, folder=where, document=document)
+        return LoadedScenario(scenario, fabric=load_fabric(where), document=document)
+    if "topology" in document.data and "fabric" not in document.data:
+        loaded = load_fabric(wanted, document)
+        return LoadedScenario(Scenario(name=loaded.spec.name), fabric=loaded)
+    inline = validate(InlineScenario, document)
+    _check(inline, document)
+    part = replace(document, data=document.data["fabric"])
+    return LoadedScenario(inline, fabric=load_fabric(wanted, part), document=document)
+
+
+def _check(scenario: Scenario, document: Document) -> None:
+    """What one value alone does not show.
+
+    Raises:
+        InputError: all that is wrong with the timeline.
+    """
+    problems = []
+    before = 0.0
+    for number, moment in enumerate(scenario.timeline):
+        path = ("timeline", number)
+        if len(words := moment.happens()) != 1:
+            problems.append(
+                document.problem(
+                    path,
+                    f"one of {', '.join(HAPPENS)}",
+                    " and ".join(words) or "none of them",
+                    "one moment, one event" if words else "add one",
+                )
+            )
+        if moment.in_round is not None and not _in_a_move(scenario, number):
+            required = "controller: killed, in the moment after one with build, policy or expand"
+            problems.append(document.problem((*path, "in_round"), required, "another moment"))
+        if moment.at is not None:
+            if moment.at < before:
+                earlier = f"{moment.at:g} after {before:g}"
+                problems.append(document.problem((*path, "at"), "times that rise", earlier))
+            before = moment.at
+    if problems:
+        raise InputError(problems)
+
+
+def _in_a_move(scenario: Scenario, number: int) -> bool:
+    """Whether this moment kills the controller while the one before it moves the fabric."""
+    moment, before = scenario.timeline[number], scenario.timeline[max(0, number - 1)]
+    return moment.controller == "killed" and bool({*MOVES} & {*before.happens()})
+
+
+def _shipped(name: str) -> Path:
+    known = shipped()
+    if name not in known:
+        meant = nearest(name, known)
+        raise InputError(
+            Problem(
+                key="SCENARIO",
+                required=f"a file, a build folder or one of {', '.join(known)}",
+                given=name,
+                todo=f"did you mean {meant}?" if meant else "",
+            )
+        )
+    return known[name]

@@ -1,0 +1,210 @@
+"""A timeline's moments as events of this fabric: names become switches, `each` becomes many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from compilers.proof.explanation import find_failure, find_switch
+from compilers.proof.forwarding import Forwarding
+from compilers.tables.build import Build, load
+from compilers.topology.layout import layout
+from inventory.problems import InputError, Problem, nearest
+from inventory.yamlfile import Document
+from mininet_scenarios.scenario.engine import (
+    ENGINE_NEEDS,
+    Ability,
+    BuildChange,
+    ControllerChange,
+    Event,
+    LinkChange,
+    Miswire,
+    NodeChange,
+)
+from mininet_scenarios.scenario.scenario_format import MOVES, Expect, Scenario, TimelineEntry
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One event: what it is called in reports, and `group`, what its checks are counted under."""
+
+    what: str
+    group: str
+    event: Event
+    expect: Expect
+    at: float | None = None
+    undo: Event | None = None
+    """What follows when its checks are done, unchecked."""
+
+    @property
+    def soon(self) -> bool:
+        """Whether it does not wait until the fabric has dealt with the event before."""
+        crash = isinstance(self.event, ControllerChange) and self.event.round is not None
+        return crash or self.at is not None
+
+
+def cases(
+    scenario: Scenario,
+    build: Build,
+    document: Document | None,
+    folders: Mapping[int, Path] | None = None,
+) -> tuple[Case, ...]:
+    """The events of a scenario's timeline, in their order.
+
+    Args:
+        scenario: whose.
+        build: the first one.
+        document: its file, None where there is none.
+        folders: of the builds that moments move the fabric to, by the moments' numbers.
+
+    Raises:
+        InputError: it names what the fabric does not have; all of it, with lines.
+    """
+    reader = _Reader(build)
+    found: list[Case] = []
+    problems: list[Problem] = []
+    for number, moment in enumerate(scenario.timeline):
+        try:
+            if folders and number in folders:
+                found.append(_move(moment, folders[number]))
+                reader = _Reader(load(folders[number]))
+                continue
+            found += reader.cases(moment)
+        except InputError as error:
+            word = moment.happens()[0]
+            for problem in error.problems:
+                if document is None:
+                    problems.append(problem)
+                else:
+                    path = ("timeline", number, word)
+                    more = (problem.required, problem.given, problem.todo)
+                    problems.append(document.problem(path, *more))
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
+    """The abilities that a scenario needs, and what of it needs them."""
+    wanted: dict[Ability, str] = {}
+    for case in events:
+        wanted.setdefault(ENGINE_NEEDS[type(case.event)], case.group)
+    traffic = scenario.traffic
+    if traffic.probe:
+        wanted["probe"] = "traffic.probe"
+    if traffic.flows:
+        wanted["flows"] = "traffic.flows"
+    if traffic.link_rate:
+        wanted["rates"] = "traffic.link_rate"
+    if scenario.expect.paths or any(case.expect.paths for case in events):
+        wanted["paths"] = "expect.paths"
+    return wanted
+
+
+class _Reader:
+    def __init__(self, build: Build) -> None:
+        self.build, self.forwarding = build, Forwarding.of(build)
+        self.actions: dict[str, Callable[[TimelineEntry], Iterator[Case]]] = {
+            "link_down": lambda m: self._links(m, m.link_down or (), up=False),
+            "link_up": lambda m: self._links(m, m.link_up or (), up=True),
+            "node_down": lambda m: self._nodes(m, m.node_down or (), up=False),
+            "node_up": lambda m: self._nodes(m, m.node_up or (), up=True),
+            "rack_down": lambda m: self._rack(m, m.rack_down or "", up=False),
+            "rack_up": lambda m: self._rack(m, m.rack_up or "", up=True),
+            "miswire": lambda m: self._swap(m, m.miswire or (), repaired=False),
+            "rewire": lambda m: self._swap(m, m.rewire or (), repaired=True),
+            "controller": self._controller,
+            "each": self._each,
+        }
+
+    def cases(self, moment: TimelineEntry) -> Iterator[Case]:
+        """The events of one moment."""
+        return self.actions[moment.happens()[0]](moment)
+
+    def _links(self, moment: TimelineEntry, words: tuple[str, ...], up: bool) -> Iterator[Case]:
+        links = tuple(self._link(word) for word in words)
+        what = f"link{'s' * (len(links) > 1)} {', '.join(words)} {_state(up)}"
+        yield Case(what, what, LinkChange(links, up), moment.expect, moment.at)
+
+    def _nodes(self, moment: TimelineEntry, words: tuple[str, ...], up: bool) -> Iterator[Case]:
+        nodes = tuple(find_switch(self.build, word) for word in words)
+        what = f"node{'s' * (len(nodes) > 1)} {', '.join(words)} {_state(up)}"
+        yield Case(what, what, NodeChange(nodes, up), moment.expect, moment.at)
+
+    def _rack(self, moment: TimelineEntry, name: str, up: bool) -> Iterator[Case]:
+        racks = layout(self.build.topology)
+        if name not in racks.names:
+            near = nearest(name, racks.names)
+            todo = f"did you mean {near}?" if near else ""
+            raise InputError(Problem(f"one of {', '.join(racks.names)}", name, todo))
+        members = tuple(racks.members(racks.names.index(name)).tolist())
+        what = f"rack {name} {_state(up)}"
+        yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
+
+    def _swap(
+        self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool
+    ) -> Iterator[Case]:
+        one, other = (self._link(word) for word in words)
+        if len({*one, *other}) < 4:
+            raise InputError(Problem("two links of four nodes", " and ".join(words)))
+        what = f"cables {' and '.join(words)} {'put right' if repaired else 'swapped'}"
+        yield Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
+
+    def _controller(self, moment: TimelineEntry) -> Iterator[Case]:
+        what = f"controller {moment.controller}"
+        what += f" in round {moment.in_round}" if moment.in_round else ""
+        event = ControllerChange(moment.controller == "started", moment.in_round)
+        expect = _without_loss(moment.expect) if moment.in_round else moment.expect
+        yield Case(what, what, event, expect, moment.at)
+
+    def _each(self, moment: TimelineEntry) -> Iterator[Case]:
+        f, names = self.forwarding, self.build.wiring.names
+        links = moment.each == "link"
+        all_there = np.flatnonzero(self.build.topology.present)
+        chosen = np.arange(f.links) if links else all_there
+        if moment.sample and moment.sample < len(chosen):
+            random = np.random.default_rng(moment.seed)
+            chosen = np.sort(random.permutation(chosen)[: moment.sample])
+        group = f"each {moment.each} down, {len(chosen)}"
+        for element in chosen.tolist():
+            if links:
+                ends = f.ends(element)
+                what = f"link {names[ends[0]]}-{names[ends[1]]} down"
+                events: tuple[Event, Event] = LinkChange((ends,), False), LinkChange((ends,), True)
+            else:
+                what = f"node {names[element]} down"
+                events = NodeChange((element,), False), NodeChange((element,), True)
+            yield Case(what, group, events[0], moment.expect, undo=events[1])
+
+    def _link(self, word: str) -> Link:
+        f = self.forwarding
+        element = find_failure(self.build, word)
+        if element >= f.links:
+            raise InputError(Problem("a link, two nodes such as 3-8", word))
+        one, other = f.ends(element)
+        # In the order of the word: which end a swap moves depends on it.
+        return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)
+
+
+def _move(moment: TimelineEntry, folder: Path) -> Case:
+    """To the build in a folder; where nothing else is said, no packet is lost."""
+    word = next(word for word in MOVES if getattr(moment, word) is not None)
+    said = moment.expand or moment.build or ""
+    if moment.policy:
+        values = moment.policy.model_dump(mode="json", exclude_unset=True)
+        said = ", ".join(f"{key} {value}" for key, value in values.items())
+    what = f"{word}: {said}"
+    return Case(what, what, BuildChange(folder), _without_loss(moment.expect), moment.at)
+
+
+def _without_loss(expect: Expect) -> Expect:
+    return expect if expect.lost is not None else expect.model_copy(update={"lost": 0})
+
+
+def _state(up: bool) -> str:
+    return "up" if up else "down"

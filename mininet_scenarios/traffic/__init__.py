@@ -1,0 +1,1 @@
+"""Traffic between hosts: echo requests, probes, flows."""

@@ -1,0 +1,217 @@
+"""What was seen beside what the tables predict: pairs, hops, links. Names what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.explanation import find_switch
+from compilers.tables.build import Build
+from compilers.tables.walk import FAULTS
+from compilers.topology.distance import distances, neighbour_table
+from inventory.problems import InputError, Problem
+from mininet_scenarios.scenario.engine import SILENT, Counts, Engine, HostSample, Observation
+from mininet_scenarios.scenario.scenario_format import Expect
+from mininet_scenarios.verdict.predict import Prediction
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A pair or a link that did something else than expected."""
+
+    where: str
+    expected: str
+    seen: str
+
+    def __str__(self) -> str:
+        """`h0 → h9: expected 2 hops, seen 3 hops`."""
+        return f"{self.where}: expected {self.expected}, seen {self.seen}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One expectation: how many cases it covers, how many were as required, and those that not."""
+
+    name: str
+    required: int
+    seen: int
+    mismatches: tuple[Mismatch, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was met."""
+        return self.seen == self.required and not self.mismatches
+
+
+class Examiner:
+    """Compares observations of a build's hosts with the prediction from its tables."""
+
+    def __init__(self, build: Build, hosts: HostSample, prediction: Prediction) -> None:
+        self.build, self.hosts, self.prediction = build, hosts, prediction
+        self.fewest, self.most = map(self._of_hosts, (prediction.fewest, prediction.most))
+
+    def compare(
+        self, what: str, counts: Counts, seen: Observation, counted: bool = True
+    ) -> list[Check]:
+        """Answers, hops and (where they are `counted`) links of one round, against the tables."""
+        checks = [
+            self._answers(f"{what}: answered", counts, seen),
+            self._hops(f"{what}: hops as predicted", counts, seen),
+        ]
+        if counted:
+            checks.append(self._links(f"{what}: link counters as predicted", counts, seen))
+        return checks
+
+    def judge(self, what: str, expect: Expect, seen: Observation) -> list[Check]:
+        """What a scenario expects of the round of all pairs, whatever the tables say."""
+        here, pairs = self.hosts, len(self.hosts) * (len(self.hosts) - 1)
+        others = ~np.eye(len(here), dtype=bool)
+        lost = others & (seen.longest == SILENT)
+        delivered = pairs - int(np.count_nonzero(lost))
+        wanted = pairs if expect.delivered is None else expect.delivered
+        short = self.lost_pairs(lost) if delivered != wanted else ()
+        checks = [Check(f"{what}: delivered", wanted, delivered, short)]
+        usual = int(self.most.max()) if self.prediction.varies else self.build.topology.diameter
+        most = usual if expect.max_hops is None else expect.max_hops
+        checks.append(
+            self.within(f"{what}: at most {most} hops", np.full_like(self.most, most), seen)
+        )
+        minimal = self.build.balance == "minimal" if expect.minimal is None else expect.minimal
+        if minimal:
+            graph = self.build.topology.graph
+            shortest = distances(neighbour_table(graph), np.arange(graph.order)).T
+            checks.append(self.within(f"{what}: shortest paths", self._of_hosts(shortest), seen))
+        return checks
+
+    def lost_pairs(self, lost: NDArray[np.bool_]) -> tuple[Mismatch, ...]:
+        """bool[H, H], as mismatches: what the tables say of each."""
+        excuse = [
+            f"lost ({FAULTS.get(h, 'the tables deliver it')})" for h in self.fewest[lost].tolist()
+        ]
+        return self._pairs(lost, ["delivered"] * len(excuse), excuse)
+
+    def check_paths(self, what: str, wanted: Sequence[Sequence[str]], engine: Engine) -> Check:
+        """Whether packets pass the nodes that a scenario names.
+
+        Raises:
+            InputError: a node of that name is not there, or has no host that takes part.
+        """
+        names = self.build.wiring.names
+        ways = [tuple(find_switch(self.build, word) for word in path) for path in wanted]
+        first = {int(s): i for i, s in reversed(list(enumerate(self.hosts.switch)))}
+        for way in ways:
+            for end in (way[0], way[-1]):
+                if end not in first:
+                    required = "paths between nodes with hosts that take part"
+                    raise InputError(Problem(required, names[end], key="expect.paths"))
+        pairs = np.array([(first[way[0]], first[way[-1]]) for way in ways])
+        seen = engine.paths(pairs)
+        mismatches = tuple(
+            Mismatch(
+                f"{names[way[0]]} → {names[way[-1]]}",
+                " ".join(names[v] for v in way),
+                " ".join(names[v] for v in taken),
+            )
+            for way, taken in zip(ways, seen, strict=True)
+            if way != taken
+        )
+        return Check(f"{what}: paths", len(ways), len(ways) - len(mismatches), mismatches)
+
+    def _answers(self, name: str, counts: Counts, seen: Observation) -> Check:
+        arrives = self.fewest >= 0
+        expected = np.where(arrives & arrives.T, counts, 0)
+        asked = counts > 0
+        wrong = asked & (seen.replies != expected)
+        return Check(
+            name,
+            int(np.count_nonzero(asked)),
+            int(np.count_nonzero(asked & ~wrong)),
+            self._pairs(wrong, _answers(expected[wrong]), _answers(seen.replies[wrong])),
+        )
+
+    def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
+        # The way from i to j is seen in the answers to j's requests.
+        asked = (counts.T > 0) & (seen.longest != SILENT)
+        right = (seen.shortest >= self.fewest) & (seen.longest <= self.most)
+        wrong = asked & ~right
+        return Check(
+            name,
+            int(np.count_nonzero(asked)),
+            int(np.count_nonzero(asked & right)),
+            self._pairs(
+                wrong, _hops(self.fewest[wrong], self.most[wrong]), _hops(seen.longest[wrong])
+            ),
+        )
+
+    def _links(self, name: str, counts: Counts, seen: Observation) -> Check:
+        wiring = self.build.wiring
+        packets = self.hosts.by_switch(counts, len(wiring.names))
+        fewest, most = self.prediction.load_bounds(packets)
+        switch, link = np.nonzero(wiring.far >= 0)
+        port = wiring.port[switch, link]
+        least, limit, loads = (x[switch, port] for x in (fewest, most, seen.loads))
+        mismatches = tuple(
+            Mismatch(
+                self._link(int(switch[i]), int(link[i])),
+                f"{_between(int(least[i]), int(limit[i]))} packets",
+                str(loads[i]),
+            )
+            for i in np.flatnonzero((loads < least) | (loads > limit))
+        )
+        return Check(name, len(port), len(port) - len(mismatches), mismatches)
+
+    def within(self, name: str, most: NDArray[np.int64], seen: Observation) -> Check:
+        """Which of the paths seen have at most so many links, int64[H, H]."""
+        there = seen.longest != SILENT
+        beyond = there & (seen.longest > most)
+        return Check(
+            name,
+            int(np.count_nonzero(there)),
+            int(np.count_nonzero(there & ~beyond)),
+            self._pairs(beyond, _hops(most[beyond]), _hops(seen.longest[beyond])),
+        )
+
+    def _of_hosts(self, of_switches: NDArray[np.integer]) -> NDArray[np.int64]:
+        """int64[H, H] from a value for each pair of switches."""
+        switch = self.hosts.switch
+        return of_switches[switch[:, None], switch].astype(np.int64)
+
+    def _pairs(
+        self, where: NDArray[np.bool_], expected: Iterable[str], seen: Iterable[str]
+    ) -> tuple[Mismatch, ...]:
+        names = self.hosts.names
+        return tuple(
+            Mismatch(f"{names[i]} → {names[j]}", *texts)
+            for (i, j), *texts in zip(np.argwhere(where).tolist(), expected, seen, strict=True)
+        )
+
+    def _link(self, switch: int, link: int) -> str:
+        w = self.build.wiring
+        far, port, far_port = (int(x[switch, link]) for x in (w.far, w.port, w.far_port))
+        here, there = w.port_name(switch, port), w.port_name(far, far_port)
+        return f"link {w.names[switch]} {here} → {w.names[far]} {there}"
+
+
+def histogram(hops: NDArray[np.int64], asked: NDArray[np.bool_]) -> dict[int, int]:
+    """How many of the pairs take how many hops; those that don't arrive are left out."""
+    values, counts = np.unique(hops[asked & (hops >= 0)], return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _answers(counts: NDArray[np.int64]) -> list[str]:
+    return [f"{n} answer{'s' * (n != 1)}" for n in counts.tolist()]
+
+
+def _hops(hops: NDArray[np.int64], most: NDArray[np.int64] | None = None) -> list[str]:
+    limits = hops if most is None else most
+    return [
+        FAULTS.get(h, f"{_between(h, limit)} hop{'s' * (limit != 1)}")
+        for h, limit in zip(hops.tolist(), limits.tolist(), strict=True)
+    ]
+
+
+def _between(least: int, most: int) -> str:
+    return f"{least}" if least == most else f"{least} to {most}"

@@ -1,0 +1,260 @@
+"""What the tables say that packets will do: hops of every pair, and the load of every link.
+
+With alternates a switch chooses among several ways by a hash that nobody predicts, so hops and
+loads are known between bounds; without, the bounds meet. The same under an outage, where packets
+are forwarded by the rule of `compilers.tables.intermediate_form.Classes` and no controller acts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Egress
+from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
+from mininet_scenarios.scenario.outage import SWITCH_DOWN, Outage
+
+Loads = NDArray[np.int64]
+N = TypeVar("N", np.int64, np.float64)
+Visit = Callable[[Numbers, Numbers], None]
+"""Takes the packets that go on, by their numbers, and the arcs that they leave by."""
+PREDICTED_CELLS_AT_ONCE = 1 << 20
+MOST_WAYS = 1 << 16
+"""More than a class can have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """Where the tables lead packets in a fabric of S switches, while `outage` is the case.
+
+    first: int8[S, S], links from each switch to each other by the first of its ways that is up,
+    negative where packets don't arrive (`FAULTS`). fewest and most: int8[S, S], the
+    same over all ways; fewest is negative where one of them fails, most where all of them do.
+    egress: [S, S], the class.
+    """
+
+    build: Build
+    whole: Forwarding
+    outage: Outage
+    forwarding: Forwarding
+    egress: Egress
+    first: NDArray[np.int8]
+    fewest: NDArray[np.int8]
+    most: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
+        """Follow a packet of every pair by each of its ways."""
+        return _predict(build, Forwarding.of(build), outage or Outage())
+
+    def under(self, outage: Outage) -> Prediction:
+        """The same tables while something else is wrong."""
+        return _predict(self.build, self.whole, outage)
+
+    @property
+    def varies(self) -> bool:
+        """Whether there are alternates, so that bounds are all there is."""
+        return len(self.whole.weighted) > 1
+
+    def loads(self, packets: Loads) -> Loads:
+        """int64[S, ports + 1]: packets out of each port when packets[s, d] go from s to d.
+
+        Each by the first of its ways that is up.
+        """
+        arcs = np.zeros(len(self.whole.end), np.int64)
+        for towards, source, column in self._blocks(packets):
+            amount = packets[source, towards.destinations[column]]
+
+            def count(packet: Numbers, out: Numbers, amount: Loads = amount) -> None:
+                np.add.at(arcs, out, amount[packet])
+
+            out = _first_ways(towards, source, column)
+            follow(towards, out, column, source, count)
+        return self.by_port(arcs)
+
+    def load_bounds(self, packets: Loads) -> tuple[Loads, Loads]:
+        """int64[S, ports + 1] twice: the fewest and the most packets out of each port."""
+        if not self.varies:
+            loads = self.loads(packets)
+            return loads, loads
+        bounds = np.zeros((2, len(self.whole.end)), np.int64)
+        for towards, source, column in self._blocks(packets):
+            amount = packets[source, towards.destinations[column]]
+            self._add_bounds(towards, source, column, amount, bounds)
+        return self.by_port(bounds[0]), self.by_port(bounds[1])
+
+    def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
+        """[S, ports + 1] of a value for each arc."""
+        port = self.build.wiring.port
+        of_links = arcs.reshape(len(port), -1)[:, :-1]
+        widest = max(len(names) for names in self.build.wiring.port_names)
+        table = np.zeros((len(port), widest + 1), arcs.dtype)
+        switch, link = np.nonzero(port)
+        table[switch, port[switch, link]] = of_links[switch, link]
+        return table
+
+    def on_the_way(self, other: Prediction, vertex: NDArray[np.int64]) -> Prediction:
+        """While the fabric moves to another build: what is promised of every mixture of both.
+
+        A pair that both deliver arrives, over no more links than the longest paths of both together
+        (docs/plan.md); of others nothing is known.
+
+        Args:
+            other: of the build to come.
+            vertex: int64[S], the numbers of our switches there; negative where it has them not.
+        """
+        there = (vertex[:, None] >= 0) & (vertex >= 0)
+        later = np.where(there, other.fewest[vertex[:, None], vertex], LOST)
+        sure = (self.fewest >= 0) & (later >= 0)
+        fewest = np.where(sure, np.minimum(self.fewest, 1), LOST).astype(np.int8)
+        bound = max(0, int(self.most.max())) + max(0, int(other.most.max()))
+        most = np.where(np.eye(len(sure), dtype=np.bool_), 0, bound).astype(np.int8)
+        return replace(self, fewest=fewest, most=most)
+
+    def path(self, source: int, destination: int) -> tuple[int, ...]:
+        """The switches that a packet passes by the first of its ways; where it ends is the last."""
+        towards = Towards.of(self.forwarding, np.array([destination]))
+        at, column = np.array([source]), np.zeros(1, np.int64)
+        path = [source]
+
+        def note(_: Numbers, out: Numbers) -> None:
+            path.append(int(self.forwarding.end[out[0]]) // self.forwarding.slots)
+
+        follow(towards, _first_ways(towards, at, column), column, at, note)
+        return tuple(path)
+
+    def _add_bounds(
+        self, towards: Towards, source: Numbers, column: Numbers, amount: Loads, bounds: Loads
+    ) -> None:
+        """Of what a pair sends, a link gets as often all as the way taken crosses it."""
+        crossed: list[Numbers] = []
+        choices = np.zeros(len(source), np.int64)
+        arcs = len(self.whole.end)
+        for number, which, out in ways(towards, source, column):
+            choices[which] += 1
+            at = (which * arcs * MOST_WAYS) + number
+
+            def note(packet: Numbers, out: Numbers, at: Numbers = at) -> None:
+                crossed.append(at[packet] + out.astype(np.int64) * MOST_WAYS)
+
+            follow(towards, out, column[which], source[which], note)
+        if not crossed:
+            return
+        keys, times = np.unique(np.concatenate(crossed), return_counts=True)
+        places, begin, count = np.unique(keys // MOST_WAYS, return_index=True, return_counts=True)
+        pair, arc = np.divmod(places, arcs)
+        least = np.where(count == choices[pair], np.minimum.reduceat(times, begin), 0)
+        np.add.at(bounds[0], arc, amount[pair] * least)
+        np.add.at(bounds[1], arc, amount[pair] * np.maximum.reduceat(times, begin))
+
+    def _blocks(self, packets: Loads) -> Iterator[tuple[Towards, Numbers, Numbers]]:
+        """Pairs that send, by blocks of destinations: the source and the column of each."""
+        step = max(1, PREDICTED_CELLS_AT_ONCE // (len(self.whole.end) * len(self.whole.weighted)))
+        up = self.outage.up(self.whole.switches)
+        ends = np.flatnonzero(packets.any(axis=0) & up)
+        for first in range(0, len(ends), step):
+            destinations = ends[first : first + step]
+            sends = (packets[:, destinations] > 0) & up[:, None]
+            sends &= np.arange(len(packets))[:, None] != destinations
+            source, column = np.nonzero(sends)
+            yield Towards.of(self.forwarding, destinations), source, column
+
+
+def _predict(build: Build, whole: Forwarding, outage: Outage) -> Prediction:
+    forwarding, order = outage.forwarding(whole), whole.switches
+    first = np.full((order, order), LOST, np.int8)
+    fewest, most = first.copy(), first.copy()
+    up = outage.up(order)
+    for hops in (first, fewest, most):
+        hops[up, up] = 0
+    step = max(1, PREDICTED_CELLS_AT_ONCE // order)
+    for start in range(0, order, step):
+        destinations = np.arange(start, min(start + step, order))
+        towards = Towards.of(forwarding, destinations)
+        between = up[:, None] & up[destinations]
+        between &= np.arange(order)[:, None] != destinations
+        source, column = np.nonzero(between)
+        found = _hops(towards, source, column)
+        for table, hops in zip((first, fewest, most), found, strict=True):
+            table[source, destinations[column]] = hops
+    egress = forwarding.walker.egress(np.arange(order))
+    return Prediction(build, whole, outage, forwarding, egress, first, fewest, most)
+
+
+def _hops(towards: Towards, source: Numbers, column: Numbers) -> tuple[NDArray[np.int8], ...]:
+    """int8[n] three times: hops by the first way, by the shortest, by the longest."""
+    first = np.full(len(source), MOST_HOPS + 1, np.int8)
+    fewest, most = first.copy(), np.full(len(source), np.iinfo(np.int8).min, np.int8)
+    for _, which, out in ways(towards, source, column):
+        hops = follow(towards, out, column[which], source[which])
+        new = first[which] > MOST_HOPS
+        first[which[new]] = hops[new]
+        fewest[which] = np.minimum(fewest[which], hops)
+        most[which] = np.maximum(most[which], hops)
+    return first, fewest, most
+
+
+def ways(
+    towards: Towards, source: Numbers, column: Numbers
+) -> Iterator[tuple[int, Numbers, Numbers]]:
+    """Which of n packets from hosts may take a way, and that way, for one way after the other.
+
+    With its number in `Forwarding.weighted`; the one after the last is for those without any.
+    """
+    f = towards.forwarding
+    row = towards.row(source, column)
+    chooses = np.zeros(len(source), np.bool_)
+    for number, weighted in enumerate(f.weighted):
+        out = weighted.take(row)
+        live = np.flatnonzero((out >= 0) & ~f.down(out, _dead(len(out))))
+        chooses[live] = True
+        if len(live):
+            yield number, live, out[live]
+    rest = np.flatnonzero(~chooses)
+    if len(rest):
+        out = towards.way_out(f.hosts[source[rest]], column[rest], _dead(len(rest)))
+        yield len(f.weighted), rest, out
+
+
+def _first_ways(towards: Towards, source: Numbers, column: Numbers) -> Numbers:
+    """int32[n]: the first way that is up of each packet from a host."""
+    first = np.full(len(source), NOWHERE, np.int32)
+    for _, which, out in ways(towards, source, column):
+        new = first[which] == NOWHERE
+        first[which[new]] = out[new]
+    return first
+
+
+def follow(
+    towards: Towards, out: Numbers, column: Numbers, at: Numbers, visit: Visit | None = None
+) -> NDArray[np.int8]:
+    """int8[n]: links that packets take which leave the switches `at` by arcs `out`; or a fault."""
+    f = towards.forwarding
+    hops = np.full(len(out), LOOPED, np.int8)
+    left = np.arange(len(out))
+    for taken in range(MOST_HOPS + 1):
+        home = at == towards.destinations[column]
+        arrived = (out == HOME) & home
+        hops[left[arrived]] = taken
+        hops[left[(out == HOME) & ~home]] = MISDELIVERED
+        hops[left[out == NOWHERE]] = LOST
+        going = np.flatnonzero(out >= 0)
+        if not len(going) or taken == MOST_HOPS:
+            break
+        left, column, out = left[going], column[going], out[going]
+        if visit:
+            visit(left, out)
+        arc = f.end[out].astype(np.int64)
+        at = arc // f.slots
+        out = towards.way_out(arc, column, _dead(len(arc)))
+    return hops
+
+
+def _dead(packets: int) -> tuple[Numbers]:
+    return (np.full(packets, SWITCH_DOWN, np.int32),)

@@ -1,0 +1,1 @@
+"""Rigs of polarfab bench: a bare server, an echo probe, switches to push to."""

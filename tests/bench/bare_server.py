@@ -1,0 +1,140 @@
+"""A socket server that sends every switch bytes made before: the least that a controller can take.
+
+It knows hello, features, echo and barrier, and nothing else of OpenFlow. `polarfab bench
+controller` measures the controller against it.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+BARE_RECEIVE_BYTES = 64 * 1024
+HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY = 0, 1, 2, 3, 5, 6
+BARRIER_REPLY = 21
+
+
+class PushError(Exception):
+    """The push did not end well; the text says why."""
+
+
+@dataclass(slots=True)
+class _BarePeer:
+    """A connection: bytes received and to be sent, and the stages that are left."""
+
+    socket: socket.socket
+    heard: bytes = b""
+    sending: list[memoryview] = field(default_factory=list)
+    stages: list[bytes] = field(default_factory=list)
+
+
+class BareServer:
+    """Sends each switch its stages, one after the answer to the barrier of the other."""
+
+    def __init__(self, address: tuple[str, int], stages: Mapping[int, Sequence[bytes]]) -> None:
+        """stages: by datapath id, each with a barrier request at its end."""
+        self.stages = stages
+        self.left = set(stages)
+        self.errors = 0
+        self.began: float | None = None
+        self.poll = selectors.DefaultSelector()
+        self.listener = socket.create_server(address, backlog=4096)
+        self.listener.setblocking(False)
+        self.poll.register(self.listener, selectors.EVENT_READ)
+
+    def push(self, patience: float) -> float:
+        """Seconds from the first switch that names itself to the last answer.
+
+        Raises:
+            PushError: it was not done within `patience` seconds, or a switch reported errors.
+        """
+        deadline = time.monotonic() + patience
+        while self.left:
+            for key, events in self.poll.select(1.0):
+                if key.data is None:
+                    self._accept()
+                elif events & selectors.EVENT_READ:
+                    self._read(key.data)
+                else:
+                    self._write(key.data)
+            if time.monotonic() > deadline:
+                raise PushError(f"{len(self.left)} switches not done after {patience:g} s")
+        seconds = time.monotonic() - (self.began or 0.0)
+        if self.errors:
+            raise PushError(f"{self.errors} errors")
+        return seconds
+
+    def close(self) -> None:
+        """Close all sockets."""
+        for key in list(self.poll.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+        self.poll.close()
+
+    def _accept(self) -> None:
+        connection, _ = self.listener.accept()
+        connection.setblocking(False)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        peer = _BarePeer(connection)
+        self.poll.register(connection, selectors.EVENT_READ, peer)
+        self._send(peer, _message(HELLO) + _message(FEATURES_REQUEST))
+
+    def _read(self, peer: _BarePeer) -> None:
+        data = peer.socket.recv(BARE_RECEIVE_BYTES)
+        if not data:
+            self.poll.unregister(peer.socket)
+            peer.socket.close()
+            return
+        data = peer.heard + data
+        place = 0
+        while len(data) - place >= 8:
+            kind, length, xid = struct.unpack_from("!xBHI", data, place)
+            if len(data) - place < length:
+                break
+            self._heard(peer, kind, xid, data[place : place + length])
+            place += length
+        peer.heard = data[place:]
+
+    def _heard(self, peer: _BarePeer, kind: int, xid: int, message: bytes) -> None:
+        if kind == ECHO_REQUEST:
+            self._send(peer, _message(ECHO_REPLY, xid, message[8:]))
+        elif kind == ERROR:
+            self.errors += 1
+        elif kind == FEATURES_REPLY:
+            self.began = self.began or time.monotonic()
+            (number,) = struct.unpack_from("!Q", message, 8)
+            peer.stages = [*self.stages.get(number, ()), number.to_bytes(8, "big")]
+            self._next(peer)
+        elif kind == BARRIER_REPLY:
+            self._next(peer)
+
+    def _next(self, peer: _BarePeer) -> None:
+        stage = peer.stages.pop(0)
+        if peer.stages:
+            self._send(peer, stage)
+        else:
+            self.left.discard(int.from_bytes(stage, "big"))
+
+    def _send(self, peer: _BarePeer, data: bytes) -> None:
+        peer.sending.append(memoryview(data))
+        self._write(peer)
+
+    def _write(self, peer: _BarePeer) -> None:
+        try:
+            while peer.sending:
+                sent = peer.socket.send(peer.sending[0])
+                if sent < len(peer.sending[0]):
+                    peer.sending[0] = peer.sending[0][sent:]
+                else:
+                    peer.sending.pop(0)
+        except BlockingIOError:
+            self.poll.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
+            return
+        self.poll.modify(peer.socket, selectors.EVENT_READ, peer)
+
+
+def _message(kind: int, xid: int = 0, body: bytes = b"") -> bytes:
+    return struct.pack("!BBHI", 4, kind, 8 + len(body), xid) + body

@@ -1,0 +1,125 @@
+"""How long Mininet takes to start a fabric: as it comes, and as the Mininet engine does it.
+
+`python -m tests.bench.mininet_start KIND BUILD` in fresh namespaces prints the seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from compilers.tables.build import Build, load
+from mininet_scenarios.machine.preflight import namespaces
+from mininet_scenarios.machine.serving import OPEN_FILES, RUN, prepare
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
+from mininet_scenarios.scenario.engine import EngineError, HostSample
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What was started, in seconds, and how many times ours that is."""
+
+    what: str
+    seconds: float
+    ratio: float
+
+
+def starts(build: Path, tell: Callable[[str], None]) -> Iterator[Start]:
+    """Start a build each way, one after the other; ours first.
+
+    Raises:
+        EngineError: one did not start.
+    """
+    ours = 0.0
+    for kind, what in START_KINDS.items():
+        tell(f"starting {what}")
+        seconds = _seconds(kind, build)
+        ours = ours or seconds
+        yield Start(what, seconds, seconds / ours)
+
+
+def _seconds(kind: str, build: Path) -> float:
+    command = [*namespaces(), sys.executable, "-P", "-m", "tests.bench.mininet_start"]
+    done = subprocess.run(
+        [*command, kind, str(build)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise EngineError(f"{START_KINDS[kind]} did not start: {done.stderr.strip()[-600:]}")
+    return float(done.stdout.split()[-1])
+
+
+def _engine(build: Build, ovs: PrivateOvs) -> None:
+    """As `mininet_scenarios.engines.mininet_child` does."""
+    from mininet_scenarios.engines.network import FabricNetwork
+
+    network = FabricNetwork(build, HostSample.of(build), ovs)
+    with ThreadPoolExecutor(1) as meanwhile:
+        running = meanwhile.submit(ovs.start)
+        network.add_hosts(lambda *_: None)
+        running.result()
+    network.start()
+
+
+def _stock(build: Build, ovs: PrivateOvs) -> None:
+    """Mininet's own way: `Mininet(topo)` and `start`, with the user datapath."""
+    from mininet.link import Link
+    from mininet.net import Mininet
+    from mininet.node import OVSSwitch
+
+    ovs.start()
+    Mininet.inited = True  # init() would raise kernel limits of the whole machine
+    net = Mininet(controller=None, link=Link, autoStaticArp=False)
+    vertices = np.flatnonzero(build.topology.present).tolist()
+    for v in vertices:
+        dpid = f"{int(build.wiring.datapath_id[v]):016x}"
+        net.addSwitch(bridge_name(v), cls=OVSSwitch, datapath="user", failMode="secure", dpid=dpid)
+    for i, v in enumerate(HostSample.of(build).switch.tolist()):
+        net.addLink(net.addHost(f"h{i}"), bridge_name(v))
+    for u, k in zip(*np.nonzero(build.wiring.far > np.array(vertices)[:, None]), strict=True):
+        net.addLink(bridge_name(int(u)), bridge_name(int(build.wiring.far[u, k])))
+    net.start()
+
+
+def _fabric(build: Build, ovs: PrivateOvs) -> None:
+    """No hosts: the engine ovs-fabric."""
+    ovs.start()
+    OvsFabric(build, ovs).start()
+
+
+START_KINDS = {
+    "engine": "engine mininet: switches, hosts and links",
+    "stock": "stock Mininet: the same",
+    "fabric": "engine ovs-fabric: switches and links",
+}
+
+
+def main() -> None:
+    """Start one, and print the seconds; the kernel clears up."""
+    kind, build = sys.argv[1], load(Path(sys.argv[2]))
+    most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    prepare()
+    ovs = PrivateOvs(RUN / "ovs")
+    os.environ.update(ovs.env)
+    begun = perf_counter()
+    {"engine": _engine, "stock": _stock, "fabric": _fabric}[kind](build, ovs)
+    print(perf_counter() - begun, flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

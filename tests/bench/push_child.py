@@ -1,0 +1,147 @@
+"""The inner process of `polarfab bench controller`: a fabric's switches in one Open vSwitch.
+
+They are programmed by the controller, and by a bare socket server with the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from compilers.tables.build import load
+from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow.encoder import Encoder, Program
+from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
+from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.scenario.engine import EngineError, HostSample
+from tests.bench.bare_server import BareServer, PushError
+from tests.bench.echo_probe import EchoProbe
+
+SAYS, POLL = 10.0, 0.05
+"""Seconds until the controller's log must have what its status has, and between two looks."""
+PUSH_PATIENCE = 900.0
+"""Seconds that a push may take."""
+WRAPPED_AT = 24
+"""Bytes of a bundle-add before the message that it adds."""
+TOOK = re.compile(r"programmed in ([\d.]+) s: the fabric is complete")
+HIGHEST = re.compile(r"VmHWM:\s+(\d+) kB")
+ANY_PORT = 0xFFFFFFFF
+PATIENT = {
+    "op": "update",
+    "table": "Controller",
+    "where": [],
+    "row": {"inactivity_probe": 30_000, "max_backoff": 1001},
+}
+"""Open vSwitch 3.1 takes these only once they change; before, it asks after 5 s, backs off 8."""
+HOST, _, PORT = CONTROLLER_ADDRESS.partition(":")
+
+
+class PushingInside:
+    """The requests: every public method is one, with the arguments that the outer process sends."""
+
+    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
+        self.job, self.reply = job, reply
+        self.build = load(Path(job["build"]))
+        self.ovs = PrivateOvs(RUN / "ovs", logs=Path(job["logs"]))
+        encoder = Encoder(self.build)
+        self.programs = {
+            datapath_id: encoder.program(vertex)
+            for datapath_id, vertex in encoder.by_datapath_id.items()
+        }
+
+    def start(self) -> int:
+        """Bring the switches up; how many rows and groups they are to hold in all."""
+        prepare()
+        self.ovs.start()
+        fabric = OvsFabric(self.build, self.ovs, HostSample.of(self.build, 0))
+        fabric.start(CONTROLLER_ADDRESS)
+        fabric.database.transact([PATIENT])
+        blocks = ((*made.groups, *made.flows) for made in self.programs.values())
+        return sum(len(block) for made in blocks for block in made)
+
+    def wipe(self) -> None:
+        """Take all rows and groups from all switches."""
+        self._push({number: [_everything_deleted()] for number in self.programs})
+
+    def bare(self, bundles: bool) -> float:
+        """Seconds that a bare socket server takes, in bundles as the controller does or without."""
+        stages = _bundled if bundles else _plain
+        return self._push({number: stages(made) for number, made in self.programs.items()})
+
+    def controller(self, framework: str) -> dict[str, float]:
+        """Let the controller program the switches, whatever they hold, and end it.
+
+        Returns seconds, the most memory it had (megabytes), the slowest answer to an echo (seconds)
+        and how many rows and groups it sent.
+        """
+        process = ControllerProcess({**self.job, "framework": framework})
+        process.start()
+        try:
+            with EchoProbe((HOST, int(PORT)), PUSH_PATIENCE) as probe:
+                process.wait(len(self.programs), PUSH_PATIENCE, self._progress)
+            took = self._took()
+            status = process.status()
+            assert process.process is not None
+            memory = Path(f"/proc/{process.process.pid}/status").read_text()
+        finally:
+            process.kill()
+        highest = HIGHEST.search(memory)
+        if not highest:
+            raise EngineError("the system does not say how much memory the controller took")
+        return {
+            "seconds": took,
+            "megabytes": int(highest[1]) / 1024,
+            "echo": probe.slowest,
+            "sent": sum(status["differences"][what] for what in ("added", "changed", "removed")),
+        }
+
+    def _took(self) -> float:
+        """Seconds, as the controller's log has it soon after its status says that all is done."""
+        deadline = time.monotonic() + SAYS
+        log = Path(self.job["logs"]) / "controller.log"
+        while not (found := TOOK.search(log.read_text())):
+            if time.monotonic() > deadline:
+                raise EngineError("the controller does not say how long it took")
+            time.sleep(POLL)
+        return float(found[1])
+
+    def _push(self, stages: dict[int, list[bytes]]) -> float:
+        server = BareServer((HOST, int(PORT)), stages)
+        try:
+            return server.push(PUSH_PATIENCE)
+        except PushError as error:
+            raise EngineError(f"bare socket server: {error}") from error
+        finally:
+            server.close()
+
+    def _progress(self, done: int, total: int) -> None:
+        self.reply({"progress": [done, total]})
+
+
+def _bundled(program: Program) -> list[bytes]:
+    fill = b"".join((rows.opening(), *program.parts, rows.barrier(0)))
+    return [fill, rows.commit() + rows.barrier(1)]
+
+
+def _plain(program: Program) -> list[bytes]:
+    blocks = (*program.groups, *program.flows)
+    return [b"".join((*(block[:, WRAPPED_AT:].tobytes() for block in blocks), rows.barrier(0)))]
+
+
+def _everything_deleted() -> bytes:
+    flow = struct.pack(
+        ">QQBBHHHLLLHxxHHxxxx", 0, 0, 255, 3, 0, 0, 0, ANY_PORT, ANY_PORT, ANY_PORT, 0, 1, 4
+    )
+    group = struct.pack(">HBxL", 2, 0, 0xFFFFFFFC)
+    bodies = ((14, flow), (15, group))
+    heads = [struct.pack(">BBHL", 4, kind, 8 + len(body), 0) + body for kind, body in bodies]
+    return b"".join((*heads, rows.barrier(0)))
+
+
+if __name__ == "__main__":
+    serve(PushingInside)
