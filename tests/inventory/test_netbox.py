@@ -20,7 +20,7 @@ from inventory.netbox.interface_types import DeviceInterface, blocks
 from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
 from polarfab.commands.inventory import command
-from tests.compilers.test_spec_fuzz import mutated_bytes
+from tests.compilers.spec.test_spec_fuzz import mutated_bytes
 
 HERE = Path(__file__).parents[1]
 EXAMPLES = HERE.parent / "examples"

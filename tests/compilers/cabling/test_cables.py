@@ -1,0 +1,287 @@
+"""The cable schedule: bundles of the papers, lengths, phases, and every format of it."""
+
+import csv
+import io
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.cabling.bill import bill
+from compilers.cabling.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
+from compilers.cabling.phases import connected_pairs, install_order, phases_of, working_pairs
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import load, save
+from inventory.problems import InputError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+Q7, Q31, STAR = "q7-copackaged", "q31", "polarstar-q5"
+
+
+@cache
+def built(name):
+    return compile_fabric(load_fabric(EXAMPLES / name / "fabric.yaml"))
+
+
+@cache
+def schedule(name, count=8):
+    build = built(name)
+    cables = cables_of(build.wiring, hardware_of(build))
+    return build, cables, phases_of(build.topology.graph, cables, count)
+
+
+def rows(name, **only):
+    build, cables, phases = schedule(name)
+    return Rows.of(build.wiring, cables, phases, **only)
+
+
+@pytest.mark.parametrize(("name", "q"), [(Q7, 7), (Q31, 31)])
+def test_bundles_of_polarfly(name, q):
+    """PolarFly paper, §V: q - 2 links between fans, q + 1 from the quadrics to each fan."""
+    _, cables, _ = schedule(name)
+    assert len(cables) == q * (q + 1) ** 2 // 2
+    sizes = Counter(cables.bundles.cables.tolist())
+    assert sizes == {q - 2: q * (q - 1) // 2, q + 1: q}
+    quadrics = (cables.bundles.clusters == 0).any(axis=1)
+    assert (cables.bundles.cables[quadrics] == q + 1).all()
+    assert (cables.bundle < 0).sum() == q * 3 * (q - 1) // 2
+
+
+def test_bundles_of_polarstar():
+    """PolarStar paper, §8: 2d'+2 links between adjacent supernodes, one bundle an edge of ER_q."""
+    _, cables, _ = schedule(STAR)
+    assert Counter(cables.bundles.cables.tolist()) == {8: 90}
+    assert (cables.bundle < 0).sum() == 31 * 12 + 6 * 4
+    fibres = [item for item in bill((built(STAR).wiring, cables)) if item.kind == "fibre"]
+    assert sum(item.quantity for item in fibres) == 90
+    thin = replace(cables.hardware, cabling={**cables.hardware.cabling, "fibre_cores": 100})
+    items = bill((built(STAR).wiring, replace(cables, hardware=thin)))
+    assert sum(item.quantity for item in items if item.kind == "fibre") == 180
+
+
+@pytest.mark.parametrize("name", [Q7, STAR])
+def test_every_link_is_one_cable_and_no_port_has_two(name):
+    build, cables, _ = schedule(name)
+    edges = np.sort(cables.ends, axis=1)
+    assert np.array_equal(edges[np.lexsort(edges.T[::-1])], build.topology.graph.edges())
+    ends = np.stack((cables.ends.ravel(), cables.ports.ravel()), axis=1)
+    assert len(np.unique(ends, axis=0)) == len(ends)
+    there = build.wiring.cables()
+    assert (there[cables.ends[:, 0], cables.ports[:, 0]] == cables.ends[:, 1]).all()
+
+
+def test_lengths_by_hand():
+    """C1-2 in row 0, column 1, unit 2 to C6-3 in row 1, column 2, unit 3; racks of 10 units."""
+    _, cables, _ = schedule(Q7)
+    records = [dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows(Q7)]
+    there = next(r for r in records if (r["a_rack"], r["b_rack"]) == ("C1", "C6"))
+    rise = (10 - there["a_unit"] + 1 + 10 - there["b_unit"] + 1) * 0.04445 + 2 * 0.5
+    assert there["way_m"] == pytest.approx(2.4 + 0.6 + rise + 0.5, abs=0.006)
+    assert there["length_m"] == 7
+    inside = next(r for r in records if r["a_rack"] == r["b_rack"])
+    units = abs(inside["a_unit"] - inside["b_unit"])
+    assert inside["way_m"] == pytest.approx(units * 0.04445 + 0.5, abs=0.006)
+    stock = np.array([1, 2, 3, 5, 7, 10])
+    assert (cables.length >= cables.needed).all()
+    assert (cables.length == stock[np.searchsorted(stock, cables.needed)]).all()
+
+
+def test_a_cable_by_hand_has_its_ports_and_label():
+    by_hand = [r for r in rows(Q7) if r[CABLE_COLUMNS.index("label")] == "by-hand"]
+    assert len(by_hand) == 1
+    assert {"C1-1", "C1-2", "oio3/7"} <= set(by_hand[0])
+
+
+def test_no_cable_is_long_enough(tmp_path):
+    for file in ("fabric.yaml", "inventory.yaml"):
+        text = (EXAMPLES / Q7 / file).read_text().replace("[1, 2, 3, 5, 7, 10]", "[1, 2, 3, 5]")
+        (tmp_path / file).write_text(text)
+    with pytest.raises(InputError) as caught:
+        compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    assert re.search(
+        r"inventory\.yaml:20: cabling\.types: required a cable of 6\.\d m or longer, "
+        r"given lengths to 5 m; ",
+        str(caught.value),
+    )
+
+
+def test_phases_grow_and_end_with_everything():
+    build, cables, phases = schedule(Q7)
+    working, connected = working_pairs(build, phases), connected_pairs(build.topology.graph, phases)
+    assert phases.count == 8
+    assert working[-1] == connected[-1] == 57 * 56
+    assert (np.diff(working) > 0).all()
+    assert (working <= connected).all()
+    assert np.array_equal(phases.cable, phases.vertex[cables.ends].max(axis=1))
+
+
+def test_working_pairs_by_walking_each():
+    build, _, phases = schedule(Q7)
+    wiring, tables = build.wiring, build.tables
+    egress = tables.routes.egress
+    latest = Counter()
+    for s in range(57):
+        for d in range(57):
+            at, phase = s, phases.vertex[s]
+            while at != d:
+                port = tables.classes.port[at, egress[at, d]]
+                at = int(wiring.cables()[at, port])
+                phase = max(phase, phases.vertex[at])
+            latest[int(phase)] += s != d
+    expected = np.cumsum([latest[p] for p in range(1, 9)])
+    assert working_pairs(build, phases).tolist() == expected.tolist()
+
+
+def test_a_rack_with_links_inside_comes_first():
+    build, cables, _ = schedule(Q7)
+    order = install_order(build.topology.graph, cables.hardware)
+    assert sorted(order.tolist()) == list(range(8))
+    assert cables.hardware.rack_names[order[0]] != "C0"
+
+
+def test_only_what_is_asked_for():
+    build, cables, _ = schedule(Q7)
+    every = [row[0] for row in rows(Q7)]
+    assert sorted(every) == list(range(1, 225))
+    by_phase = [[row[0] for row in rows(Q7, phase=p)] for p in range(1, 9)]
+    assert [number for numbers in by_phase for number in numbers] == every
+    rack = {row[0] for row in rows(Q7).of_rack(0)}
+    assert len(rack) == 56
+    fewer = phases_of(build.topology.graph, cables, 2)
+    assert [row[0] for row in Rows.of(build.wiring, cables, fewer)] != every
+    assert {row[0] for row in Rows.of(build.wiring, cables, fewer)} == set(every)
+
+
+def test_csv_and_netbox_name_the_same_ends():
+    ours = list(csv.DictReader(io.StringIO("".join(as_csv(rows(Q7))))))
+    theirs = list(
+        csv.DictReader(
+            io.StringIO("".join(as_netbox(rows(Q7), built(Q7).hardware.cabling["types"])))
+        )
+    )
+    assert len(ours) == len(theirs) == 224
+    for mine, other in zip(ours, theirs, strict=True):
+        for end in "ab":
+            assert mine[f"{end}_node"] == other[f"side_{end}_device"]
+            assert mine[f"{end}_port"] == other[f"side_{end}_name"]
+            assert other[f"side_{end}_type"] == "dcim.interface"
+        assert (other["type"], other["length_unit"]) == ("smf-os2", "m")
+        assert mine["label"] == other["label"]
+
+
+def test_markdown_and_labels_hold_every_cable():
+    text = "".join(as_markdown(rows(Q7)))
+    assert len(re.findall(r"^\| (C\d{5}|by-hand) \|", text, re.MULTILINE)) == 224
+    sheet = "".join(as_labels(rows(Q7), "<q7>"))
+    assert sheet.count("<li>") == 2 * 224
+    assert "<title>&lt;q7&gt;</title>" in sheet
+
+
+def test_bill_of_q7():
+    items = {(item.kind, item.name, item.detail): item.quantity for item in bill(schedule_q7())}
+    assert items["node", "copackaged-4x8", "Generic Co-packaged 4x8"] == 57
+    assert items["rack", "rack 10U", ""] == 8
+    assert sum(n for (kind, *_), n in items.items() if kind == "cable") == 224
+    assert items["connector", "MT 400 Gb/s", "link ends"] == 448
+
+
+def schedule_q7():
+    build, cables, _ = schedule(Q7)
+    return build.wiring, cables
+
+
+def test_hardware_survives_the_build_folder(tmp_path):
+    saved = save(built(Q7), tmp_path / "build")
+    again = load(tmp_path / "build")
+    assert again.identity == saved.identity
+    cables = cables_of(again.wiring, hardware_of(again))
+    _, before, phases = schedule(Q7)
+    text = "".join(as_csv(Rows.of(again.wiring, cables, phases)))
+    assert text == "".join(as_csv(rows(Q7)))
+    assert again.hardware.serial == built(Q7).hardware.serial
+    assert len(before) == len(cables)
+
+
+@pytest.mark.parametrize("family", ["{family: polarfly, q: 4}", "{family: pn, q: 3}"])
+def test_a_fabric_without_inventory_has_cables_too(tmp_path, family):
+    (tmp_path / "fabric.yaml").write_text(f"name: lab\ntopology: {family}\n")
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    assert build.hardware is None
+    cables = cables_of(build.wiring, hardware_of(build))
+    assert len(cables) == build.topology.graph.size
+
+
+def test_pairs_of_fans_have_one_bundle_each():
+    _, cables, _ = schedule(Q7)
+    pairs = [tuple(sorted(pair)) for pair in cables.bundles.clusters.tolist()]
+    assert sorted(pairs) == list(combinations(range(8), 2))
+
+
+def test_cables_to_hosts():
+    build, cables, phases = schedule(Q7)
+    found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows(Q7))])))))
+    assert len(found) == 57
+    ports = {(row["node"], row["port"]) for row in found}
+    assert ports == {(name, "host1") for name in build.wiring.names}
+    assert [int(row["phase"]) for row in found] == sorted(phases.vertex.tolist())
+    first = build.wiring.names.index(found[0]["node"])
+    assert (found[0]["host"], found[0]["mac"]) == (f"h{first}", build.addressing.mac(first, 0))
+    assert found[0]["module"] == "4"
+    assert {row["rack"] for row in found} == set(cables.hardware.rack_names)
+
+
+def test_cables_to_hosts_that_stand_somewhere(tmp_path):
+    """A host in its node's rack, one in the rack beside, one too far for the stock."""
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\nhosts_per_node: 4\ninventory: i.yaml\n"
+    )
+    hosts = "[{}, {rack: R0, unit: 21}, {rack: R1, unit: 20}, {rack: R9}]"
+    nodes = "".join(
+        f"  - {{name: n{v}, type: switch-32, rack: R0{f', unit: 1, hosts: {hosts}' * (not v)}}}\n"
+        for v in range(7)
+    )
+    (tmp_path / "i.yaml").write_text(
+        "racks: [{name: R0, row: 0, column: 0, units: 20}, {name: R1, row: 0, column: 1, units: 20}"
+        ", {name: R9, row: 9, column: 0, units: 20}]\n"
+        "cabling: {types: [{name: dac, lengths: [1, 2]}, {name: smf, lengths: [3, 5]}]}\n"
+        f"nodes:\n{nodes}"
+    )
+    with pytest.raises(InputError, match=r"hosts\[1\]\.unit: required a unit from 1 to 20 of R0"):
+        load_fabric(tmp_path / "fabric.yaml")
+    text = (tmp_path / "i.yaml").read_text().replace("unit: 21", "unit: 19")
+    (tmp_path / "i.yaml").write_text(text)
+    build = save(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "build")
+    cables = cables_of(build.wiring, hardware_of(build))
+    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows)])))))
+    mine = [row for row in found if row["node"] == "n0"]
+    words = ("host_rack", "host_unit", "type", "length_m", "way_m")
+    assert [tuple(row[w] for w in words) for row in mine] == [
+        ("", "", "", "", ""),
+        ("R0", "19", "dac", "2.0", "1.3"),  # 18 units of 44.45 mm, and 0.5 m slack
+        ("R1", "20", "smf", "5.0", "3.03"),  # 0.6 + 20 and 1 units + 2 trays of 0.5 + slack
+        ("R9", "1", "", "", "24.88"),
+    ]
+    assert all(row["host_rack"] == "" for row in found if row["node"] != "n0")
+    assert {cables.hardware.unit[v] for v in range(7)} == {1, 2, 3, 4, 5, 6, 7}
+
+
+def test_nodes_keep_off_the_units_of_hosts(tmp_path):
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: i.yaml\n"
+    )
+    nodes = "".join(
+        f"  - {{name: n{v}, type: switch-32, hosts: [{{rack: R0, unit: {v + 2}}}]}}\n"
+        for v in range(7)
+    )
+    (tmp_path / "i.yaml").write_text(f"racks: [{{name: R0}}]\nnodes:\n{nodes}")
+    build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    assert sorted(build.hardware.unit.tolist()) == [1, 9, 10, 11, 12, 13, 14]

@@ -1,0 +1,130 @@
+"""Fabrics of which part is installed: tables for each phase, and what comes next moves nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.cabling.bill import bill
+from compilers.cabling.cable_plan import cables_of, hardware_of
+from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
+from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_pairs
+from compilers.expansion.remaining import rest_of
+from compilers.pipeline import compile_fabric
+from compilers.proof.delivery import verify
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build, load, save
+from inventory.problems import InputError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+Q7, STAR = "q7-copackaged", "polarstar-q5"
+
+
+@cache
+def built(name: str, phase: int = 0, count: int = 8) -> Build:
+    stage = Stage(phase, count) if phase else None
+    return compile_fabric(load_fabric(EXAMPLES / name / "fabric.yaml"), stage)
+
+
+def schedule(build: Build) -> dict[str, tuple[object, ...]]:
+    """Both ends, type, length and bundle of every cable, by its label."""
+    cables = cables_of(build.wiring, hardware_of(build))
+    rows = Rows.of(build.wiring, cables, phases_of(build.topology.graph, cables, 1))
+    phase, label = CABLE_COLUMNS.index("phase"), CABLE_COLUMNS.index("label")
+    return {str(row[label]): (*row[:phase], *row[phase + 1 :]) for row in rows}
+
+
+@pytest.mark.parametrize(("name", "count"), [(Q7, 8), (STAR, 3)])
+def test_each_phase_has_tables_that_reach_all_that_is_there(name: str, count: int) -> None:
+    whole = built(name)
+    cables = cables_of(whole.wiring, hardware_of(whole))
+    phases = phases_of(whole.topology.graph, cables, count)
+    connected = connected_pairs(whole.topology.graph, phases)
+    before: dict[str, tuple[object, ...]] = {}
+    for phase in range(1, count + 1):
+        build = built(name, phase, count)
+        report = verify(build)
+        assert report.passed
+        assert report.delivered == connected[phase - 1]
+        assert np.array_equal(build.topology.present, phases.vertex <= phase)
+        now = schedule(build)
+        assert before.items() <= now.items()
+        assert len(now) == (phases.cable <= phase).sum()
+        before = now
+    assert before == schedule(whole)
+
+
+@pytest.mark.parametrize("policy", ["minimal", "compact-valiant"])
+def test_the_last_phase_is_the_fabric(tmp_path: Path, policy: str) -> None:
+    (tmp_path / "fabric.yaml").write_text(
+        f"name: lab\ntopology: {{family: polarfly, q: 5}}\nrouting: {{balance: {policy}}}\n"
+    )
+    loaded = load_fabric(tmp_path / "fabric.yaml")
+    last, whole = compile_fabric(loaded, Stage(6, 6)), compile_fabric(loaded)
+    for part in ("routes", "classes"):
+        for word in getattr(whole.tables, part).__slots__:
+            one, two = (getattr(getattr(b.tables, part), word) for b in (last, whole))
+            assert np.array_equal(one, two), word
+
+
+def ports_to(build: Build) -> np.ndarray:
+    """int[S, S]: the port towards each destination, by steps through the rows; 0: none."""
+    order = len(build.wiring.names)
+    table = np.zeros((order, order), int)
+    for s in range(order):
+        for d in range(order):
+            egress = int(build.tables.routes.egress[s, d])
+            if egress < build.tables.classes.port.shape[1] and s != d:
+                table[s, d] = build.tables.classes.port[s, egress]
+    return table
+
+
+def test_what_is_added_and_what_changes() -> None:
+    some, more = built(Q7, 3), built(Q7)
+    found = rest_of(some, more)
+    assert (found.moved, found.relabelled, found.renamed) == (0, 0, 0)
+    before, after = schedule(some), schedule(more)
+    added = {found.cables.number[e] for e in found.added.tolist()}
+    assert added == {row[0] for label, row in after.items() if label not in before}
+    names = {more.wiring.names[v] for v in found.nodes.tolist()}
+    assert len(names) == 57 - 22
+    old, new = ports_to(some), ports_to(more)
+    assert (found.changes["rows_added"] == ((old == 0) & (new > 0)).sum(axis=1)).all()
+    changed = ((old > 0) & (new > 0) & (old != new)).sum(axis=1)
+    assert changed.any()
+    assert (found.changes["rows_changed"] == changed).all()
+    back = rest_of(more, some)
+    assert (back.changes["rows_removed"] == found.changes["rows_added"]).all()
+
+
+def test_a_moved_plug_and_a_new_name_are_seen(tmp_path: Path) -> None:
+    for file in ("fabric.yaml", "inventory.yaml"):
+        text = (EXAMPLES / Q7 / file).read_text()
+        (tmp_path / file).write_text(text.replace("C1-3, type", "other, type"))
+    text = (tmp_path / "inventory.yaml").read_text()
+    assert "oio3/7" in text
+    (tmp_path / "inventory.yaml").write_text(text.replace("oio3/7", "oio3/6"))
+    found = rest_of(built(Q7, 3), compile_fabric(load_fabric(tmp_path / "fabric.yaml")))
+    assert found.moved == 1
+    assert found.renamed == 1
+
+
+def test_another_fabric_is_refused() -> None:
+    with pytest.raises(InputError, match="two builds of one fabric"):
+        rest_of(built(Q7), built(STAR))
+
+
+def test_the_schedule_of_a_part(tmp_path: Path) -> None:
+    save(built(Q7, 2), tmp_path / "build")
+    build = load(tmp_path / "build")
+    cables = cables_of(build.wiring, hardware_of(build))
+    items = {(i.kind, i.name): i.quantity for i in bill((build.wiring, cables))}
+    assert items["node", "copackaged-4x8"] == 15
+    assert items["rack", "rack 10U"] == 2
+    phases = phases_of(build.topology.graph, cables, 8)
+    assert phases.count == 2
+    last = working_pairs(build, phases)[-1], connected_pairs(build.topology.graph, phases)[-1]
+    assert last == (15 * 14, 15 * 14)

@@ -1,0 +1,266 @@
+"""Failures: nothing is lost, and the failure walker against one packet after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from compilers.proof.delivery import verify
+from compilers.proof.failure_walks import FailureReport, walk_failures
+from compilers.proof.forwarding import Towards
+from compilers.tables.build import Build
+from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
+from tests.compilers.routed import routed
+
+PRIME_POWERS = [2, 3, 4, 5, 7, 8, 9, 11]
+IQ = {"supernode": "inductive-quad", "degree": 3}
+POLARSTARS = [
+    {"q": 2, **IQ},
+    {"q": 3, **IQ},
+    {"q": 4, "supernode": "inductive-quad", "degree": 4},
+    {"q": 3, "supernode": "paley", "degree": 2},
+    {"q": 4, "supernode": "paley", "degree": 4},
+]
+OTHERS = [("pn", q) for q in (2, 3, 4)] + [("oft", q) for q in (2, 3, 4)]
+
+
+def protected(family: str, **parameters: int | str) -> Build:
+    return routed(family, spread=True, protect="node", **parameters)
+
+
+def with_classes(build: Build, **arrays: np.ndarray) -> Build:
+    classes = replace(build.tables.classes, **arrays)
+    return replace(build, tables=replace(build.tables, classes=classes))
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("q", PRIME_POWERS)
+def test_polarfly_loses_nothing_under_one_failure(q: int, spread: bool) -> None:
+    build = routed(q=q, spread=spread, protect="node")
+    report = verify(build, failures=("link", "node"))
+    link, node = report.failures
+    assert report.passed
+    assert (link.cases, node.cases) == (q * (q + 1) ** 2 // 2, q * q + q + 1)
+    assert link.lost_pairs == link.looped == node.lost_pairs == node.looped == 0
+    assert (link.max_hops, link.stretch) == (6 if spread else 5, 3)
+    assert (node.max_hops, node.stretch) == (4 if spread else 3, 1)
+    if spread:
+        assert report.ways is not None
+        assert (report.ways.strays, report.ways.max_hops) == (0, 3)
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("parameters", POLARSTARS, ids=str)
+def test_polarstar_loses_nothing_under_one_failure(
+    parameters: dict[str, int | str], spread: bool
+) -> None:
+    build = routed("polarstar", spread=spread, protect="node", **parameters)
+    report = verify(build, failures=("link", "node"))
+    assert report.passed
+    assert [f.lost_pairs for f in report.failures] == [0, 0]
+    assert max(f.max_hops for f in report.failures) <= 8
+    assert report.ways is None or report.ways.max_hops <= 4
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize(("family", "q"), OTHERS)
+def test_projective_networks_lose_nothing_under_one_failure(
+    family: str, q: int, spread: bool
+) -> None:
+    report = verify(routed(family, spread=spread, protect="node", q=q), failures=("link", "node"))
+    assert report.passed
+    assert [f.lost_pairs for f in report.failures] == [0, 0]
+
+
+def without_bounce(build: Build) -> Build:
+    return with_classes(build, bounce=np.zeros_like(build.tables.classes.bounce))
+
+
+def without_protection(build: Build) -> Build:
+    return with_classes(build, protection=np.zeros_like(build.tables.classes.protection))
+
+
+def without_alternates(build: Build) -> Build:
+    weight = build.tables.classes.weight.copy()
+    weight[..., 1:] = 0
+    return with_classes(build, weight=weight)
+
+
+def only_alternates(build: Build) -> Build:
+    """The minimal port has no weight where there is another."""
+    weight = build.tables.classes.weight.copy()
+    weight[..., 0] = ~weight[..., 1:].any(axis=2)
+    return with_classes(build, weight=weight)
+
+
+def over_the_apex(build: Build) -> Build:
+    """What repairs the classes behind a neighbour is what repairs the neighbour itself."""
+    protection = build.tables.classes.protection.copy()
+    links = protection.shape[1] // 2
+    protection[:, :links] = protection[:, links:]
+    return with_classes(build, protection=protection, bounce=protection)
+
+
+def shuffled(build: Build) -> Build:
+    random = np.random.default_rng(1)
+    protection = random.permuted(build.tables.classes.protection, axis=1)
+    return with_classes(build, protection=protection)
+
+
+def as_it_is(build: Build) -> Build:
+    return build
+
+
+SPOILS: list[Callable[[Build], Build]] = [
+    as_it_is,
+    without_bounce,
+    without_protection,
+    without_alternates,
+    only_alternates,
+    over_the_apex,
+    shuffled,
+]
+
+
+def by_oracle(build: Build, kind: str) -> tuple[int, int, int]:
+    """Lost and looping pairs over all cases, and the longest path that meets a failure."""
+    order, edges = build.topology.graph.order, build.topology.graph.edges().tolist()
+    if kind == "link":
+        cases = [({frozenset(edge)}, set[int]()) for edge in edges]
+    else:
+        cases = [(set[frozenset[int]](), {v}) for v in range(order)]
+    whole = Oracle(build, set(), set())
+    usual = {(s, d): {tuple(p) for p, _ in paths} for s, d, paths in whole.outcomes()}
+    lost = looped = longest = 0
+    for links, switches in cases:
+        for s, d, paths in Oracle(build, links, switches).outcomes():
+            ends = [outcome for _, outcome in paths]
+            lost += any(end != ARRIVED for end in ends)
+            looped += LOOPED in ends
+            repaired = [p for p, end in paths if end == ARRIVED and tuple(p) not in usual[s, d]]
+            longest = max([longest, *(len(p) - 1 for p in repaired)])
+    return lost, looped, longest
+
+
+@pytest.mark.parametrize("kind", ["link", "node"])
+@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("q", [2, 3, 4])
+def test_failure_walker_agrees_with_single_packets(
+    q: int, spoil: Callable[[Build], Build], kind: str
+) -> None:
+    build = spoil(protected("polarfly", q=q))
+    report = walk_failures(build, kind)
+    lost, looped, longest = by_oracle(build, kind)
+    assert (report.lost_pairs, report.looped) == (lost, looped)
+    assert report.max_hops == longest or not longest
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters", "spoil"),
+    [
+        ("polarstar", {"q": 2, "supernode": "inductive-quad", "degree": 0}, without_bounce),
+        ("pn", {"q": 2}, as_it_is),
+        ("pn", {"q": 2}, without_protection),
+        ("oft", {"q": 2}, without_bounce),
+        ("oft", {"q": 2}, without_alternates),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_it_agrees_in_other_families(
+    family: str, parameters: dict[str, int | str], spoil: Callable[[Build], Build]
+) -> None:
+    build = spoil(protected(family, **parameters))
+    report = walk_failures(build, "link")
+    assert (report.lost_pairs, report.looped, report.max_hops) == by_oracle(build, "link")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind"),
+    [
+        (without_bounce, "link"),
+        (without_protection, "link"),
+        (without_protection, "node"),
+        (shuffled, "link"),
+    ],
+)
+@pytest.mark.parametrize("q", [3, 4, 5, 8])
+def test_a_broken_rule_is_found(q: int, spoil: Callable[[Build], Build], kind: str) -> None:
+    report = verify(spoil(protected("polarfly", q=q)), failures=(kind,))
+    assert not report.passed
+    assert report.broken[0].kind == kind
+    assert report.broken[0].losses
+
+
+@pytest.mark.parametrize("q", [3, 4, 5, 8])
+def test_repair_over_the_apex_meets_the_failed_node_again(q: int) -> None:
+    """It is lost no more, because packets go back in the end, but takes a link more."""
+    right = walk_failures(protected("polarfly", q=q), "node")
+    wrong = walk_failures(over_the_apex(protected("polarfly", q=q)), "node")
+    assert (right.max_hops, right.stretch) == (4, 1)
+    assert (wrong.max_hops, wrong.stretch) > (4, 1)
+
+
+@pytest.mark.parametrize("q", [3, 4, 7])
+def test_a_switch_that_forgets_where_a_packet_came_in_is_found(
+    q: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Open vSwitch does without rows for the in_port: it drops the packet."""
+    right = Towards._first_live
+
+    def forgets(self: Towards, ways, row, arcs, dead):  # type: ignore[no-untyped-def]
+        chosen = right(self, ways, row, np.full_like(arcs, -9), dead)
+        return np.where(chosen == arcs, -1, chosen)
+
+    monkeypatch.setattr(Towards, "_first_live", forgets)
+    assert walk_failures(protected("polarfly", q=q), "link").lost_pairs > 0
+
+
+def two_by_oracle(build: Build) -> tuple[int, int]:
+    """Lost and looping pairs over all cases of two failures."""
+    order, edges = build.topology.graph.order, build.topology.graph.edges().tolist()
+    parts: list[frozenset[int] | int] = [*map(frozenset, edges), *range(order)]
+    lost = looped = 0
+    for i, one in enumerate(parts):
+        for other in parts[i + 1 :]:
+            links = {part for part in (one, other) if isinstance(part, frozenset)}
+            switches = {part for part in (one, other) if isinstance(part, int)}
+            for _, _, paths in Oracle(build, links, switches).outcomes():
+                lost += any(outcome != ARRIVED for _, outcome in paths)
+                looped += any(outcome == LOOPED for _, outcome in paths)
+    return lost, looped
+
+
+@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates])
+def test_two_failures_agree_with_single_packets(spoil: Callable[[Build], Build]) -> None:
+    build = spoil(protected("polarfly", q=2))
+    report = walk_failures(build, "2")
+    assert report.cases == report.all_cases == 120
+    assert (report.lost_pairs, report.looped) == two_by_oracle(build)
+
+
+def test_two_failures_are_sampled_by_seed() -> None:
+    def two(seed: int) -> FailureReport:
+        return walk_failures(protected("polarfly", q=4), "2", sample=100, seed=seed)
+
+    assert two(1) == two(1) != two(2)
+    assert (two(1).cases, two(1).all_cases) == (100, 71 * 70 // 2)
+
+
+def test_losses_are_named() -> None:
+    report = walk_failures(without_protection(routed(q=3, protect="node")), "link")
+    assert len(report.losses) == 10
+    loss = report.losses[0]
+    build = routed(q=3, protect="node")
+    ends = frozenset(int(v) for v in loss.failed.split("-"))
+    path = next(Oracle(build, set(), set()).paths(loss.source, loss.destination))[0]
+    assert ends in {frozenset(pair) for pair in pairwise(path)}
+
+
+def test_a_promise_that_was_not_made_cannot_be_broken() -> None:
+    report = verify(routed(q=3), failures=("link", "node"))
+    assert report.passed
+    assert report.failures[0].lost_pairs > 0

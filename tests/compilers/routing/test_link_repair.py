@@ -1,0 +1,231 @@
+"""Tables repaired after failures: the routes of a compile of what is left, little else moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.proof.delivery import verify
+from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+from compilers.topology.distance import BEYOND, distances, neighbour_table
+from compilers.wiring.damage import Damage, remaining
+from tests.compilers.routed import routed
+from tests.compilers.wiring.test_damage import damaged, missing, ports
+
+STAR: dict[str, object] = {
+    "family": "polarstar",
+    "q": 3,
+    "supernode": "inductive-quad",
+    "degree": 3,
+}
+FABRICS: list[dict[str, object]] = [
+    *({"family": "polarfly", "q": q} for q in (2, 3, 4, 5, 7)),
+    STAR,
+    {"family": "polarstar", "q": 4, "supernode": "paley", "degree": 2},
+    {"family": "pn", "q": 3},
+    {"family": "oft", "q": 3},
+]
+each_fabric = pytest.mark.parametrize("fabric", FABRICS, ids=lambda f: f"{f['family']}-{f['q']}")
+few_or_all = pytest.mark.parametrize("most", [10, pytest.param(10**6, marks=pytest.mark.long)])
+
+
+def links_of(build: Build) -> list[tuple[int, int]]:
+    """Every link once, as vertex and place."""
+    far = build.wiring.far
+    return [(u, k) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
+
+
+def some(things: list[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """At most so many, spread over all."""
+    return things[:: -(-len(things) // most)]
+
+
+def with_tables(build: Build, repair: Repaired) -> np.ndarray:
+    return ports(replace(build, tables=repair.tables))
+
+
+@few_or_all
+@each_fabric
+def test_routes_are_those_of_a_compile_of_what_is_left(
+    fabric: dict[str, object], most: int
+) -> None:
+    """Port by port: one link, and pairs of links."""
+    build = routed(**fabric)  # type: ignore[arg-type]
+    intact, links = Intact.of(build), links_of(build)
+    chosen = np.random.default_rng(1).choice(len(links), (min(most, 60), 2))
+    pairs = [[links[i], links[j]] for i, j in chosen.tolist()]
+    for gone in [[link] for link in some(links, most)] + pairs:
+        damage = missing(build.wiring, [], gone)
+        repair = repaired(intact, damage.links)
+        alone = (damage.links.sum(axis=1) == build.topology.graph.degrees).any()
+        if not repair.cut_off and not alone:
+            assert (with_tables(build, repair) == ports(damaged(build, damage))).all(), gone
+
+
+@pytest.mark.long
+def test_routes_of_a_thousand_switches_too() -> None:
+    build = routed(q=31)
+    intact, links = Intact.of(build), links_of(build)
+    for gone in [[link] for link in some(links, 12)] + [some(links, 9)]:
+        damage = missing(build.wiring, [], gone)
+        after = with_tables(build, repaired(intact, damage.links))
+        assert (after == ports(damaged(build, damage))).all(), gone
+
+
+@few_or_all
+@each_fabric
+def test_a_lost_node_leaves_the_others_the_routes_of_a_compile_without_it(
+    fabric: dict[str, object], most: int
+) -> None:
+    build = routed(**fabric)  # type: ignore[arg-type]
+    intact, order = Intact.of(build), build.tables.switches
+    for node, _ in some([(v, 0) for v in range(order)], most):
+        damage = missing(build.wiring, [node], [])
+        topology, _ = remaining(build.topology, build.wiring, damage)
+        others = np.delete(np.arange(order), node)
+        cells = np.ix_(others, others)
+        far = distances(neighbour_table(topology.graph), np.flatnonzero(topology.endpoints))
+        if (far[:, others] == BEYOND).any():
+            continue  # cut off: nothing compiles
+        after = with_tables(build, repaired(intact, damage.links))
+        assert (after[cells] == ports(damaged(build, damage))[cells]).all()
+        near = build.wiring.far[node]
+        assert (after[near[near >= 0], node] == 0).all()
+
+
+@few_or_all
+@each_fabric
+def test_packets_arrive_by_every_way_and_no_class_names_a_dead_port(
+    fabric: dict[str, object], most: int
+) -> None:
+    """Alternates too, by the rule of the switch; minimal as the graph of what is left says."""
+    build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
+    intact = Intact.of(build)
+    for link in some(links_of(build), most):
+        damage = missing(build.wiring, [], [link])
+        repair = repaired(intact, damage.links)
+        topology, wiring = remaining(build.topology, build.wiring, damage)
+        if repair.cut_off:
+            continue
+        report = verify(replace(build, topology=topology, wiring=wiring, tables=repair.tables))
+        assert report.passed, (link, report)
+        assert not dead_ports_in_use(build, damage, repair)
+
+
+def dead_ports_in_use(build: Build, damage: Damage, repair: Repaired) -> set[tuple[int, int]]:
+    """Switches and dead ports that a class names to which a row leads."""
+    classes, egress = repair.tables.classes, repair.tables.routes.egress
+    count = classes.port.shape[1]
+    used = [set(np.unique(row[row < count]).tolist()) for row in egress]
+    dead = {(s, int(build.wiring.port[s, k])) for s, k in np.argwhere(damage.links).tolist()}
+    named = set()
+    for part in (classes.port[..., None], classes.alternate, classes.protection, classes.bounce):
+        named |= {(s, int(part[s, c, i])) for s, c, i in np.argwhere(part) if c in used[s]}
+    return named & dead
+
+
+@each_fabric
+def test_alternates_of_a_row_that_changed_do_not_come_back(fabric: dict[str, object]) -> None:
+    build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
+    intact, everyone = Intact.of(build), np.arange(build.tables.switches)
+    followed = 0
+    for u, k in some(links_of(build), 6):
+        damage = missing(build.wiring, [], [(u, k)])
+        repair = repaired(intact, damage.links)
+        cables, port = build.wiring.cables(), ports(replace(build, tables=repair.tables))
+        egress = Walker.of(repair.tables, cables).egress(everyone)
+        moved = np.argwhere((port != ports(build)) & (port > 0)).tolist()
+        for s, d in moved:
+            for first in repair.tables.classes.alternate[s, egress[s, d]]:
+                at = int(cables[s, first]) if first else d
+                while at != d:
+                    assert at != s, (s, d, first)
+                    at = int(cables[at, port[at, d]])
+                    followed += 1
+    assert followed or build.topology.family == "oft" or build.tables.switches == 7
+
+
+def test_a_link_of_a_thousand_switches_touches_few_rows_and_classes() -> None:
+    """O(q): a PolarFly of 993 switches has 986,049 rows and 63,488 classes."""
+    build = routed(q=31, spread=True, protect="link")
+    intact, classes = Intact.of(build), build.tables.classes
+    for link in some(links_of(build), 8):
+        repair = repaired(intact, missing(build.wiring, [], [link]).links)
+        after = repair.tables
+        rows = np.argwhere(after.routes.egress != build.tables.routes.egress)
+        assert (rows == repair.rows).all()
+        assert 0 < len(rows) <= 4 * 31
+        changed = np.zeros(classes.port.shape, np.bool_)
+        for name in ("alternate", "weight", "protection", "bounce"):
+            changed |= (getattr(after.classes, name) != getattr(classes, name)).any(axis=2)
+        assert set(map(tuple, np.argwhere(changed))) <= set(map(tuple, repair.classes))
+        assert len(repair.classes) <= 3 * 32
+        assert set(repair.classes[:, 0]) == {link[0], build.wiring.far[link]}
+
+
+def test_a_class_keeps_two_ports_of_repair_where_neighbours_are_left() -> None:
+    """And the new one repairs: a second link that fails then loses nothing behind it."""
+    build = routed(q=5, spread=True, protect="link")
+    u, k = links_of(build)[30]
+    repair = repaired(Intact.of(build), missing(build.wiring, [], [(u, k)]).links)
+    order = repair.tables.classes.protection[u]
+    there = build.tables.classes.port[u] != build.wiring.port[u, k]
+    behind = there & (np.arange(len(there)) < build.wiring.far.shape[1])
+    behind &= build.tables.classes.port[u] > 0
+    assert (np.count_nonzero(order[behind], axis=1) == 2).all()
+
+
+def test_cut_off_destinations_have_no_row_at_the_ends_and_no_failures_no_changes() -> None:
+    build = routed(q=2)
+    intact = Intact.of(build)
+    quadric = int(np.flatnonzero(build.topology.graph.degrees == 2)[0])
+    gone = missing(build.wiring, [], [(quadric, 0), (quadric, 1)])
+    repair = repaired(intact, gone.links)
+    after = with_tables(build, repair)
+    near = build.wiring.far[quadric][:2]
+    assert (after[near, quadric] == 0).all()
+    assert (after[quadric] == ports(build)[quadric]).all()
+    assert quadric not in repair.switches
+    none = repaired(intact, np.zeros_like(gone.links))
+    assert none.tables is build.tables
+    assert not len(none.switches)
+
+
+def test_two_islands_count_what_is_out_of_reach() -> None:
+    build = routed(q=2)
+    far = build.wiring.far
+    a, b = links_of(build)[0][0], int(far[links_of(build)[0]])
+    outward = [
+        (s, k) for s in (a, b) for k in range(3) if far[s, k] >= 0 and far[s, k] not in (a, b)
+    ]
+    repair = repaired(Intact.of(build), missing(build.wiring, [], outward).links)
+    assert repair.cut_off == 2 * 2 * (build.tables.switches - 2)
+
+
+@each_fabric
+def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
+    fabric: dict[str, object],
+) -> None:
+    build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
+    intact, order = Intact.of(build), build.tables.switches
+    none = np.zeros(build.wiring.far.shape, np.bool_)
+    for drained, _ in some([(v, 0) for v in range(order)], 8):
+        aside = np.arange(order) == drained
+        repair = repaired(intact, none, aside)
+        assert drained not in repair.switches
+        near = build.wiring.far[drained]
+        gone = {int(s): int(p) for s, p in zip(near, build.wiring.far_port[drained], strict=True)}
+        path = Walker.of(repair.tables, build.wiring.cables())
+        ends = np.flatnonzero(build.topology.endpoints)
+        after, hops = path.next_switch(ends), path.hops(ends)
+        others = np.delete(np.arange(order), drained)
+        cut = repair.cut_off
+        assert (hops[others] < 0).sum() == cut
+        through = (after[others] == drained) & (ends != drained)
+        assert not through.any() or cut
+        for s in others[np.isin(others, near)].tolist():
+            assert gone[s] not in repair.tables.classes.alternate[s]

@@ -1,0 +1,92 @@
+"""eBGP of the frr target: preferences where paths tie, against brute force; the manual's page."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.walk import Walker
+from compilers.targets.routed import frr
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+
+BGP = {"routing": "bgp"}
+PAGE = Path(__file__).parents[3] / "docs" / "frr.md"
+
+
+def speaker(path):
+    """{interface: AS}, {interface: prefixes preferred there} of a file."""
+    text = path.read_text()
+    numbers = re.findall(r"^ neighbor (\S+) interface v6only remote-as (\d+)$", text, re.M)
+    preferred = {name: set() for name, _ in numbers}
+    for name, prefix in re.findall(r"^ip prefix-list via-(\S+) seq \d+ permit (\S+)$", text, re.M):
+        preferred[name].add(prefix)
+        assert f"  neighbor {name} route-map via-{name} in" in text
+    return {name: int(number) for name, number in numbers}, preferred
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters", "ties"),
+    [
+        ("polarfly", {"q": 3}, False),
+        ("polarfly", {"q": 4}, False),
+        ("pn", {"q": 2}, True),
+        ("oft", {"q": 2}, True),
+        ("polarstar", {"q": 2, "supernode": "inductive-quad", "degree": 3}, True),
+    ],
+)
+def test_best_paths_are_the_compiled_ones(family, parameters, ties, tmp_path):
+    """The shortest AS path wins, then the metric: exactly the compiled next hop is left."""
+    build = routed(family, **parameters)
+    frr.render(build, tmp_path, options=BGP)
+    w, order = build.wiring, build.tables.switches
+    after = Walker.of(build.tables, w.cables()).next_switch(np.arange(order))
+    graph = nx.Graph(build.topology.graph.edges().tolist())
+    away = dict(nx.all_pairs_shortest_path_length(graph))
+    tied = 0
+    for v, node in enumerate(w.names):
+        numbers, preferred = speaker(tmp_path / node / "frr.conf")
+        behind = {name: number - 4_200_000_000 for name, number in numbers.items()}
+        assert set(behind.values()) == set(graph[v])
+        own = re.findall(r"^  network (\S+)$", (tmp_path / node / "frr.conf").read_text(), re.M)
+        known = build.topology.endpoints[v]
+        assert own == ([str(build.addressing.network(v))] if known else [])
+        for d in set(np.flatnonzero(build.topology.endpoints).tolist()) - {v}:
+            shortest = [name for name, u in behind.items() if away[u][d] == away[v][d] - 1]
+            prefix = str(build.addressing.network(d))
+            first = [name for name in shortest if prefix in preferred[name]] or shortest
+            assert [behind[name] for name in first] == [after[v, d]]
+            tied += len(shortest) > 1
+    assert bool(tied) is ties
+
+
+def test_longer_paths_than_need_be_are_refused(tmp_path):
+    """Switch 0 sends what is for its neighbour 1 by another one."""
+    build = routed(q=3)
+    egress = build.tables.routes.egress.copy()
+    egress[0, 1] = egress[0, 2]
+    routes = replace(build.tables.routes, egress=egress)
+    wrong = replace(build, tables=replace(build.tables, routes=routes))
+    with pytest.raises(InputError, match="static: BGP takes the shortest path and the compiled"):
+        frr.render(wrong, tmp_path / "out", options=BGP)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "options"),
+    [("alternates", "alternates", {"version": "10.7"}), ("bgp", "", BGP)],
+)
+def test_the_other_examples_of_the_page_are_what_comes_out(name, spec, options, tmp_path):
+    page = PAGE.read_text()
+    (text,) = re.findall(rf"```yaml {spec}\n(.*?)```" if spec else r"```yaml\n(.*?)```", page, re.S)
+    (tmp_path / "fabric.yaml").write_text(text)
+    frr.render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path, options=options)
+    shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
+    assert shown
+    for path, wanted in shown:
+        assert wanted in (tmp_path / path).read_text()

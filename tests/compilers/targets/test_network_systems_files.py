@@ -1,0 +1,328 @@
+"""The files of eos, nxos, junos, srlinux, sonic: golden ones, AVD's own words, refusals."""
+
+import json
+import re
+import shutil
+import string
+import subprocess
+from dataclasses import replace
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compilers.cabling.phases import Stage
+from compilers.pipeline import compile_fabric
+from compilers.planes import compile_planes
+from compilers.spec.fabric_file import load_fabric
+from compilers.targets import target
+from compilers.targets.routed.p2p_links import hostname, link_pairs
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.compilers.targets.test_network_systems import SYSTEMS, every, fabric
+
+HOSTS = {"one": fabric(q=3), "three": fabric(q=2, hosts=3), "none": fabric(q=2, hosts=0, ipv6="")}
+
+
+@every
+@pytest.mark.parametrize("case", HOSTS)
+def test_golden(name, case, tmp_path, golden):
+    target(name).render(replace(HOSTS[case], identity="0123456789abcdef"), tmp_path)
+    for path in sorted((tmp_path / "3").iterdir()):
+        golden(path.read_text(), f"{name}_{case}_{path.name}")
+
+
+@pytest.mark.parametrize("case", HOSTS)
+def test_avd_takes_its_config_and_prints_the_other(case, tmp_path):
+    """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
+    import pyavd
+
+    target("eos").render(HOSTS[case], tmp_path)
+    for folder in tmp_path.iterdir():
+        config = json.loads((folder / "avd.json").read_text())
+        result = pyavd.validate_structured_config(config)
+        assert not result.validation_result.violations, folder.name
+        ours = (folder / "eos.cfg").read_text()
+        assert _sections(pyavd.get_device_config(config)) == _sections(ours)
+
+
+def test_avd_would_have_told(tmp_path):
+    import pyavd
+
+    target("eos").render(HOSTS["one"], tmp_path)
+    config = json.loads((tmp_path / "0" / "avd.json").read_text())
+    config["static_routes"][0]["distance"] = "far"
+    assert pyavd.validate_structured_config(config).validation_result.violations
+
+
+def _sections(text):
+    """Sections as sets of lines: AVD orders routes by their texts."""
+    blocks = re.split(r"\n(?=\S)", text)
+    sections = [tuple(block.split("\n")) for block in blocks if not block.startswith("!")]
+    return {(head, frozenset(filter(str.strip, rest)) - {"!"}) for head, *rest in sections}
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@pytest.mark.parametrize("case", HOSTS)
+def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
+    target("sonic").render(HOSTS[case], tmp_path)
+    for path in tmp_path.glob("*/frr.conf"):
+        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("node", "host"),
+    [
+        ("0", "sw-0"),
+        ("a", "sw-a"),
+        ("a_", "sw-a"),
+        ("a_b.c", "a-b-c"),
+        ("7" * 63, "sw-" + "7" * 60),
+        ("rack1", "rack1"),
+    ],
+)
+def test_host_names(node, host):
+    assert hostname(node) == host
+
+
+NAME = string.ascii_letters + string.digits
+
+
+@given(st.tuples(st.sampled_from(NAME), st.text(NAME + "._-", max_size=62)).map("".join))
+def test_a_host_name_is_one_for_every_system(node):
+    assert re.fullmatch(r"[A-Za-z][A-Za-z0-9-]{0,61}[A-Za-z0-9]", hostname(node))
+
+
+def renamed(build, names=None, hosts=None):
+    w = build.wiring
+    names = tuple(names or ()) + w.names[len(names or ()) :]
+    hosts = tuple(hosts or ()) + w.host_names[len(hosts or ()) :]
+    return replace(build, wiring=replace(w, names=names, host_names=hosts))
+
+
+NASTY = st.text(
+    st.sampled_from(string.ascii_letters + "!;\"'\\\n\r\t #{}$|é\u2028\x00/%"), max_size=20
+)
+
+
+@every
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(node=NASTY, host=NASTY)
+def test_no_name_gets_into_a_file_unchecked(name, tmp_path, node, host):
+    plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+    for build, text in (
+        (renamed(fabric(q=2), [node]), node),
+        (renamed(fabric(q=2), (), [host]), host),
+    ):
+        if plain.fullmatch(text):
+            continue
+        with pytest.raises(InputError, match="required a name of at most 63 letters"):
+            target(name).render(build, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@every
+def test_nodes_that_become_one_host_name(name, tmp_path):
+    build = renamed(fabric(q=2), ["a.b", "A_b"])
+    with pytest.raises(InputError) as error:
+        target(name).render(build, tmp_path / "out")
+    assert str(error.value) == (
+        "nodes: required names that differ as host names, given 'a.b' and 'A_b', both A-b; "
+        "host names have letters, digits and - only; rename one of them"
+    )
+
+
+@every
+def test_what_it_cannot_do_is_refused_by_name(name, tmp_path):
+    build = routed(q=3, protect="node", spread=True)
+    with pytest.raises(InputError) as error:
+        target(name).render(build, tmp_path / "out")
+    text = str(error.value)
+    told = f"routing.balance: required minimal: target {name} cannot do packets that enter" in text
+    assert told == (name != "junos")
+    assert f"routing.protect: required none: target {name} cannot do repair in the switch" in text
+    assert not (tmp_path / "out").exists()
+
+
+INVENTORY = """
+node_types:
+  box:
+    ports:
+      - {{name: "{ports}", first: {first}, step: {step}, count: 8, speed: 400, lanes: 8}}
+generate: {{type: box, name: "leaf{{}}"}}
+"""
+
+
+def compiled(folder, ports, first=1, step=1):
+    (folder / "inventory.yaml").write_text(
+        INVENTORY.format(ports=ports, first=first, step=step), encoding="utf-8"
+    )
+    (folder / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
+    )
+    return compile_fabric(load_fabric(folder / "fabric.yaml"))
+
+
+@every
+def test_ports_have_the_names_of_the_node_type(name, tmp_path):
+    with pytest.raises(InputError) as error:
+        target(name).render(compiled(tmp_path, "eth{}"), tmp_path / "out")
+    shown = SYSTEMS[name][0]
+    assert str(error.value).splitlines()[0] == (
+        f"node_types.box.ports: required {shown.required}, given 'eth1'; "
+        f"name the ports {shown.example}, or choose another target"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@every
+@pytest.mark.parametrize("kind", ["planned", "planes"])
+def test_ports_of_a_generated_inventory_have_the_systems_names(name, kind, tmp_path):
+    """Also where the build knows hardware: planes, and fabrics that are built in phases."""
+    text = "name: lab\ntopology: {family: polarfly, q: 2}\n"
+    (tmp_path / "fabric.yaml").write_text(text + "planes: 2\n" * (kind == "planes"))
+    loaded = load_fabric(tmp_path / "fabric.yaml")
+    if kind == "planes":
+        build = compile_planes(loaded)[1]
+    else:
+        build = compile_fabric(loaded, Stage(phase=1, count=2))
+    assert build.hardware is not None
+    interfaces = SYSTEMS[name][0]
+    (names,) = interfaces.named(build).wiring.port_names
+    assert all(map(interfaces.pattern.fullmatch, names))
+    target(name).render(build, tmp_path / "out")
+
+
+def test_links_keep_their_addresses_when_others_are_gone(tmp_path):
+    whole = compiled(tmp_path, "eth{}")
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(inventory.read_text() + "dead_links: [{a: leaf0, b: leaf1}]\n")
+    damaged = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+
+    def pairs(build):
+        w = build.wiring
+        return {
+            (vertex, far, pair)
+            for vertex, row in enumerate(
+                zip(w.far.tolist(), link_pairs(build).tolist(), strict=True)
+            )
+            for far, pair in zip(*row, strict=True)
+            if far >= 0
+        }
+
+    assert pairs(damaged) < pairs(whole)
+    assert len(pairs(whole)) - len(pairs(damaged)) == 2
+
+
+def test_sonic_ports_have_lanes_and_speed_of_the_node_type(tmp_path):
+    build = compiled(tmp_path, "Ethernet{}", first=0, step=8)
+    target("sonic").render(build, tmp_path / "out")
+    tree = json.loads((tmp_path / "out" / "leaf0" / "config_db.json").read_text())
+    assert tree["PORT"]["Ethernet8"] == {
+        "admin_status": "up",
+        "description": "leaf1 Ethernet8",
+        "lanes": "9,10,11,12,13,14,15,16",
+        "speed": "400000",
+    }
+    target("sonic").render(build, tmp_path / "kept", options={"ports": "keep", "hwsku": "Box-8"})
+    tree = json.loads((tmp_path / "kept" / "leaf0" / "config_db.json").read_text())
+    assert set(tree["PORT"]["Ethernet8"]) == {"admin_status", "description"}
+    assert tree["DEVICE_METADATA"]["localhost"]["hwsku"] == "Box-8"
+
+
+def test_sonic_ports_whose_lanes_would_overlap(tmp_path):
+    build = compiled(tmp_path, "Ethernet{}", first=0, step=4)
+    with pytest.raises(InputError) as error:
+        target("sonic").render(build, tmp_path / "out")
+    assert str(error.value).splitlines()[0] == (
+        "node_types.box.ports: required names 8 apart for ports of 8 lanes, "
+        "given Ethernet0 and Ethernet4; "
+        "SONiC numbers ports by their lanes: set `step`, or --set ports=keep"
+    )
+    target("sonic").render(build, tmp_path / "out", options={"ports": "keep"})
+
+
+@every
+def test_pools_of_links(name, tmp_path):
+    """Pools that hold others' addresses or too few are refused, both at once."""
+    build = fabric(q=2)
+    management = ("100.64.0.9", *build.wiring.management[1:])
+    managed = replace(build, wiring=replace(build.wiring, management=management))
+    overlapping = {"links": "10.0.0.0/16", "links6": "fd00::/120"}
+    small = {"links": "192.168.0.0/29"}
+    told = []
+    for given_build, options in ((build, overlapping), (build, small), (managed, {})):
+        with pytest.raises(InputError) as error:
+            target(name).render(given_build, tmp_path / "out", options=options)
+        told += str(error.value).splitlines()
+    assert told == [
+        "--set links: required addresses apart from those of hosts for links, "
+        "given 10.0.0.0/16, and hosts in 10.0.0.0/8",
+        "--set links6: required addresses apart from those of hosts for links, "
+        "given fd00::/120, and hosts in fd00::/48",
+        "--set links: required a network of at least 46 addresses for links, given 192.168.0.0/29",
+        "--set links: required addresses apart from those of management for links, "
+        "given 100.64.0.0/10, and 100.64.0.9",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1/8", "10.0.0.0", "fd00::/64", "x", ""])
+def test_a_pool_is_a_network(text, tmp_path):
+    with pytest.raises(InputError, match="--set links: required an IPv4 network such as"):
+        target("eos").render(fabric(q=2), tmp_path, options={"links": text})
+
+
+def test_another_pool(tmp_path):
+    target("junos").render(fabric(q=2), tmp_path, options={"links": "172.16.0.0/16"})
+    text = (tmp_path / "0" / "junos.set").read_text()
+    assert "family inet address 172.16.0.2/31" in text
+    assert "100.64" not in text
+
+
+@every
+def test_management_is_left_alone(name, tmp_path):
+    build = fabric(q=2)
+    management = tuple(f"192.0.2.{v + 1}" for v in range(len(build.wiring.names)))
+    managed = replace(build, wiring=replace(build.wiring, management=management))
+    target(name).render(managed, tmp_path)
+    words = re.compile(r"192\.0\.2\.|mgmt|management|password|secret|user", re.IGNORECASE)
+    for path in tmp_path.glob("*/*"):
+        assert not words.search(path.read_text())
+
+
+def test_srlinux_holds_16384_static_routes(tmp_path, monkeypatch):
+    monkeypatch.setattr("compilers.targets.routed.srlinux.MOST_ROUTES", 10)
+    monkeypatch.setattr(
+        "compilers.targets.routed.srlinux.CAPABILITIES",
+        replace(target("srlinux").CAPABILITIES, rows=10),
+    )
+    target("srlinux").render(fabric(q=2, ipv6=""), tmp_path / "one")
+    with pytest.raises(InputError, match="at most 5 routes a switch for target srlinux, given 7"):
+        target("srlinux").render(fabric(q=2), tmp_path / "both")
+
+
+def test_the_pool_of_links_holds_the_largest_fabric():
+    """q = 127 with generated ports: the last pair that can be used fits 100.64.0.0/10."""
+    order, ports = 127**2 + 127 + 1, 129
+    assert 2 * ((order - 2) * ports + 128 + 1) <= IPv4Network("100.64.0.0/10").num_addresses
+
+
+PAGES = Path(__file__).parents[3] / "docs"
+
+
+@every
+def test_the_example_of_the_page_is_what_comes_out(name, tmp_path):
+    page = (PAGES / f"{name}.md").read_text()
+    (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (tmp_path / "fabric.yaml").write_text(spec)
+    target(name).render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
+    shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
+    assert len(shown) >= 3
+    for path, text in shown:
+        assert text in (tmp_path / path).read_text()

@@ -1,0 +1,229 @@
+"""The opensm target: its files, and what a real OpenSM on ibsim makes of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.proof.layers import layers
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.walk import Walker
+from compilers.targets.infiniband import lfts, opensm
+from compilers.targets.infiniband.guids import Guids
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.compilers.targets.live_opensm import Subnet, subnet
+
+IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
+
+
+def rendered(build: Build, out: Path) -> Build:
+    opensm.render(build, out, options={"guids": "made-up", "folder": str(out)})
+    return build
+
+
+def expected(build: Build) -> dict[int, dict[int, int]]:
+    """Every switch's table, switch by switch from the walker's next hop: not the encoder's way."""
+    w, guids = build.wiring, Guids.made_up(build)
+    every = np.arange(build.tables.switches)
+    after = Walker.of(build.tables, w.cables()).next_switch(every)
+    tables: dict[int, dict[int, int]] = {}
+    for s in every.tolist():
+        table = tables[int(guids.switch[s])] = {}
+        port_to = dict(zip(w.far[s].tolist(), w.port[s].tolist(), strict=True))
+        for d in every.tolist():
+            if after[s, d] < 0:
+                continue
+            table[int(guids.switch[d])] = 0 if s == d else port_to[int(after[s, d])]
+            for h, port in enumerate(w.host_port[d].tolist()):
+                if port:
+                    way = port if s == d else port_to[int(after[s, d])]
+                    table[int(guids.host[d, h])] = way
+    return tables
+
+
+def service_levels(policy: Path) -> dict[tuple[int, int], int]:
+    """The level of each pair of port GUIDs that a rule names, read by OpenSM's grammar."""
+    text = policy.read_text()
+    groups = {
+        name.strip(): [int(guid, 16) for guid in re.findall(r"0x[0-9a-f]{16}", body)]
+        for name, body in re.findall(r"name: (.+)\n((?:\s+port-guid: .*\n)+)", text)
+    }
+    levels = dict(re.findall(r"name: (\S+)\n\s+sl: (\d+)", text))
+    rules = re.findall(r"source: (.+)\n\s+destination: (.+)\n\s+qos-level-name: (\S+)\n", text)
+    found: dict[tuple[int, int], int] = {}
+    for source, destination, level in rules:
+        for s in groups[source]:
+            for d in groups[destination]:
+                found.setdefault((s, d), int(levels[level]))
+    return found
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+@pytest.mark.parametrize("parameters", [{"q": 3}, {"q": 4}, IQ, {"family": "oft", "q": 3}], ids=str)
+def test_tables_are_those_of_the_build(
+    tmp_path: Path, parameters: dict[str, int | str], hosts: int
+) -> None:
+    build = rendered(routed(**parameters, hosts=hosts), tmp_path)
+    blocks = lfts.read((tmp_path / "lfts.txt").read_bytes())
+    tables = {b.switch: dict(zip(b.guid.tolist(), b.port.tolist(), strict=True)) for b in blocks}
+    assert tables == expected(build)
+
+
+@pytest.mark.parametrize("parameters", [{"q": 3}, IQ], ids=str)
+def test_rules_give_every_pair_its_layer(tmp_path: Path, parameters: dict[str, int | str]) -> None:
+    build = rendered(routed(**parameters, hosts=2), tmp_path)
+    guids, found = Guids.made_up(build), layers(build)
+    levels = service_levels(tmp_path / "qos-policy.conf")
+    wanted = {
+        (s, d): int(found.layer[u, v])
+        for u, here in enumerate(guids.host.tolist())
+        for v, there in enumerate(guids.host.tolist())
+        for s in here
+        for d in there
+        if found.layer[u, v]
+    }
+    assert levels == wanted
+
+
+def test_golden_files(tmp_path: Path, golden) -> None:
+    rendered(replace(routed(q=2), identity="0123456789abcdef"), tmp_path)
+    for name in (opensm.LFTS, *opensm.FILES):
+        golden((tmp_path / name).read_text().replace(str(tmp_path), "DIR"), f"opensm_q2_{name}")
+
+
+def test_a_table_that_reads_back_otherwise_is_not_put_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = lfts.LftLayout.block
+    broken = lambda self, *of: whole(self, *of).replace(b" 001 ", b" 002 ", 1)  # noqa: E731
+    monkeypatch.setattr(lfts.LftLayout, "block", broken)
+    with pytest.raises(RuntimeError, match="the block of 0 is not what the tables say"):
+        rendered(routed(q=3), tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(opensm.FILES)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"# x\ngarbage\n", "byte 4 is no start of a switch"),
+        (b"# x\nUnicast lids guid 0x0000000000000001\n0x0001 1 portguid 0x1\n", "a line of switch"),
+    ],
+)
+def test_reading_finds_lines_that_opensm_would_skip(text: bytes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        list(lfts.read(text))
+
+
+def test_a_fabric_without_guids_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        opensm.render(routed(q=2), tmp_path)
+    assert [problem.key for problem in error.value.problems] == ["nodes.guid", "nodes.hosts.guid"]
+    assert "for 0, 1, 2 and 4 more; enter it there" in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [({"spread": True}, "routing.balance"), ({"protect": "link"}, "routing.protect")],
+)
+def test_what_a_linear_table_cannot_do_is_refused(
+    tmp_path: Path, options: dict[str, bool | str], key: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        rendered(routed(q=3, **options), tmp_path)
+    assert key in [problem.key for problem in error.value.problems]
+
+
+def test_the_example_of_the_page_is_what_comes_out(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "opensm.md").read_text()
+    (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (tmp_path / "fabric.yaml").write_text(spec)
+    rendered(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "out")
+    shown = re.findall(r"```text opensm (\S+)\n(.*?)```", page, re.S)
+    assert len(shown) == 2
+    for path, text in shown:
+        assert text in (tmp_path / "out" / path).read_text()
+
+
+def waits(running: Subnet, levels: dict[tuple[int, int], int]) -> networkx.DiGraph:
+    """What waits for what on the lanes that OpenSM programmed: (switch, port, lane)."""
+    tables, lanes = running.tables(), running.lanes()
+    cables = cables_of(running.folder.parent / "out" / "fabric.net")
+    hosts = [guid for guid in tables[next(iter(tables))] if guid not in tables]
+    graph = networkx.DiGraph()
+    for source in hosts:
+        for destination in hosts:
+            level = levels.get((source, destination), 0)
+            at, way = cables[source, 1], []
+            while at[0] != destination:
+                switch, entered = at
+                port = tables[switch][destination]
+                way.append((switch, port, lanes[switch, entered, port][level]))
+                at = cables[switch, port]
+            graph.add_edges_from(pairwise(way))
+    return graph
+
+
+def cables_of(net: Path) -> dict[tuple[int, int], tuple[int, int]]:
+    """The end that each end, (GUID, port), is cabled to; adapters by their port GUID."""
+    cables, here = {}, 0
+    for line in net.read_text().splitlines():
+        if head := re.match(r'(?:Ca|Switch)\t\d+ "([SH])-([0-9a-f]+)"', line):
+            here = int(head[2], 16) + (head[1] == "H")
+        elif port := re.match(r'\[(\d+)\][^\t]*\t"([SH])-([0-9a-f]+)"\[(\d+)\]', line):
+            far = int(port[3], 16) + (port[2] == "H")
+            cables[here, int(port[1])] = far, int(port[4])
+    return cables
+
+
+@pytest.mark.live
+def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
+    """q=3: every entry, every pair's trace and service level, and no deadlock on its lanes."""
+    build = rendered(routed(q=3), tmp_path / "out")
+    guids, found = Guids.made_up(build), layers(build)
+    walker = Walker.of(build.tables, build.wiring.cables())
+    with subnet(tmp_path / "out", tmp_path / "run") as running:
+        assert running.tables() == expected(build)
+        lids = running.lids()
+        host = [lids[guid] for guid in guids.host[:, 0].tolist()]
+        for s in range(len(host)):
+            for d in range(len(host)):
+                if s != d:
+                    path = [int(guids.switch[v]) for v in walker.path(s, d)[0]]
+                    assert running.trace(host[s], host[d]) == path
+                    assert running.service_level(host[s], host[d]) == found.layer[s, d]
+        graph = waits(running, service_levels(tmp_path / "out" / "qos-policy.conf"))
+        assert networkx.is_directed_acyclic_graph(graph)
+        assert not networkx.is_directed_acyclic_graph(waits(running, {}))
+
+
+@pytest.mark.live
+@pytest.mark.long
+@pytest.mark.parametrize("parameters", [{"q": 7}, IQ, {"q": 31}], ids=str)
+def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int | str]) -> None:
+    """Every entry; traces and levels of pairs by chance; no deadlock (but for q=31: the time)."""
+    build = rendered(routed(**parameters), tmp_path / "out")
+    guids, found = Guids.made_up(build), layers(build)
+    walker = Walker.of(build.tables, build.wiring.cables())
+    random = np.random.default_rng(1)
+    with subnet(tmp_path / "out", tmp_path / "run", patience=300) as running:
+        assert running.tables() == expected(build)
+        lids = running.lids()
+        host = [lids[guid] for guid in guids.host[:, 0].tolist()]
+        for s, d in random.integers(0, len(host), (40, 2)).tolist():
+            if s != d:
+                path = [int(guids.switch[v]) for v in walker.path(s, d)[0]]
+                assert running.trace(host[s], host[d]) == path
+                assert running.service_level(host[s], host[d]) == found.layer[s, d]
+        if build.tables.switches < 200:
+            graph = waits(running, service_levels(tmp_path / "out" / "qos-policy.conf"))
+            assert networkx.is_directed_acyclic_graph(graph)

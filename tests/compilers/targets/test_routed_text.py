@@ -1,0 +1,242 @@
+"""The linux and frr targets: what an independent reader finds in their files; golden files."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from ipaddress import IPv6Network
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.spec.target_names import TARGETS
+from compilers.tables.intermediate_form import no_route
+from compilers.targets import target
+from compilers.targets.routed import frr, linux
+from compilers.targets.routed.static_routes import Routed
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.compilers.targets.read_routed import (
+    MAIN,
+    choices,
+    entering,
+    read_frr,
+    read_linux,
+    transit,
+)
+
+IPV6 = IPv6Network("fd00::/48")
+
+
+def with_ipv6(build):
+    plan = replace(build.addressing, ipv6=IPV6, hierarchy=build.topology.hierarchy)
+    return replace(build, addressing=plan)
+
+
+def rows(build, vertex):
+    """(prefix text, class) of every route of a switch, in both families."""
+    a, routes = build.addressing, build.tables.routes
+    for prefix, egress in zip(routes.prefixes(vertex), routes.egress[vertex].tolist(), strict=True):
+        if egress < no_route(routes.egress):
+            yield str(a.network(int(prefix))), egress
+            if a.ipv6:
+                yield str(a.network6(int(prefix))), egress
+
+
+def names(build, vertex, ports):
+    return [{build.wiring.port_name(vertex, port): 1} for port in ports]
+
+
+def same_as_tables(build, out, read):
+    """Every route of every switch, from hosts and from every link, against the tables."""
+    w = build.wiring
+    for vertex, node in enumerate(w.names):
+        tables, rules = read(out / node)
+        wanted = dict(rows(build, vertex))
+        assert set(tables[MAIN]) == set(wanted)
+        links = w.port[vertex][w.far[vertex] >= 0].tolist()
+        (host,) = {w.port_name(vertex, port) for port in w.host_port[vertex] if port} or {""}
+        for prefix, egress in wanted.items():
+            for port in links:
+                name = w.port_name(vertex, port)
+                order = names(build, vertex, transit(build, vertex, egress, port))
+                found = choices(tables, rules, prefix, name)
+                # A packet that may go back goes back: that link is up.
+                upto = found.index({name: 1}) + 1 if {name: 1} in found else None
+                assert found[:upto] == order, (node, prefix, name)
+            first, *rest = choices(tables, rules, prefix, host)
+            shares = entering(build, vertex, egress)
+            order = names(build, vertex, transit(build, vertex, egress, 0))
+            if len(shares) > 1:
+                assert first == {w.port_name(vertex, p): n for p, n in shares.items()}
+                assert rest == order
+            else:
+                assert [first, *rest] == order
+
+
+def heavier(build):
+    """The same with three times the weight on minimal ports."""
+    weight = build.tables.classes.weight.copy()
+    weight[..., 0] *= 3
+    classes = replace(build.tables.classes, weight=weight)
+    return replace(build, tables=replace(build.tables, classes=classes))
+
+
+CASES = {
+    "minimal": routed(q=3),
+    "spread": routed(q=4, spread=True),
+    "unequal": heavier(routed(q=3, spread=True)),
+    "link": routed(q=4, protect="link"),
+    "node and spread": routed(q=3, protect="node", spread=True),
+    "oft": routed("oft", q=3, protect="link"),
+    "polarstar": routed("polarstar", q=2, supernode="inductive-quad", degree=3, protect="link"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_linux_says_what_the_tables_say(case, tmp_path):
+    build = with_ipv6(CASES[case])
+    linux.render(build, tmp_path)
+    same_as_tables(build, tmp_path, read_linux)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_frr_says_what_the_tables_and_linux_say(case, tmp_path):
+    build = with_ipv6(CASES[case])
+    options = {"version": "10.7" if case == "unequal" else "8.4"}
+    frr.render(build, tmp_path / frr.__name__, options=options)
+    linux.render(build, tmp_path / linux.__name__)
+    same_as_tables(build, tmp_path / frr.__name__, read_frr)
+    for node in build.wiring.names:
+        ours, theirs = (tmp_path / module.__name__ / node for module in (linux, frr))
+        assert read_linux(ours)[0] == read_frr(theirs)[0]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_prefix_of_a_switch_covers_another(case):
+    """A table that lacks the longer one would take its packets."""
+    build = with_ipv6(CASES[case])
+    for vertex in range(build.tables.switches):
+        found = sorted(build.addressing.network(int(p)) for p in Routed.of(build).routes(vertex)[0])
+        assert not any(a.overlaps(b) for a, b in pairwise(found))
+
+
+BOTH = {"spread": True, "protect": "link"}
+
+
+@pytest.mark.parametrize(
+    ("name", "golds", "policy", "options"),
+    [
+        ("linux", "linux_q2", BOTH, {}),
+        ("frr", "frr_q2", BOTH, {}),
+        ("frr", "frr_10.7_q2", BOTH, {"version": "10.7", "bfd": "on"}),
+        ("frr", "frr_bgp_q2", {}, {"routing": "bgp", "bfd": "on"}),
+    ],
+)
+def test_golden(name, golds, policy, options, tmp_path, golden):
+    build = replace(with_ipv6(routed(q=2, hosts=2, **policy)), identity="0123456789abcdef")
+    target(name).render(heavier(build) if "10.7" in golds else build, tmp_path, options=options)
+    for path in sorted((tmp_path / "3").iterdir()):
+        if not options or path.name == "frr.conf":
+            golden(path.read_text(), f"{golds}_{path.name}")
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@pytest.mark.parametrize("hosts", [0, 1, 2])
+@pytest.mark.parametrize("case", ["minimal", "protected", "bgp", "ties"])
+def test_vtysh_accepts_every_file(case, hosts, tmp_path):
+    for ipv6 in (None, IPV6):
+        family = {"ties": "pn"}.get(case, "polarfly")
+        build = routed(family, q=2, hosts=hosts, **(BOTH if case == "protected" else {}))
+        build = replace(build, addressing=replace(build.addressing, ipv6=ipv6))
+        bgp = {"routing": "bgp", "bfd": "on"}
+        frr.render(build, tmp_path, options=bgp if case in ("bgp", "ties") else {})
+        for path in tmp_path.glob("*/frr.conf"):
+            done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+def test_vtysh_would_have_told(tmp_path):
+    (tmp_path / "frr.conf").write_text("ip route 10.0.0.8/30 fe80::2 eth1\n")
+    command = ["vtysh", "-C", "-f", str(tmp_path / "frr.conf")]
+    assert subprocess.run(command, capture_output=True).returncode == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "a\nip route 0.0.0.0/0 Null0", "../x", "$(reboot)", "", "a/b", "-x", "x" * 64]
+)
+@pytest.mark.parametrize("module", [linux, frr])
+def test_no_name_of_a_node_gets_into_a_file_unchecked(name, module, tmp_path):
+    build = routed(q=2)
+    wiring = replace(build.wiring, names=(name, *build.wiring.names[1:]))
+    with pytest.raises(InputError, match="nodes: required a name of at most 63 letters"):
+        module.render(replace(build, wiring=wiring), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["Ethernet1/1", "lo", "hosts", "eth1; reboot", "a" * 16, "."])
+@pytest.mark.parametrize("module", [linux, frr])
+def test_no_interface_that_linux_has_not(name, module, tmp_path):
+    build = routed(q=2)
+    (ports,) = build.wiring.port_names
+    wiring = replace(build.wiring, port_names=((name, *ports[1:]),))
+    with pytest.raises(InputError, match=r"node_types\.generated.ports: required interface names"):
+        module.render(replace(build, wiring=wiring), tmp_path / "out")
+
+
+def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
+    with pytest.raises(InputError) as error:
+        frr.render(CASES["node and spread"], tmp_path / "out", options={"routing": "bgp"})
+    text = str(error.value)
+    assert "routing.balance: required minimal: target frr with routing=bgp cannot do pack" in text
+    assert "routing.protect: required none: target frr with routing=bgp cannot do repair" in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_frr_refuses_weights_that_static_routes_have_not(tmp_path):
+    with pytest.raises(InputError, match=r"equal-cost: target frr with version=8\.4 cannot"):
+        frr.render(CASES["unequal"], tmp_path / "out")
+
+
+def test_frr_refuses_bfd_that_static_routes_do_not_follow(tmp_path):
+    with pytest.raises(InputError, match=r"--set bfd: required off: static routes of FRR 8\.4"):
+        frr.render(CASES["minimal"], tmp_path / "out", options={"bfd": "on"})
+
+
+@pytest.mark.parametrize("name", ["linux", "frr"])
+def test_no_weight_that_the_kernel_has_not(name, tmp_path):
+    build = CASES["spread"]
+    weight = np.minimum(build.tables.classes.weight, 1) * np.uint16(257)
+    tables = replace(build.tables, classes=replace(build.tables.classes, weight=weight))
+    with pytest.raises(InputError, match=rf"at most 256 for target {name}, given .* of 257"):
+        target(name).render(replace(build, tables=tables), tmp_path)
+
+
+def test_every_target_is_there():
+    assert all(callable(target(name).render) for name in TARGETS)
+
+
+PAGES = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        *(("linux", "linux"), ("frr", "frr"), ("srv6", "srv6"), ("containerlab", "containerlab")),
+        *(("ansible", "automation"), ("nornir", "automation")),
+    ],
+)
+def test_the_example_of_the_page_is_what_comes_out(name, page, tmp_path):
+    page = (PAGES / f"{page}.md").read_text()
+    (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    (tmp_path / "fabric.yaml").write_text(spec)
+    target(name).render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
+    shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
+    assert shown
+    for path, text in shown:
+        assert text in (tmp_path / path).read_text()

@@ -1,0 +1,139 @@
+"""Templates of the user's own: every mistake before a file is written; documented variables."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from compilers.spec.target_names import TARGETS
+from compilers.targets import target
+from compilers.targets.rendering import Renderer
+from inventory.problems import InputError
+from tests.compilers.targets.test_network_systems import fabric
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = {
+    **{name: ("numbered-links.md", f"{name}.md") for name in ("eos", "junos", "srlinux", "sonic")},
+    "nxos": ("numbered-links.md",),
+    "ovs": ("openflow.md",),
+    "ansible": ("automation.md",),
+    "nornir": ("automation.md",),
+}
+MADE_UP = {"opensm": {"guids": "made-up"}}
+BUILD = replace(fabric(q=2), identity="0123456789abcdef")
+
+
+def own(folder, **files):
+    """A folder of templates, by name with __ for / and _ for . before j2."""
+    for name, text in files.items():
+        path = (
+            folder / "own" / name.replace("__", "/").replace("_j2", ".j2").replace("_cfg", ".cfg")
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text) if isinstance(text, bytes) else path.write_text(text)
+    return folder / "own"
+
+
+def refused(tmp_path, name="eos", **files):
+    """What is said about templates, below their folder; nothing is written."""
+    folder = own(tmp_path, **files)
+    with pytest.raises(InputError) as error:
+        target(name).render(BUILD, tmp_path / "out", folder)
+    assert not (tmp_path / "out").exists()
+    return str(error.value).replace(f"{folder}/", "").splitlines()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_variables_are_those_that_templates_get_and_that_the_page_names(
+    name, tmp_path, monkeypatch
+):
+    got = {}
+    write = Renderer.write
+
+    def spy(self, folder, files, variables):
+        got.update(dict.fromkeys(files, frozenset(variables)))
+        write(self, folder, files, variables)
+
+    monkeypatch.setattr(Renderer, "write", spy)
+    target(name).render(BUILD, tmp_path, options=MADE_UP.get(name))
+    assert got == target(name).VARIABLES
+    text = "".join((DOCS / page).read_text() for page in PAGES.get(name, (f"{name}.md",)))
+    known = set(re.findall(r"`(\w+)`", text))
+    assert frozenset().union(*got.values()) <= known
+
+
+def test_every_mistake_at_once_with_file_and_line(tmp_path):
+    said = refused(
+        tmp_path,
+        eos__eos_cfg_j2="{{ router.hostname }}\n{{ vlam }}\n{% if zzz is defined %}{% endif %}",
+        eos__avd_json_j2="{% for x in y %}",
+        eso__eos_cfg_j2="",
+        eos__eos_conf_j2="",
+        eos__eos_cfg="",
+    )
+    assert [re.sub(r"required .*, given", "…", line) for line in said] == [
+        "eos/avd_json.j2: … eos/avd_json.j2; did you mean eos/avd.json.j2?",
+        "eos/eos.cfg: … eos/eos.cfg; did you mean eos/eos.cfg.j2?",
+        "eos/eos_conf.j2: … eos/eos_conf.j2; did you mean eos/eos.cfg.j2?",
+        "eso/eos.cfg.j2: … eso/eos.cfg.j2; did you mean eos/eos.cfg.j2?",
+        "eos/eos.cfg.j2:2: … vlam; did you mean vlan?",
+        "eos/eos.cfg.j2:3: … zzz; see the page of the target in docs/",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "given"),
+    [
+        ("a\n{% for x in y %}", 2, "Unexpected end of template"),
+        ("a\n{{ identity | shout }}", 2, "No filter named 'shout'"),
+        ("a\nb\n{% include 'eos/none.j2' %}", 3, "eos/none.j2"),
+        (b"\xff", 0, "can't decode byte"),
+    ],
+)
+def test_templates_that_are_none(tmp_path, text, line, given):
+    (said,) = refused(tmp_path, eos__eos_cfg_j2=text)
+    assert said.startswith(f"eos/eos.cfg.j2:{line}: " if line else "eos/eos.cfg.j2: ")
+    assert given in said
+
+
+def test_a_folder_without_any_for_the_target(tmp_path):
+    (said,) = refused(tmp_path, linux__load_sh_j2="")
+    assert said.endswith(
+        "templates of target eos: eos/avd.json.j2, eos/eos.cfg.j2, given none of them"
+    )
+
+
+def test_what_is_right_is_taken(tmp_path):
+    """Loops, macros, imports, names set before an include, files of other targets, notes."""
+    folder = own(
+        tmp_path,
+        eos__eos_cfg_j2="{% from 'common/macros.j2' import twice %}{% set mine = vlan %}"
+        "{% for link in router.links %}{{ loop.index }}{{ range(2) | list }}{% endfor %}"
+        "{% include 'eos/part.j2' %} {{ twice(3) }}",
+        eos__part_j2="{{ mine }} {{ identity }}",
+        common__macros_j2="{% macro twice(n) %}{{ 2 * n }}{% endmacro %}",
+        linux__load_sh_j2="{{ anything }}",
+        README="notes",
+        eos__README="more",
+    )
+    target("eos").render(BUILD, tmp_path / "out", folder)
+    assert (tmp_path / "out" / "0" / "eos.cfg").read_text().endswith(f"2 {BUILD.identity} 6")
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("\n{{ router.colour }}", "has no attribute 'colour'"),
+        ("\n{{ 1 / 0 }}", "division by zero"),
+        ("\n{{ router() }}", "not callable"),
+        ("\n{{ router + 1 }}", "unsupported operand"),
+    ],
+)
+def test_what_only_values_show_has_its_line_too(tmp_path, text, given):
+    folder = own(tmp_path, eos__eos_cfg_j2=text)
+    with pytest.raises(InputError, match=given) as error:
+        target("eos").render(BUILD, tmp_path / "out", folder)
+    (problem,) = error.value.problems
+    assert (problem.file, problem.line) == (str(folder / "eos" / "eos.cfg.j2"), 2)
+    assert not list((tmp_path / "out").rglob("*.part"))

@@ -1,0 +1,74 @@
+"""F_q against galois (digests for 51 fields, live for a few) and against the field axioms."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compilers.topology.field import field, prime_power, prime_powers_near
+
+GALOIS = json.loads((Path(__file__).parents[2] / "data/galois_fields.json").read_text())
+
+
+def digest(values):
+    return hashlib.sha256(values.astype("<i4").tobytes()).hexdigest()
+
+
+@pytest.mark.parametrize("q", list(map(int, GALOIS)))
+def test_tables_are_those_of_galois(q):
+    f = field(q)
+    assert {"add": digest(f.add), "mul": digest(f.mul)} == GALOIS[str(q)]
+
+
+def test_the_digests_cover_every_prime_power_to_128():
+    assert [q for q in range(2, 129) if prime_power(q)] == [int(q) for q in GALOIS if int(q) <= 128]
+
+
+@pytest.mark.parametrize("q", [8, 9, 128])
+def test_a_sample_against_galois_itself(q):
+    galois = pytest.importorskip("galois")
+    elements = galois.GF(q, compile="python-calculate")(np.arange(q))
+    f = field(q)
+    rows = np.unique([1, 2, q // 2, q - 1])
+    assert (np.multiply.outer(elements[rows], elements) == f.mul[rows]).all()
+    assert (np.add.outer(elements[rows], elements) == f.add[rows]).all()
+
+
+@settings(deadline=None)
+@given(st.sampled_from([int(q) for q in GALOIS if int(q) <= 256]), st.data())
+def test_field_axioms(q, data):
+    f = field(q)
+    a, b, c = (data.draw(st.integers(0, q - 1)) for _ in range(3))
+    assert f.add[a, f.neg[a]] == 0
+    assert a == 0 or f.mul[a, f.inv[a]] == 1
+    assert f.mul[a, f.add[b, c]] == f.add[f.mul[a, b], f.mul[a, c]]
+    assert f.mul[f.mul[a, b], c] == f.mul[a, f.mul[b, c]]
+
+
+@pytest.mark.parametrize(
+    ("q", "factors"),
+    [(1, None), (0, None), (2, (2, 1)), (6, None), (81, (3, 4)), (1024, (2, 10)), (1000, None)],
+)
+def test_prime_powers(q, factors):
+    assert prime_power(q) == factors
+
+
+def test_the_nearest_prime_powers():
+    assert prime_powers_near(6) == (5, 7)
+    assert prime_powers_near(90) == (89, 97)
+    assert prime_powers_near(1) == (2, 2)
+
+
+def test_a_field_that_does_not_exist():
+    with pytest.raises(ValueError, match="6 is not a prime power"):
+        field(6)
+
+
+def test_tables_are_shared_and_read_only():
+    assert field(7) is field(7)
+    with pytest.raises(ValueError, match="read-only"):
+        field(7).add[0, 0] = 1

@@ -1,0 +1,393 @@
+"""A seeded campaign of faults against a controller and real Open vSwitch, and what it leaves.
+
+Events come in rounds (`campaign_plan`). After each, everything is whole again, and
+every switch must hold exactly the compiled program, whatever it went through.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import Build, load
+from compilers.targets import target
+from controller.management.client import Client
+from inventory.problems import InputError
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.outage import Outage
+from tests.compilers.targets.live_ovs import BRIDGE, dump
+from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, Event
+from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
+from tests.controller.conftest import Running, polarfab
+from tests.controller.unixctl import Unixctl
+from tests.waiting import until
+
+OURS, OURS_MASK, OTHER_GENERATION = 0x5044, 0xFFFC, 0x5045
+GROUPS, METADATA_BIT = 1024, 0x8000
+FOREIGN = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.{},actions=drop"
+ALL_OURS = f"cookie={OURS << 48:#x}/{OURS_MASK << 48:#x}"
+OPTIONS = ("--patience", "1", "--damping", "1,2200,1000,3")
+"""Switches that are gone and links that flap are put aside, and back, while a round lasts."""
+LIMIT = 40.0
+"""Seconds in which everything must be right again on a machine with other work."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What was tried: events by kind, what faults have done, and what was checked after rounds."""
+
+    seed: int
+    events: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    checks: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0
+
+    def __str__(self) -> str:
+        lines = [f"seed {self.seed}: {self.events.total()} events; slowest {self.slowest:.1f} s"]
+        for name in ("events", "faults", "checks"):
+            found = sorted(getattr(self, name).items())
+            lines.append(f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in found))
+        return "\n".join(lines)
+
+
+class Killable(PrivateOvs):
+    """One whose switch can be killed; the database stays."""
+
+    def kill_switch(self) -> None:
+        """Kill it and start it anew: all bridges come back, without any rows."""
+        daemon = self._daemons.pop()
+        daemon.kill()
+        daemon.wait()
+        ends = list(self.folder.glob("*.mgmt"))
+        for end in ends:
+            end.unlink()
+        self._spawn("ovs-vswitchd", f"unix:{self.socket}")
+        until(lambda: all(end.exists() for end in ends), "all bridges are back")
+
+    @property
+    def control(self) -> Path:
+        """The socket on which the switch takes commands of ovs-appctl."""
+        return self.folder / f"ovs-vswitchd.{self._daemons[-1].pid}.ctl"
+
+
+class Campaign:
+    """A fabric of real switches, a meddler and a controller that is killed now and then.
+
+    builds: folders of two builds of the same fabric.
+    """
+
+    def __init__(self, ovs: Killable, builds: list[Path], work: Path, seed: int) -> None:
+        self.ovs, self.builds, self.work, self.seed = ovs, builds, work, seed
+        self.chance = random.Random(seed)  # noqa: S311
+        self.remove = seed % 2 == 0
+        self.report = Report(seed)
+        self.loaded = {load(folder).identity: folder for folder in builds}
+        self.build = load(builds[0])
+        self.fabric = OvsFabric(self.build, ovs, HostSample.of(self.build, 0))
+        self.folder, self.wanted = work / "current", 0
+        self.tokens = work / "tokens"
+        self.tokens.write_text("a-token-of-the-campaign")
+        self.tokens.chmod(0o600)
+        self.controller: Running | None = None
+        self.starts = 0
+        self.touched: set[int] = set()
+        self.planted: dict[int, set[int]] = {}
+        self.switches = range(self.build.tables.switches)
+        self.expected = {b.identity: self._expected(b) for b in map(load, builds)}
+
+    def run(self, rounds: list[list[Event]], ports: Iterator[int]) -> Report:
+        """All rounds; after each everything has to be right again."""
+        (front, back, http) = (next(ports) for _ in range(3))
+        self.port, self.url = back, f"127.0.0.1:{http}"
+        self._put(0)
+        with Meddler(front, back) as self.meddler:
+            try:
+                self._start()
+                self.fabric.start(f"127.0.0.1:{front}")
+                self._check("at the start")
+                for number, events in enumerate(rounds):
+                    for event in events:
+                        self.report.events[event.kind] += 1
+                        self._happen(event)
+                        time.sleep(event.pause)
+                    self._check(f"after round {number}: {events}")
+                self._running.stop()
+            finally:
+                if self.controller is not None:
+                    self.controller.process.kill()
+                    self.controller.process.wait()
+            self.report.faults = self.meddler.done
+        return self.report
+
+    # The controller
+
+    @property
+    def _running(self) -> Running:
+        assert self.controller is not None
+        return self.controller
+
+    @property
+    def _api(self) -> Client:
+        return Client.to(f"http://{self.url}", "URL", self.tokens)
+
+    def _start(self) -> None:
+        """On any framework, with discovery or without."""
+        self.starts += 1
+        options = [*OPTIONS, "--http", self.url, "--token-file", self.tokens]
+        options += ["--foreign", "remove" if self.remove else "keep"]
+        options += ["--discover"] * (self.chance.random() < 0.3)
+        (folder := self.work / f"controller-{self.starts}").mkdir()
+        command = polarfab(self.folder, self.chance.choice(("ryu", "os-ken")), *options)
+        self.controller = Running(self.ovs, folder, command, port=self.port, bridges=())
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.controller is None:
+            return
+        if number == signal.SIGKILL:
+            self.controller.process.kill()
+            self.controller.process.wait()
+        else:
+            self.controller.stop(number)
+        self.controller = None
+
+    def _put(self, which: int) -> None:
+        """Put a build in the controller's folder, whole at every moment but one."""
+        shutil.copytree(self.builds[which], fresh := self.work / "fresh")
+        if self.folder.exists():
+            self.folder.rename(self.work / "old")
+        fresh.rename(self.folder)
+        shutil.rmtree(self.work / "old", ignore_errors=True)
+        self.wanted = which
+
+    # Events
+
+    def _happen(self, event: Event) -> None:
+        kind, v = event.kind, event.vertex
+        if kind in FAULTS:
+            self.meddler.meddle(self._datapath_id(v), self._fault(event))
+            self._stir(event)
+        elif kind in BY_HAND:
+            self._by_hand(event)
+        elif kind == "port flaps":
+            self._flap(event)
+        elif kind.startswith(("cable", "switch")):
+            self._suffer(event)
+        elif kind == "Open vSwitch killed":
+            self.ovs.kill_switch()
+            self.planted.clear()
+        elif kind == "build changed":
+            self._put(1 - self.wanted)
+            if self.controller is not None:
+                self.controller.process.send_signal(signal.SIGHUP)
+        elif kind.startswith("controller"):
+            self._end(signal.SIGKILL if kind.endswith("killed") else signal.SIGTERM)
+            if event.chance % 2:
+                self._start()
+        else:
+            raise ValueError(kind)
+
+    def _stir(self, event: Event) -> None:
+        """Give the controller something to say to a switch, mostly."""
+        if event.chance % 4:
+            self.ovs.ofctl("del-flows", f"s{event.vertex}", ALL_OURS)
+            self.touched.add(event.vertex)
+        if event.chance % 4 == 1:
+            self.meddler.cut(self._datapath_id(event.vertex))
+        elif self.controller is not None:
+            with suppress(InputError):  # it may not be connected
+                self._api.post("reconcile", {"node": str(event.vertex)})
+
+    def _fault(self, event: Event) -> Fault:
+        chance = random.Random(event.chance)  # noqa: S311
+        what = FAULTS[event.kind]
+        # What is garbled on its way to a switch may turn into rows of others.
+        to_switch = what == "refuse" or (chance.random() < 0.5 and (what != "flip" or self.remove))
+        counted = chance.choice([*COUNTED]) if what == "refuse" else "any"
+        after = chance.choice((0, 0, 1, 3, 12) if counted in ("any", "flow-mod") else (0, 0, 1, 3))
+        return Fault(what, to_switch, after, counted, chance.randrange(1 << 30))
+
+    def _flap(self, event: Event) -> None:
+        u, v = event.link
+        wiring = self.build.wiring
+        port = int(wiring.port[u, np.flatnonzero(wiring.far[u] == v)[0]])
+        for _ in range(1 + event.chance % 3):
+            for state in ("down", "up"):
+                self.ovs.ofctl("mod-port", f"s{u}", str(port), state)
+
+    def _suffer(self, event: Event) -> None:
+        was = self.fabric.outage
+        if event.kind.startswith("cable"):
+            outage = Outage(was.links ^ {event.link}, was.switches)
+        else:
+            outage = Outage(was.links, was.switches ^ {event.vertex})
+            self.planted.pop(event.vertex, None)
+        self.fabric.suffer(outage)
+
+    def _by_hand(self, event: Event) -> None:
+        v, kind, bridge = event.vertex, event.kind, f"s{event.vertex}"
+        held = [row for row in dump(self.ovs, bridge)["flows"] if _ours(row)]
+        groups = re.findall(r"group_id=(\d+)", self.ovs.ofctl("dump-groups", bridge))
+        self.touched.add(v)
+        if kind == "foreign row added":
+            number = event.chance % 200
+            self.planted.setdefault(v, set()).add(number)
+            self.ovs.ofctl("add-flow", bridge, FOREIGN.format(number))
+        elif kind == "row of ours added":
+            row = f"table=1,priority=9,cookie={0x5046 << 48 | event.chance % 64:#x},ip,actions=drop"
+            self.ovs.ofctl("add-flow", bridge, row)
+        elif kind == "rows all deleted":
+            self.ovs.ofctl("del-flows", bridge, ALL_OURS)
+        elif kind == "group altered" and groups:
+            number = groups[event.chance % len(groups)]
+            bad = f"group_id={number},type=indirect,bucket=actions=output:999"
+            self.ovs.ofctl("mod-group", bridge, bad)
+        elif held and kind.startswith("row"):
+            row = held[event.chance % len(held)]
+            place = re.sub(r"^cookie=\w+, | actions=.*$", "", row)
+            if kind == "row deleted":
+                self.ovs.ofctl("--strict", "del-flows", bridge, place)
+            else:
+                self.ovs.ofctl("--strict", "mod-flows", bridge, f"{place},actions=drop")
+
+    def _datapath_id(self, vertex: int) -> int:
+        return int(self.build.wiring.datapath_id[vertex])
+
+    # What must be so
+
+    def _check(self, when: str) -> None:
+        """Everything whole again: every switch comes to hold the program, and all pairs arrive.
+
+        Only switches that were changed by hand, or have told an error, are asked to be read again.
+        """
+        began = time.monotonic()
+        self.fabric.suffer(Outage())
+        self.meddler.heal()
+        if self.controller is None:
+            self._start()
+        wrong: dict[str, Any] = {}
+        try:
+            until(lambda: self._settled(wrong), "settled", LIMIT)
+        except AssertionError as error:
+            log = self._running.log.read_text()[-3000:]
+            raise AssertionError(
+                f"seed {self.seed}, {when}: {error}\n{wrong}\n{self.work}\n{log}"
+            ) from error
+        self.report.slowest = max(self.report.slowest, time.monotonic() - began)
+        assert "Traceback" not in self._running.log.read_text(), self._running.log
+        self._forwards(when)
+
+    def _settled(self, wrong: dict[str, Any]) -> bool:
+        """Whether the controller says that all is well, and the switches agree."""
+        status = self._running.status()
+        wrong["status"] = status
+        if not status:
+            return False
+        identity = load(self.folder).identity
+        moving = status["rollout"] and status["rollout"]["state"] not in ("done", "failed")
+        if status["build"] != identity and not moving:
+            self._running.process.send_signal(signal.SIGHUP)
+            until(lambda: self._moved_on(status), "a reload is begun or refused", 10)
+            return False
+        errors = {int(name) for name in status["errors"]}
+        asked = self.touched | errors
+        for vertex in sorted(asked):
+            try:
+                self._api.post("reconcile", {"node": str(vertex)})
+            except InputError:
+                return False  # not connected yet
+            self.touched.discard(vertex)
+        links = status["links"]
+        calm = not any(links[what] for what in ("down", "suppressed", "drained", "repairing"))
+        if asked or moving or not calm or not status["complete"]:
+            return False
+        wrong["different"] = {v: d[:4] for v in self.switches if (d := self._differs(v, identity))}
+        return not wrong["different"]
+
+    def _moved_on(self, before: dict[str, Any]) -> bool:
+        return self._running.status() != before
+
+    def _differs(self, vertex: int, identity: str) -> list[str]:
+        """Lines of dumps that only one of the switch and the expectation has."""
+        found, foreign = normal(dump(self.ovs, f"s{vertex}"))
+        planted = set() if self.remove else self.planted.get(vertex, set())
+        expected = {FOREIGN.format(n).split(",")[4] for n in planted}
+        self.report.checks["switches compared"] += 1
+        there = {match[0] for row in foreign if (match := re.search(r"nw_dst=[\d.]+", row))}
+        return sorted(found ^ self.expected[identity][vertex]) + sorted(there ^ expected)
+
+    def _expected(self, build: Build) -> list[set[str]]:
+        """What switches hold that were given the build as text by ovs-ofctl."""
+        out = self.work / build.identity
+        target("ovs").render(build, out)
+        found = []
+        self.ovs.vsctl("--may-exist", "add-br", "twin", "--", "set", "bridge", "twin", *BRIDGE)
+        for name in build.wiring.names:
+            self.ovs.ofctl("del-flows", "twin")
+            self.ovs.ofctl("del-groups", "twin")
+            self.ovs.ofctl("add-groups", "twin", str(out / name / "groups.txt"))
+            self.ovs.ofctl("--bundle", "add-flows", "twin", str(out / name / "flows.txt"))
+            found.append(normal(dump(self.ovs, "twin"))[0])
+        return found
+
+    def _forwards(self, when: str) -> None:
+        """Packets from each switch's first host to each other's arrive, as switches trace them."""
+        a, w = self.build.addressing, self.build.wiring
+        with Unixctl(self.ovs.control) as control:
+            for s in self.switches:
+                for d in self.switches:
+                    if s == d:
+                        continue
+                    packet = (
+                        f"in_port={w.host_port[s, 0]},udp,dl_src={a.mac(s, 0)},"
+                        f"dl_dst=02:50:46:00:00:01,nw_src={a.host(s, 0)},nw_dst={a.host(d, 0)},"
+                        f"nw_ttl=64,dp_hash={self.chance.randrange(1, 1 << 16)}"
+                    )
+                    text = control.call("ofproto/trace", f"s{s}", packet)
+                    passed = re.findall(r'^ *bridge\("(\w+)"\)', text, re.M)
+                    outputs = re.findall(r"^ *output:(\d+)", text, re.M)
+                    arrived = (passed[-1], outputs[-1:]) == (f"s{d}", [str(w.host_port[d, 0])])
+                    assert arrived, f"seed {self.seed}, {when}: {s} to {d}\n{text}"
+                    self.report.checks["pairs traced"] += 1
+
+
+def _ours(row: str) -> bool:
+    cookie = re.search(r"cookie=(0x\w+)", row)
+    return cookie is not None and int(cookie[1], 16) >> 48 & OURS_MASK == OURS
+
+
+def normal(dumped: dict[str, list[str]]) -> tuple[set[str], list[str]]:
+    """Rows and groups of ours in the numbers of generation 0, but for discovery's; those of others.
+
+    A number of the other generation, where the marker does not name it, stays different.
+    """
+    ours = [row for row in dumped["flows"] if _ours(row)]
+    ours = [row for row in ours if "cookie=0x504600000000000d" not in row]
+    marker = next((row for row in ours if f"cookie={OTHER_GENERATION:#x}" in row), None)
+
+    def lower(found: re.Match[str]) -> str:
+        return f"{found[1]}{int(found[2]) - GROUPS}"
+
+    def clear(found: re.Match[str]) -> str:
+        number = int(found[2], 16) ^ METADATA_BIT
+        return f"{found[1]}{number:#x}" if number else f"{found[1]}0"
+
+    kept = ours + dumped["groups"]
+    if marker is not None:
+        kept = [re.sub(r"(group_id=|group:)(\d+)", lower, row) for row in kept]
+        kept = [re.sub(r"(metadata[:=])(0x\w+|0)(?=/0x1?ffff)", clear, row) for row in kept]
+        kept = [row.replace(f"cookie={OTHER_GENERATION:#x}", "cookie=0x5047") for row in kept]
+    assert len(kept) == len(set(kept))
+    return set(kept), [row for row in dumped["flows"] if not _ours(row)]

@@ -1,0 +1,331 @@
+"""Two controllers, etcd and Open vSwitch, all real: leaders are killed or sleep, others go on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+from contextlib import contextmanager
+from itertools import count
+from shutil import copytree, rmtree
+
+import pytest
+
+from compilers.tables.build import load
+from compilers.targets.openflow import message_rows
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import MARKERS
+from controller.cluster.roles import ControllerRole, request
+from controller.openflow import messages
+from mininet_scenarios.machine.serving import RUN
+from mininet_scenarios.scenario.engine import ControllerChange
+from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, rows
+from tests.controller.rollout.test_hitless_live import controller_of
+from tests.controller.rollout.test_moving_live import FULL, MINIMAL, Site, compiled, dump
+from tests.controller.rollout.windows import loses_nothing
+from tests.waiting import until
+
+pytestmark = pytest.mark.live
+PORTS = count(7901)
+INTERVALS = 0.04, 0.08, 0.16
+"""Seconds between two packets of a pair."""
+TOKEN = "a-token-for-this-test"  # noqa: S105
+
+
+class Process:
+    """A program in the namespaces of another process, or here."""
+
+    def __init__(self, log, inside=None):
+        self.log = log
+        where = ("nsenter", f"--target={inside}", "--net", "--mount") if inside else ()
+        self.prefix = where
+
+    def start(self, *command):
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [*self.prefix, *map(str, command)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            )
+
+    def text(self):
+        return self.log.read_text()
+
+    def says(self, text, limit=30):
+        until(lambda: text in self.text(), f"{text!r} in {self.log}", limit)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.kill()
+        self.process.wait()
+
+
+class Etcd(Process):
+    """One member, on ports of its own."""
+
+    def __init__(self, folder, inside=None):
+        super().__init__(folder / "etcd.log", inside)
+        self.url, peer = (f"http://127.0.0.1:{next(PORTS)}" for _ in range(2))
+        client = ("--listen-client-urls", self.url, "--advertise-client-urls", self.url)
+        peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
+        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap")
+        self.start("etcd", "--data-dir", folder / "etcd", *client, *peers, *cluster)
+        try:
+            self.says("serving client traffic")
+        except BaseException:
+            self.kill()
+            raise
+
+
+class Instance(Process):
+    """A controller of several, with a build folder of its own."""
+
+    def __init__(self, name, folder, build, etcd, *options, inside=None):
+        (home := folder / name).mkdir()
+        super().__init__(home / "log", inside)
+        self.name, self.build = name, home / "build"
+        copytree(build, self.build)
+        self.port, self.url = next(PORTS), f"127.0.0.1:{next(PORTS)}"
+        self.status_file, self.tokens = home / "status.json", home / "tokens"
+        self.tokens.write_text(TOKEN + "\n")
+        self.tokens.chmod(0o600)
+        where = ("--listen", f"127.0.0.1:{self.port}", "--status-file", self.status_file)
+        api = ("--http", self.url, "--token-file", self.tokens)
+        group = ("--store", etcd.url, "--name", name)
+        self.command = (POLARFAB, "controller", self.build, *where, *api, *group, *options)
+        self.start(*self.command)
+
+    def leading(self):
+        status = json.loads(self.status_file.read_text()) if self.status_file.exists() else {}
+        return status.get("leading", {"role": ""}) | {"complete": status.get("complete")}
+
+    def leads(self):
+        return self.leading()["role"] == "leader"
+
+    def complete(self):
+        leading = self.leading()
+        return leading["role"] == "leader" and leading["complete"]
+
+    def load(self, build):
+        """Have it read another build."""
+        rmtree(self.build)
+        copytree(build, self.build)
+        self.process.send_signal(signal.SIGHUP)
+
+    def ask(self, *words):
+        """What a verb of the command line says of it."""
+        command = [POLARFAB, *words, f"http://{self.url}", "--json"]
+        done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+@contextmanager
+def group(folder, build, *options, inside=None):
+    """etcd and two controllers, the first of which leads."""
+    made = [Etcd(folder, inside)]
+    try:
+        made.append(Instance("a", folder, build, made[0], *options, inside=inside))
+        until(made[1].leads, "a leads")
+        made.append(Instance("b", folder, build, made[0], *options, inside=inside))
+        made[2].says("a leads")
+        yield made
+        for one in made:
+            assert "Traceback" not in one.text()
+    finally:
+        for one in made:
+            one.kill()
+
+
+def join(ovs, bridges, *instances):
+    """Have bridges look for all controllers."""
+    targets = [f"tcp:127.0.0.1:{one.port}" for one in instances]
+    ovs(*[w for name in bridges for w in ("--", "set-controller", name, *targets)][1:])
+
+
+def two_builds(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    return compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
+
+
+def all_have(ovs, build):
+    """Whether every switch has the build's mark and as many rows and groups as its program."""
+    encoder, identity = Encoder(load(build)), load(build).identity[:12]
+    marks = tuple(f"cookie={mark >> 48:#x}{identity}" for mark in MARKERS)
+    for vertex in range(SWITCHES):
+        program, found = encoder.program(vertex, 0), rows(ovs, f"s{vertex}")
+        groups = ovs.ofctl("dump-groups", f"s{vertex}").count("group_id=")
+        counted = [sum(map(len, part)) for part in (program.flows, program.groups)]
+        marked = any(row.startswith(marks) for row in found)
+        if counted != [len(found), groups] or not marked:
+            return False
+    return True
+
+
+def another_policy(tmp_path):
+    first, then = two_builds(tmp_path)
+    return first, then, first
+
+
+def expansion(tmp_path):
+    """All switches are cabled from the start; the new ones are not in use."""
+    _, first = two_builds(tmp_path)
+    then = tmp_path / "larger"
+    subprocess.run([POLARFAB, "expand", first, "--racks", "quadric:1", "-o", then], check=True)
+    return first, then, then
+
+
+@pytest.mark.parametrize(
+    "builds", [another_policy, pytest.param(expansion, marks=pytest.mark.long)]
+)
+def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path, builds):
+    """Traffic between all hosts while one dies in round 2 and another finishes its move."""
+    first, then, cabled = builds(tmp_path)
+    with Site(tmp_path, cabled) as site:
+        if cabled != first:
+            site.move(first)
+        inside = controller_of(site.work)
+
+        def vsctl(*words):
+            command = ["nsenter", f"--target={inside}", "--mount", "--net", "ovs-vsctl"]
+            subprocess.run([*command, f"--db=unix:{RUN}/ovs/db.sock", *words], check=True)
+
+        def killed(_):
+            a.load(then)
+            a.says("round 2 of")
+            a.kill()
+            b.says(f"all switches hold build {load(then).identity}")
+            until(b.complete, "b has finished")
+
+        options = ("--no-repair", "--no-adapt")
+        with group(tmp_path, first, *options, inside=inside) as (_, a, b):
+            join(vsctl, [f"s{v}" for v in range(len(load(cabled).wiring.names))], a, b)
+            until(a.complete, "the fabric is a's")
+            site.engine.apply(ControllerChange(running=False))
+            loses_nothing(site.engine, INTERVALS, killed, SWITCHES)
+            assert "round 1 of" not in b.text(), "it went on and did not begin anew"
+
+
+@pytest.mark.parametrize("name", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])
+def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
+    """It is stopped in a move; another finishes; it wakes, starts anew, and changes nothing."""
+    first, then = two_builds(tmp_path)
+    with group(tmp_path, first, "--framework", name) as (_, a, b):
+        join(switches.vsctl, BRIDGES, a, b)
+        until(a.complete, "the fabric is a's")
+        assert all_have(switches, first)
+        code, text = b.ask("apply", then, "--token-file", b.tokens, "--to")
+        assert code == 2
+        assert "changes are for the controller that leads: a" in text
+        health = json.loads(b.ask("status")[1])
+        assert (health["role"], health["leader"]) == ("follower", "a")
+        a.load(then)
+        a.says("round 1 of")
+        a.process.send_signal(signal.SIGSTOP)
+        b.says(f"all switches hold build {load(then).identity}")
+        until(b.complete, "b has finished")
+        before = [dump(switches, v) for v in range(SWITCHES)]
+        until(lambda: all_have(switches, then), "all have it")
+        a.process.send_signal(signal.SIGCONT)
+        a.says("a leads no more, and starts anew")
+        until(lambda: a.leading().get("leader") == "b", "a follows")
+        assert [dump(switches, v) for v in range(SWITCHES)] == before
+        b.process.send_signal(signal.SIGTERM)
+        assert b.process.wait(20) == 0
+        until(a.leads, "a leads again, with no lease to wait for", 3)
+
+
+@pytest.mark.long
+def test_leaders_die_in_every_round(tmp_path, switches):
+    """The leader of each move is killed, each time in a later round."""
+    builds = two_builds(tmp_path)
+    with group(tmp_path, builds[0]) as (_, leader, other):
+        join(switches.vsctl, BRIDGES, leader, other)
+        leader.says("programmed")
+        found = []
+        for number in range(8):
+            found.append(kill_in_round(number, leader, other, builds[number % 2], switches))
+            leader, other = other, leader
+        assert sum(found) >= 4, "moves that were under way"
+
+
+def kill_in_round(number, leader, other, build, switches):
+    """Whether the move to a build was in this round when its leader was killed; 0: before it."""
+    other.says(f"{leader.name} leads")
+    seen, text = len(leader.text()), f"round {number} of"
+    until(leader.complete, "it leads")
+    leader.load(build)
+    ends = (text, f"build {load(build).identity} is loaded") if number else ("",)
+    until(lambda: any(end in leader.text()[seen:] for end in ends), text)
+    under_way = text in leader.text()[seen:]
+    leader.kill()
+    until(other.complete, "the other has taken over", 30)
+    until(lambda: any(all_have(switches, one) for one in (build, other.build)), "it is whole", 30)
+    if under_way:
+        until(lambda: all_have(switches, build), "it has finished", 30)
+    leader.start(*leader.command)
+    return under_way
+
+
+def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
+    """A role of an older term, and changes of what is a slave by now: all that the proof needs."""
+    first, _ = two_builds(tmp_path)
+    program = Encoder(load(first)).program(0, 0)
+    with (
+        socket.create_server(("127.0.0.1", next(PORTS))) as old,
+        socket.create_server(("127.0.0.1", next(PORTS))) as new,
+    ):
+        targets = [f"tcp:127.0.0.1:{server.getsockname()[1]}" for server in (old, new)]
+        bridge = ("set", "bridge", "sy", "datapath_type=netdev", "fail_mode=secure")
+        controllers = ("set-controller", "sy", *targets)
+        switches.vsctl("add-br", "sy", "--", *bridge, "protocols=OpenFlow13", "--", *controllers)
+        one, other = Session(old), Session(new)
+        before = dump(switches, "y")
+        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ROLE_REPLY, None)
+        one.socket.sendall(message_rows.opening())
+        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ROLE_REPLY, None)
+        assert other.says(request(ControllerRole.MASTER, 11)) == (messages.Type.ROLE_REPLY, None)
+        for message in (
+            message_rows.opening(),
+            program.flows[0].tobytes(),
+            message_rows.commit(),
+        ):
+            assert one.says(message) == (messages.Type.ERROR, (1, 10))
+        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ERROR, (11, 0))
+        assert one.says(request(ControllerRole.SLAVE, 11)) == (messages.Type.ROLE_REPLY, None)
+        assert dump(switches, "y") == before
+        one.socket.close()
+        other.socket.close()
+    switches.vsctl("del-br", "sy")
+
+
+class Session:
+    """The controller's end of a connection."""
+
+    def __init__(self, server):
+        server.settimeout(20)
+        self.socket, _ = server.accept()
+        self.socket.settimeout(20)
+        self.rest = b""
+        self.socket.sendall(messages.message(messages.Type.HELLO, 1))
+
+    def says(self, message):
+        """The first answer that is not greeting or bundle reply; of an error its type and code."""
+        self.socket.sendall(message)
+        while True:
+            while len(self.rest) < 8 or len(self.rest) < messages.header(self.rest)[1]:
+                data = self.socket.recv(65536)
+                assert data, "the switch has left"
+                self.rest += data
+            kind, length, _ = messages.header(self.rest)
+            answer, self.rest = self.rest[:length], self.rest[length:]
+            if kind == messages.Type.ERROR:
+                return kind, struct.unpack_from("!HH", answer, 8)
+            if kind == messages.Type.ROLE_REPLY:
+                return kind, None
+            if kind == messages.Type.ECHO_REQUEST:
+                self.socket.sendall(messages.echo_reply(answer))

@@ -1,0 +1,253 @@
+"""The management API without a network: what it answers, to whom, and that nothing stops it."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from werkzeug.test import Client
+
+from compilers.targets.openflow.encoder import Encoder
+from controller.management.http_api import Api
+from controller.management.metrics import Metrics
+from controller.management.overview import KEPT, Overview
+from controller.management.tokens import Tokens
+from controller.switches.current import current_of
+from controller.switches.events import Event
+from controller.switches.session import LiveFabric
+from inventory.problems import InputError
+from tests.compilers.fabrics import polarfly_build
+
+TOKEN = "0123456789abcdef"  # noqa: S105
+
+
+@pytest.fixture
+def overview():
+    build = replace(polarfly_build(3), identity="0123456789abcdef")
+    fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+    fabric.connected("here", 4, "192.0.2.4:40000")
+    fabric.connected("there", 5, "192.0.2.5:40000")
+    return Overview(fabric, lambda: 1000.0)
+
+
+@pytest.fixture
+def flushed():
+    return []
+
+
+@pytest.fixture
+def api(overview, flushed):
+    tokens = Tokens((TOKEN.encode(),))
+    return Client(Api(overview, Metrics(overview), tokens, lambda: flushed.append(1)))
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_health_says_what_is_missing(api):
+    answer = api.get("/api/health")
+    assert answer.status_code == 503
+    assert answer.json["connected"] == 2
+    assert (answer.json["complete"], answer.json["in_sync"]) == (False, 0)
+
+
+def test_one_controller_leads(api):
+    assert api.get("/api/health").json["role"] == "leader"
+    assert "polarfab_leader 1.0" in api.get("/metrics").text
+
+
+@pytest.mark.parametrize(("role", "code"), [("follower", 200), ("preparing", 503)])
+def test_one_of_several_leaves_changes_to_the_leader(api, overview, role, code):
+    overview.fabric.parts["leading"] = lambda: {"role": role, "leader": "other"}
+    answer = api.get("/api/health")
+    assert (answer.status_code, answer.json["leader"]) == (code, "other")
+    assert "polarfab_leader 0.0" in api.get("/metrics").text
+    for path in ("/api/reconcile", "/api/apply"):
+        assert api.post(path).status_code == 401
+        refused = api.post(path, headers=bearer(TOKEN))
+        assert refused.status_code == 409
+        assert refused.json["error"] == "changes are for the controller that leads: other"
+
+
+def test_state_has_every_switch(api):
+    switches = api.get("/api/state").json["switches"]
+    assert len(switches) == 13
+    by_state = {one["name"]: (one["state"], one["peer"]) for one in switches if one["peer"]}
+    assert by_state == {
+        "3": ("being programmed", "192.0.2.4:40000"),
+        "4": ("being programmed", "192.0.2.5:40000"),
+    }
+
+
+def test_floor_has_every_link_once(api, overview):
+    links = api.get("/api/floor").json["links"]
+    assert len(links) == overview.build.topology.graph.size == 24
+    for a, port, b, far_port in links:
+        here = overview.build.wiring.port[a].tolist().index(port)
+        assert overview.build.wiring.far[a, here] == b
+        assert overview.build.wiring.far_port[a, here] == far_port
+
+
+def test_paths_are_those_of_explain(api):
+    answer = api.get("/api/paths?from=0&to=h5").json
+    assert (answer["minimal"], answer["weights"]) == (["0", "1", "5"], [1])
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "from, to: required a node"),
+        ("?from=0", "to: required a node"),
+        ("?from=0&to=zero", "zero"),
+    ],
+)
+def test_bad_paths_are_one_message(api, query, said):
+    answer = api.get(f"/api/paths{query}")
+    assert answer.status_code == 400
+    assert said in answer.json["error"]
+
+
+def test_events_after_a_number(api, overview):
+    for number in range(KEPT + 2):
+        overview.happened(Event("left", str(number), at=overview.fabric.clock()))
+    assert [e["number"] for e in api.get(f"/api/events?after={KEPT}").json] == [KEPT + 1, KEPT + 2]
+    every = api.get("/api/events").json
+    assert len(every) == KEPT
+    assert every[-1]["event"] == "left"
+    assert every[-1]["at"] == pytest.approx(1000.0, abs=5)
+
+
+@pytest.mark.parametrize("after", ["x", "-1", "1.5", "٣", "9" * 40])
+def test_bad_event_numbers(api, after):
+    assert api.get(f"/api/events?after={after}").status_code == 400
+
+
+def test_metrics_count(api, overview):
+    overview.happened(Event("refused", "3"))
+    text = api.get("/metrics").text
+    values = dict(re.findall(r"^(polarfab_\S+) (\S+)$", text, re.MULTILINE))
+    assert values["polarfab_switches"] == "13.0"
+    assert values["polarfab_switches_connected"] == "2.0"
+    assert values['polarfab_events_total{event="refused"}'] == "1.0"
+    assert values['polarfab_reconciled_total{what="added"}'] == "0.0"
+
+
+def test_metrics_time_from_connection_to_program(overview):
+    metrics = Metrics(overview)
+    for kind, at in (("connected", 1.0), ("programmed", 3.5), ("programmed", 9.0)):
+        metrics.happened(Event(kind, "3", at=at))
+    assert metrics.registry.get_sample_value("polarfab_sync_seconds_sum") == 2.5
+
+
+def test_changes_need_a_token(api, flushed):
+    for headers in ({}, bearer("0123456789abcdee"), {"Authorization": TOKEN}, bearer("")):
+        answer = api.post("/api/reconcile", headers=headers)
+        assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert api.get("/api/reconcile", headers=bearer(TOKEN)).status_code == 405
+    assert not flushed
+    answer = api.post("/api/reconcile", headers=bearer(TOKEN))
+    assert (answer.status_code, answer.json) == (202, {"switches": 2})
+    assert flushed
+
+
+def test_one_switch_is_read_again(api, monkeypatch):
+    read = []
+    monkeypatch.setattr(LiveFabric, "reconcile", lambda _, vertex: read.append(vertex))
+    answer = api.post("/api/reconcile", headers=bearer(TOKEN), json={"node": "4"})
+    assert (answer.json, read) == ({"switches": 1}, [4])
+    for node, status in (("nobody", 404), ("7", 503), ({}, 404)):
+        answer = api.post("/api/reconcile", headers=bearer(TOKEN), json={"node": node})
+        assert answer.status_code == status, node
+    assert read == [4]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"\xff", b"[" * 60000])
+def test_bad_bodies(api, body):
+    answer = api.post("/api/reconcile", headers=bearer(TOKEN), data=body)
+    assert answer.status_code == 400
+
+
+def test_a_body_that_is_too_long_is_not_read(api):
+    answer = api.post("/api/reconcile", headers=bearer(TOKEN), data=b" " * 100_000)
+    assert answer.status_code == 413
+
+
+def test_without_tokens_nothing_is_changed(overview):
+    api = Client(Api(overview, Metrics(overview), Tokens(), lambda: None))
+    answer = api.post("/api/reconcile", headers=bearer(""))
+    assert answer.status_code == 403
+    assert "--token-file" in answer.json["error"]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "NO"]),
+    path=st.one_of(
+        st.text(max_size=40).map(lambda text: f"/{text}"),
+        st.builds(
+            lambda name, query: f"/api/{name}?{query}",
+            st.sampled_from(["health", "state", "paths", "events", "reconcile", "floor", "drift"]),
+            st.text(max_size=30).map(lambda text: f"from={text}&to={text}&after={text}"),
+        ),
+    ),
+    data=st.binary(max_size=60),
+)
+def test_whatever_is_asked_gets_an_answer(api, method, path, data):
+    answer = api.open(path, method=method, data=data, headers=bearer(TOKEN))
+    assert answer.status_code in {200, 202, 308, 400, 404, 405, 503}
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        (f"{TOKEN}\n", 0o644, "mode 644; chmod 600"),
+        ("", 0o600, "0 tokens"),
+        ("short\n", 0o600, "the shortest of 5"),
+        (f"{TOKEN} {TOKEN}\n", 0o600, "without spaces"),
+        ("schlüssel-schlüssel\n", 0o600, "ASCII"),
+    ],
+)
+def test_bad_token_files(tmp_path, text, mode, said):
+    file = tmp_path / "tokens"
+    file.write_text(text)
+    file.chmod(mode)
+    with pytest.raises(InputError) as error:
+        Tokens.read(file)
+    assert said in str(error.value)
+    assert TOKEN not in str(error.value)
+
+
+def test_good_token_files(tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text(f"# operators\n\n{TOKEN}\n  {TOKEN[::-1]}  \n")
+    file.chmod(0o600)
+    tokens = Tokens.read(file)
+    assert tokens.accept(f"bearer {TOKEN[::-1]}")
+    assert not tokens.accept(f"Bearer {TOKEN}x")
+    assert not tokens.accept(None)
+
+
+def test_the_page_runs_only_its_own_script(api):
+    answer = api.get("/")
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+    named = re.findall(r'(?:href|src)="(/[^"]+)"', answer.text)
+    assert sorted(named) == ["/page.css", "/page.js"]
+    assert all(api.get(name).status_code == 200 for name in named)
+    assert "<script>" not in answer.text
+    assert json.loads(api.get("/api/floor").text)["names"][0] == "0"
+
+
+def test_the_dashboard_names_only_metrics_that_exist(api):
+    file = Path(__file__).parents[3] / "docs" / "operate" / "grafana-dashboard.json"
+    dashboard = json.loads(file.read_text())
+    told = [t["expr"] for panel in dashboard["panels"] for t in panel["targets"]]
+    named = {name for text in told for name in re.findall(r"polarfab_\w+", text)}
+    known = set(re.findall(r"^# TYPE (\w+)", api.get("/metrics").text, re.MULTILINE))
+    known |= {"polarfab_sync_seconds_bucket", "polarfab_port_utilisation"}
+    assert len(named) == 10
+    assert named <= known

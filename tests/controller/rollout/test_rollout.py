@@ -1,0 +1,249 @@
+"""A fabric of switches of our own moves to another build, or back: the state machine alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+from compilers.targets.openflow.encoder import Encoder
+from compilers.update.move_plan import plan
+from compilers.update.programs import SwitchPrograms
+from controller.rollout.mover import Mover
+from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
+from controller.switches.current import Current
+from controller.switches.reconcile import held_by
+from controller.switches.session import LiveFabric
+from tests.compilers.routed import routed
+from tests.compilers.targets.openflow_switch import Switch
+from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
+from tests.controller.cluster.endpoint import Endpoint
+from tests.controller.upkeep.test_keeper import links_of as links_of_network
+from tests.controller.upkeep.test_keeper import network, tables_for
+
+Q3 = "{family: polarfly, q: 3}"
+POLICY = ("compact-valiant", "link")
+
+
+def current(made):
+    return Current(made.identity, made.wiring.names, Encoder(made), made)
+
+
+def words(kind, code):
+    return f"error {kind}", f"code {code}"
+
+
+class Site:
+    """The switches of two builds, connected to a fabric that has the old one loaded."""
+
+    def __init__(self, old, new, seed=1):
+        self.update, self.time, self.chance = plan(old, new), 0.0, Random(seed)  # noqa: S311
+        self.programs = SwitchPrograms(self.update)
+        self.fabric = LiveFabric(current(old), words, clock=lambda: self.time)
+        ids = self.update.nodes.datapath_id.tolist()
+        self.ends = {number: Endpoint(number) for number in ids}
+        self.moving = Moving(self.update)
+        for number in ids:
+            self.fabric.connected(number, number)
+        self.settle()
+        self.states = []
+
+    def settle(self):
+        """Carry messages until nobody has anything to say; switches answer in any order."""
+        while out := self.fabric.take():
+            for key in self.chance.sample(sorted({o.key for o in out}), len({o.key for o in out})):
+                data = b"".join(o.data for o in out if o.key == key and o.data)
+                end = self.ends.get(key)
+                for answer in end.take(data) if end else []:
+                    self.fabric.received(key, answer)
+
+    def start(self, **options):
+        self.rollout = Rollout(self.fabric, self.programs, current(self.update.new), **options)
+        return self
+
+    def run(self, until="done", steps=400):
+        """Let time pass until a state; packets are walked after each step."""
+        for _ in range(steps):
+            if self.rollout.state == until:
+                self.settle()
+                return
+            self.settle()
+            self.rollout.tick()
+            self.walk()
+            self.time += SETTLE
+        pytest.fail(f"still {self.rollout.status()}")
+
+    def walk(self):
+        self.moving.switches = [
+            self.ends[number].switch for number in self.update.nodes.datapath_id.tolist()
+        ]
+        assert not self.moving.worst()[1]
+
+    def holds(self, programs):
+        ids = self.update.nodes.datapath_id.tolist()
+        return all(self.ends[i].switch == s for i, s in zip(ids, programs, strict=True))
+
+
+CASES = {
+    "policy": lambda: (build(Q3), build(Q3, POLICY)),
+    "back to minimal": lambda: (build(Q3, POLICY), build(Q3)),
+    "a dead link": lambda: (build(Q3), build(Q3, MINIMAL, tuple(links_of(build(Q3))[:1]))),
+    "expanded": lambda: (build(Q3, POLICY), grown(build(Q3, POLICY), "quadric", 1)),
+    "in place": lambda: (build(Q3, ("compact-valiant", "none")), build(Q3, POLICY)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_fabric_moves_and_loses_nothing(case):
+    site = Site(*CASES[case]())
+    assert site.fabric.complete
+    site.start().run()
+    assert site.holds(site.moving.new)
+    assert site.fabric.identity == site.update.new.identity
+    assert site.fabric.complete
+    told = [(e.kind, e.node) for e in site.fabric.drain() if e.kind in ("round", "moved")]
+    rounds = site.update.rounds
+    steps = [("round", f"{n} of {rounds}") for n in range(1, rounds + 1)]
+    assert told == [*steps, ("moved", site.update.new.identity)]
+
+
+def test_a_second_move_uses_the_other_generation_again():
+    old, new = build(Q3), build(Q3, POLICY)
+    site = Site(old, new)
+    site.start().run()
+    site.update = plan(new, old)
+    site.programs = SwitchPrograms(site.update)
+    site.moving = Moving(site.update, generation=1)
+    site.start().run()
+    assert site.holds(site.moving.new)
+    assert site.holds([Switch().apply((*p.groups, *p.flows)) for p in programs_of(old)])
+
+
+def programs_of(made):
+    encoder = Encoder(made)
+    return [encoder.program(v) for v in range(made.tables.switches)]
+
+
+@pytest.mark.parametrize(
+    "case", ["policy", "in place", pytest.param("expanded", marks=pytest.mark.long)]
+)
+def test_a_refusal_in_any_round_takes_all_back(case):
+    old, new = CASES[case]()
+    rounds = [r for r in range(plan(old, new).rounds) if _acts(Site(old, new), 3, r)]
+    assert rounds
+    for place in {0, len(rounds) // 2, len(rounds) - 1}:
+        round = rounds[place]
+        site = Site(old, new, seed=place)
+        before = [site.ends[n].switch.copy() for n in site.update.nodes.datapath_id.tolist()]
+        site.ends[3].takes = place
+        site.start().run("failed")
+        name = site.fabric.names[2]
+        assert site.rollout.reason.startswith(f"{name} refused round {round + 1}: ")
+        assert "code 1" in site.rollout.reason
+        assert site.holds(before)
+        assert site.fabric.identity == old.identity
+        assert site.fabric.complete
+
+
+def _acts(site, datapath_id, round):
+    node = int(np.flatnonzero(site.update.nodes.datapath_id == datapath_id)[0])
+    return bool(site.programs.messages(node, round))
+
+
+def test_a_switch_that_leaves_stops_it_and_is_put_right_when_it_returns():
+    site = Site(*CASES["policy"]())
+    before = [site.ends[n].switch.copy() for n in site.update.nodes.datapath_id.tolist()]
+    site.start()
+    while site.rollout.round < 1:
+        site.settle()
+        site.rollout.tick()
+        site.time += SETTLE
+    site.fabric.closed(5)
+    gone = site.ends.pop(5)
+    for _ in range(200):
+        site.settle()
+        site.rollout.tick()
+        site.time += SETTLE
+    assert site.rollout.state == "failed"
+    assert "left in round 2" in site.rollout.reason
+    site.ends[5] = gone
+    site.fabric.connected(5, 5)
+    site.settle()
+    assert site.holds(before)
+    assert site.fabric.complete
+
+
+def test_a_silent_switch_stops_it():
+    site = Site(*CASES["policy"]())
+    site.start()
+    while site.rollout.round < 1:
+        site.settle()
+        site.rollout.tick()
+        site.time += SETTLE
+    site.ends[7].silent = True
+    site.time += ROLLOUT_PATIENCE + 1
+    site.settle()
+    site.rollout.tick()
+    assert (site.rollout.state, site.fabric.names[6] in site.rollout.reason) == ("back", True)
+
+
+def test_it_does_not_begin_before_all_are_there():
+    site = Site(*CASES["expanded"]())
+    missing = int(site.update.nodes.datapath_id[-1])
+    site.fabric.closed(missing)
+    site.ends.pop(missing)
+    site.start()
+    for _ in range(3):
+        site.settle()
+        site.rollout.tick()
+        site.time += ROLLOUT_PATIENCE
+    assert site.rollout.state == "failed"
+    assert "not in sync: " in site.rollout.reason
+    assert site.fabric.identity == site.update.old.identity
+
+
+def test_rounds_wait_for_all_switches_and_a_pause():
+    site = Site(*CASES["policy"]())
+    site.start(settle=1.0)
+    times = []
+    for _ in range(400):
+        before = site.rollout.round
+        site.settle()
+        site.rollout.tick()
+        if site.rollout.round != before:
+            times.append(site.time)
+        site.time += 0.1
+        if site.rollout.over:
+            break
+    assert all(later - earlier >= 1.0 for earlier, later in pairwise(times))
+
+
+def test_a_move_while_a_link_is_dead_leads_to_repaired_tables():
+    """What the keeper has repaired stays repaired, in every round and afterwards."""
+    net, keeper = network()
+    link = links_of_network()[5]
+    net.cable(*link, False)
+    new = replace(routed(q=3, spread=False), identity="f" * 16)
+    mover = Mover(net.fabric)
+    mover.foresee = keeper.foresee
+    mover.move(current(new))
+    steps = 0
+    while not mover.rollout.over:
+        net.run()
+        net.now[0] += SETTLE
+        net.fabric.tick()
+        steps += 1
+        assert steps < 100, mover.status()
+    for switch in net.switches:
+        switch.mods.clear()
+    net.run()
+    assert mover.rollout.state == "done"
+    assert net.fabric.complete
+    encoder = Encoder(replace(new, tables=tables_for(link, build=new)))
+    for vertex, switch in enumerate(net.switches):
+        held = held_by(encoder.program(vertex, 1))
+        assert (switch.held().rows, switch.held().groups) == (held.rows, held.groups)
+        assert not switch.mods

@@ -1,0 +1,126 @@
+"""Differences against an independent reading by Ryu's parser, and against bytes of all kinds."""
+
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.encoder import Encoder, Program
+from controller.openflow import multipart, row_forms
+from controller.switches import reconcile
+from tests.compilers.fabrics import polarfly_build
+from tests.controller.switches.test_session import as_entries
+
+
+def groups_of(program):
+    """Groups as a switch that holds them reports them."""
+    found = []
+    for block in program.groups:
+        for message in block:
+            mod = message.tobytes()[32:]
+            body = mod[2:3] + b"\0" + mod[4:]
+            found.append(struct.pack("!H", len(body) + 2) + body)
+    return found
+
+
+def flows_of(program):
+    return [entry for block in program.flows for entry in as_entries(block)]
+
+
+def commands(difference):
+    """(type, command) of each message of a difference."""
+    found = []
+    for part in difference.parts:
+        place = 0
+        while place < len(part):
+            kind, at = part[place + 25], place + 32
+            command = part[at + 17] if kind == 14 else part[at + 1]
+            found.append((kind, command))
+            place += int.from_bytes(part[place + 2 : place + 4], "big")
+    return found
+
+
+@pytest.fixture(scope="module")
+def program():
+    return Encoder(replace(polarfly_build(4), identity="0123456789abcdef")).program(3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_there_in_any_order_lacks_nothing(program, seed):
+    flows, groups = flows_of(program), groups_of(program)
+    np.random.default_rng(seed).shuffle(flows)
+    np.random.default_rng(seed).shuffle(groups)
+    found = reconcile.difference(program, reconcile.held(b"".join(flows), b"".join(groups)))
+    assert (found.parts, found.added, found.changed, found.removed) == ((), 0, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_taken_away_is_added_and_nothing_else(program, seed):
+    pick = np.random.default_rng(seed)
+    flows, groups = flows_of(program), groups_of(program)
+    lost_flows = [flows[i] for i in pick.choice(len(flows), 3, replace=False)]
+    lost_groups = [groups[i] for i in pick.choice(len(groups), 2, replace=False)]
+    held = reconcile.held(
+        b"".join(f for f in flows if f not in lost_flows),
+        b"".join(g for g in groups if g not in lost_groups),
+    )
+    found = reconcile.difference(program, held)
+    assert commands(found) == [(15, 0)] * 2 + [(14, 0)] * 3
+    assert found.added == 5
+
+
+def test_a_group_that_differs_is_changed_in_place(program):
+    groups = groups_of(program)
+    groups[1] = groups[1][:2] + b"\1" + groups[1][3:]
+    held = reconcile.held(b"".join(flows_of(program)), b"".join(groups))
+    found = reconcile.difference(program, held)
+    assert (commands(found), found.changed) == ([(15, 1)], 1)
+
+
+def test_what_is_too_much_goes_last_and_groups_after_rows(program):
+    less = Program(program.groups[:1], program.flows[1:])
+    held = reconcile.held(b"".join(flows_of(program)), b"".join(groups_of(program)))
+    order = commands(reconcile.difference(less, held))
+    assert order == sorted(order, key=lambda kind: kind[0] != 14)
+    assert {(14, 4)} <= set(order) <= {(14, 4), (15, 2)}
+
+
+def test_reordered_fields_and_full_masks_are_the_same_row():
+    fields = [
+        protocol.oxm("eth_type", 0x0800),
+        protocol.oxm("ipv4_dst", 7),
+        protocol.oxm("in_port", 3),
+    ]
+    masked = [*fields[::2], protocol.oxm("ipv4_dst", 7, 0xFFFFFFFF)]
+    goto, meta = protocol.goto_table(2), protocol.write_metadata(1, 3)
+
+    def form(*parts):
+        body = b"".join(protocol.flow_add(1, 5, 9, protocol.match(*parts[0]), *parts[1]).body)
+        block = protocol.block(rows.bundled_add(14, body, 0))
+        (entry,) = as_entries(block)
+        (row,) = reconcile.held(entry, b"").foreign
+        return row
+
+    one, other = form(fields, (meta, goto)), form(masked, (goto, meta))
+    assert one != other
+    assert row_forms.row(one) == row_forms.row(other)
+    assert row_forms.place(one) == row_forms.place(form(fields, ()))
+    assert row_forms.row(one) != row_forms.row(form(fields, (goto,)))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=80), st.randoms(use_true_random=False))
+def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
+    entry = bytearray(b"".join(flows_of(program)))
+    for _ in range(pick.randrange(4)):
+        entry[pick.randrange(len(entry))] ^= 1 << pick.randrange(8)
+    for body in (flows, bytes(entry), bytes(entry[: pick.randrange(len(entry))])):
+        try:
+            reconcile.difference(program, reconcile.held(body, groups))
+        except multipart.Malformed:
+            continue

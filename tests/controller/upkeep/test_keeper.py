@@ -1,0 +1,312 @@
+"""The keeper over fake switches: what they hold afterwards, what is told, what is not sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.targets.openflow.encoder import Encoder
+from controller.settings import Damping, Duties
+from controller.switches.current import Current
+from controller.switches.reconcile import held_by
+from controller.switches.session import LiveFabric
+from controller.upkeep.keeper import Keeper
+from controller.upkeep.rounds import ROUND_PATIENCE
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.compilers.wiring.test_damage import missing
+from tests.controller.fake_switches import FakeNetwork
+from tests.controller.switches.test_session import names
+
+BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
+CALM = Damping(suppress=1e6)
+
+
+def network(duties=None, build=BUILD):
+    now, duties = [100.0], duties or Duties(damping=CALM)
+    current = Current(build.identity, build.wiring.names, Encoder(build), build)
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
+    keeper = Keeper(fabric, duties)
+    net = FakeNetwork(build, fabric, now)
+    net.connect()
+    assert fabric.complete
+    return net, keeper
+
+
+def links_of(build=BUILD):
+    far = build.wiring.far
+    return [(u, k) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
+
+
+def tables_for(*links, build=BUILD):
+    return repaired(Intact.of(build), missing(build.wiring, [], list(links)).links).tables
+
+
+def hold(net, tables, only=None):
+    """The switches that do not hold just these tables."""
+    encoder = Encoder(replace(net.build, tables=tables))
+    return [
+        v
+        for v, switch in enumerate(net.switches)
+        if (only is None or v in only) and switch.held() != held_by(encoder.program(v))
+    ]
+
+
+def told(net):
+    return [event.kind for event in net.fabric.drain()]
+
+
+def mods(net):
+    count = sum(len(switch.mods) for switch in net.switches)
+    for switch in net.switches:
+        switch.mods.clear()
+    return count
+
+
+@pytest.fixture(autouse=True)
+def _compared_as_values(monkeypatch):
+    monkeypatch.setattr(
+        "controller.switches.reconcile.Held.__eq__",
+        lambda a, b: (a.rows, a.groups) == (b.rows, b.groups),
+    )
+
+
+@pytest.mark.parametrize("link", links_of()[::4])
+def test_a_dead_link_is_repaired_and_undone(link):
+    net, keeper = network()
+    mods(net)
+    told(net)
+    net.cable(*link, False)
+    assert not hold(net, tables_for(link))
+    assert told(net) == ["link-down", "repaired"]
+    assert 0 < mods(net) <= 100  # of 780 rows and groups of the fabric
+    assert keeper.status()["down"]
+    assert keeper.dead.sum() == 2
+    net.cable(*link, True)
+    assert not hold(net, BUILD.tables)
+    assert told(net) == ["link-up", "repaired"]
+    assert keeper.status()["down"] == []
+
+
+def test_links_that_fail_while_tables_change_are_taken_together():
+    net, keeper = network()
+    one, two, three = links_of()[2], links_of()[9], links_of()[17]
+    w = BUILD.wiring
+    for u, k in (one, two, three):
+        net.port(u, int(w.port[u, k]), False)
+    assert keeper.rounds.busy
+    net.run()
+    assert not hold(net, tables_for(one, two, three))
+    assert keeper.repairs == 2
+    assert not keeper.rounds.busy
+
+
+def test_ports_that_were_down_before_are_found_at_connection():
+    now = [0.0]
+    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
+    Keeper(fabric)
+    net = FakeNetwork(BUILD, fabric, now)
+    u, k = links_of()[5]
+    net.switches[u].up[int(BUILD.wiring.port[u, k])] = False
+    net.connect()
+    assert not hold(net, tables_for((u, k)))
+
+
+def test_a_switch_that_connects_gets_the_tables_that_hold_now():
+    net, _ = network()
+    u, k = links_of()[5]
+    net.cable(u, k, False)
+    net.fabric.closed(u)
+    net.switches[u].flows.clear()
+    net.switches[u].groups.clear()
+    net.connect(u)
+    assert not hold(net, tables_for((u, k)))
+    mods(net)
+    net.fabric.reconcile(u)
+    net.run()
+    assert mods(net) == 0
+
+
+def test_a_reload_keeps_the_repair():
+    net, keeper = network()
+    link = links_of()[5]
+    net.cable(*link, False)
+    mods(net)
+    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.run()
+    assert mods(net) == 0
+    assert not hold(net, tables_for(link))
+    net.cable(*link, True)
+    assert not hold(net, BUILD.tables)
+    assert keeper.status()["down"] == []
+
+
+def test_a_switch_that_refuses_is_read_and_put_right():
+    net, _ = network()
+    u, k = links_of()[5]
+    net.switches[u].refuses = True
+    net.cable(u, k, False)
+    assert u in hold(net, tables_for((u, k)))
+    assert BUILD.wiring.names[u] in net.fabric.errors
+    net.switches[u].refuses = False
+    net.fabric.reconcile(u)
+    net.run()
+    assert not hold(net, tables_for((u, k)))
+
+
+def test_a_silent_switch_does_not_hold_the_others_up_for_long():
+    net, _ = network()
+    u, k = links_of()[5]
+    v = int(BUILD.wiring.far[u, k])
+    net.silent.add(u)
+    net.cable(u, k, False)
+    assert v in hold(net, tables_for((u, k)))
+    for _ in range(6):
+        net.tick(ROUND_PATIENCE / 2 + 0.1)
+    assert not hold(net, tables_for((u, k)), {v})
+
+
+def test_without_repair_failures_are_told_only():
+    net, _ = network(Duties(repair=False, damping=CALM))
+    mods(net)
+    told(net)
+    net.cable(*links_of()[0], False)
+    assert told(net) == ["link-down"]
+    assert mods(net) == 0
+
+
+def test_a_switch_that_has_left_is_drained_and_taken_back():
+    net, keeper = network(Duties(patience=2, damping=CALM))
+    net.fabric.closed(7)
+    net.tick(1)
+    assert not keeper.drained.any()
+    net.tick(1.5)
+    assert np.flatnonzero(keeper.drained).tolist() == [7]
+    none = np.zeros(BUILD.wiring.far.shape, np.bool_)
+    tables = repaired(Intact.of(BUILD), none, np.arange(13) == 7).tables
+    assert not hold(net, tables)
+    net.connect(7)
+    net.tick()
+    assert not hold(net, BUILD.tables)
+
+
+class Others:
+    """Programs that somebody else gives, as a rollout does."""
+
+    def __init__(self, encoder):
+        self.by_datapath_id = encoder.by_datapath_id
+        self.program, self.describe = encoder.program, encoder.describe
+
+
+def test_somebody_elses_programs_are_left_alone():
+    net, _ = network()
+    before = net.fabric.current
+    current = Current(BUILD.identity, BUILD.wiring.names, Others(Encoder(BUILD)), BUILD)
+    net.fabric.load(current)
+    net.run()
+    mods(net)
+    link = links_of()[0]
+    net.cable(*link, False)
+    net.tick()
+    assert mods(net) == 0
+    net.fabric.load(before)  # the rollout is taken back
+    net.run()
+    net.tick()
+    assert not hold(net, tables_for(link))
+    net.fabric.load(replace(current, identity="another"))
+    net.cable(*link, True)
+    net.tick()
+    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.run()
+    assert not hold(net, BUILD.tables)
+
+
+def test_weights_follow_loads_with_one_group_mod_a_class():
+    build = replace(BUILD, balance="ugal-pf", policy={"threshold": "2/3"})
+    net, keeper = network(Duties(damping=CALM), build)
+    told(net)
+    mods(net)
+    hot = int(build.wiring.port[4, 1])
+    for _ in range(8):
+        net.switches[4].sent[hot] += 125_000  # what the port carries in a second
+        net.tick(1.0)
+    shifted = [event for event in net.fabric.drain() if event.kind == "shifted"]
+    assert shifted
+    assert {event.node for event in shifted} == {build.wiring.names[4]}
+    changed = [message for switch in net.switches for message in switch.mods]
+    assert len(changed) == len(shifted)
+    assert all(message[1] == 15 for message in changed)
+    assert keeper.utilisation is not None
+    assert keeper.utilisation[4, 1] > 0.9
+    assert keeper.status()["shifted_classes"] == 1
+    link = links_of()[20]
+    net.cable(*link, False)
+    assert keeper.build.tables.classes.weight[4].max() > 1  # a repair keeps what has moved
+    for _ in range(60):
+        net.tick(1.0)
+    net.cable(*link, True)
+    assert not hold(net, BUILD.tables)
+
+
+def test_discovery_asks_for_frames_and_goes_without_them():
+    net, keeper = network(Duties(discover=True, damping=CALM))
+    for _ in range(12):
+        net.tick()
+    assert all(switch.frames for switch in net.switches)
+    rows = {len(switch.flows) for switch in net.switches}
+    plain, _ = network()
+    assert rows == {1 + len(switch.flows) for switch in plain.switches}
+    for _ in range(40):
+        net.tick()
+    assert keeper.dead.sum() == 48  # nobody carries the frames
+
+
+def test_a_controller_that_comes_back_while_a_link_is_dead_sends_nothing():
+    """Switches describe their ports before they are read; the ends alone differ."""
+    degrees = BUILD.topology.graph.degrees
+    link = next((u, k) for u, k in links_of() if degrees[[u, BUILD.wiring.far[u, k]]].min() == 4)
+    before, _ = network()
+    before.cable(*link, False)
+    now = [0.0]
+    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
+    Keeper(fabric, Duties(damping=CALM))
+    after = FakeNetwork(BUILD, fabric, now)
+    after.switches = before.switches
+    mods(after)
+    after.connect()
+    assert not hold(after, tables_for(link))
+    assert mods(after) == 0
+
+
+def test_weights_can_move_only_where_there_are_alternates():
+    build = replace(routed(q=3), identity="0123456789abcdef")
+    with pytest.raises(InputError, match="--adapt: required a build with alternates"):
+        network(Duties(adapt=True), build)
+
+
+def test_frames_leave_by_a_port_that_was_not_there_when_the_switch_connected():
+    """As when a cage is filled, or a switch at the other end of a virtual cable comes back."""
+    net, _ = network(Duties(discover=True, damping=CALM))
+    u, k = links_of()[5]
+    port = int(BUILD.wiring.port[u, k])
+
+    def ports():
+        net.switches[u].frames.clear()
+        for _ in range(12):
+            net.tick()
+        return {int.from_bytes(frame[28:32], "big") for frame in net.switches[u].frames}
+
+    assert port in ports()
+    net.fabric.closed(u)
+    del net.switches[u].up[port]
+    net.connect(u)
+    assert port not in ports()
+    net.port(u, port, True)
+    assert port in ports()
+    net.port(u, port, True, reason=1)
+    assert port not in ports()

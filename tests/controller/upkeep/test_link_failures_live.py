@@ -1,0 +1,217 @@
+"""Failures on real Open vSwitch: the 13 switches of ER_3 with all their cables, no hosts.
+
+What switches hold is compared with the repaired tables as the ovs target writes them, loaded into a
+bridge beside.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.tables.build import load
+from compilers.targets import target
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric
+from mininet_scenarios.scenario.engine import HostSample, Miswire
+from mininet_scenarios.scenario.outage import Outage
+from tests.compilers.targets.live_ovs import BRIDGE, dump
+from tests.compilers.wiring.test_damage import missing
+from tests.controller import conftest
+from tests.controller.conftest import POLARFAB, SWITCHES, own_network, polarfab
+from tests.waiting import until
+
+pytestmark = pytest.mark.live
+SPEC = """name: kept
+topology: {family: polarfly, q: 3}
+routing: {balance: compact-valiant, protect: link}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    (folder / "fabric.yaml").write_text(SPEC)
+    words = [POLARFAB, "compile", folder / "fabric.yaml", "-o", folder / "build"]
+    subprocess.run(words, check=True, capture_output=True)
+    return folder / "build"
+
+
+@pytest.fixture(scope="module")
+def switches(tmp_path_factory):
+    with own_network(), PrivateOvs(tmp_path_factory.mktemp("ovs")) as ovs:
+        ovs.vsctl("add-br", "twin", "--", "set", "bridge", "twin", *BRIDGE)
+        yield ovs
+
+
+@pytest.fixture(scope="module")
+def fabric(switches, folder):
+    build = load(folder)
+    fabric = OvsFabric(build, switches, HostSample.of(build, 0))
+    fabric.start()
+    return fabric
+
+
+@pytest.fixture
+def kept(fabric, folder, run, monkeypatch):
+    """Run the controller with these options over the whole fabric."""
+    monkeypatch.setattr(conftest, "BRIDGES", {f"s{v}": v for v in range(SWITCHES)})
+
+    def start(*options):
+        fabric.suffer(Outage())
+        running = run(polarfab(folder, "os-ken", *options))
+        running.wait_for(SWITCHES, "complete")
+        return running
+
+    return start
+
+
+class Expected:
+    """The tables of a build repaired for an outage, as dumps of switches."""
+
+    def __init__(self, ovs, folder, out):
+        self.ovs, self.build, self.out = ovs, load(folder), out
+        self.intact = Intact.of(self.build)
+
+    def of(self, links=(), drained=()):
+        damage = missing(self.build.wiring, [], links).links
+        aside = np.isin(np.arange(SWITCHES), list(drained))
+        return repaired(self.intact, damage, aside)
+
+    def dumps(self, repair, only=()):
+        """What switches hold with these tables: those that differ from the build, and another."""
+        out = self.out / f"{len(list(self.out.iterdir()))}"
+        target("ovs").render(replace(self.build, tables=repair.tables), out)
+        found = {}
+        for v in {*repair.switches.tolist(), *map(int, only), 12}:
+            self.ovs.ofctl("del-flows", "twin")
+            self.ovs.ofctl("del-groups", "twin")
+            self.ovs.ofctl("add-groups", "twin", str(out / str(v) / "groups.txt"))
+            self.ovs.ofctl("--bundle", "add-flows", "twin", str(out / str(v) / "flows.txt"))
+            found[v] = dump(self.ovs, "twin")
+        return found
+
+    def hold(self, dumps):
+        """Whether switches hold just that, the row for discovery aside."""
+        return all(self.dump(v) == expected for v, expected in dumps.items())
+
+    def dump(self, v):
+        found = dump(self.ovs, f"s{v}")
+        flows = [row for row in found["flows"] if "cookie=0x504600000000000d" not in row]
+        return found | {"flows": flows}
+
+    def come(self, dumps, limit=20):
+        until(lambda: self.hold(dumps), f"tables of {list(dumps)}", limit)
+
+
+@pytest.fixture
+def expected(switches, folder, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    return Expected(switches, folder, out)
+
+
+def links_of(build):
+    far = build.wiring.far
+    return [(u, k, int(far[u, k])) for u, k in np.argwhere(far >= 0).tolist() if far[u, k] > u]
+
+
+def reaches(running, text, count=1):
+    until(lambda: running.log.read_text().count(text) >= count, f"{text!r} x{count}: {running.log}")
+
+
+def test_a_link_that_goes_is_repaired_and_what_comes_back_is_as_compiled(kept, fabric, expected):
+    running = kept()
+    quadrics = set(np.flatnonzero(expected.build.topology.graph.degrees == 3).tolist())
+    links = links_of(expected.build)
+    plain = next(link for link in links if not {link[0], link[2]} & quadrics)
+    quadric = next(link for link in links if {link[0], link[2]} & quadrics)
+    for number, (u, k, v) in enumerate((plain, quadric), 1):
+        repair = expected.of([(u, k)])
+        hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
+        fabric.suffer(Outage(links=frozenset({(u, v)})))
+        reaches(running, "tables for 1 dead link:", number)
+        assert running.status()["links"]["down"]
+        assert expected.hold(hurt)
+        assert not expected.hold(whole)
+        fabric.suffer(Outage())
+        reaches(running, "tables for 0 dead links:", number)
+        assert expected.hold(whole)
+    assert running.status()["errors"] == {}
+    running.stop()
+
+
+@pytest.mark.long
+def test_a_switch_without_power_and_its_return(kept, fabric, switches, expected):
+    running = kept("--patience", "0.5")
+    node = 6
+    near = [(node, k) for k in np.flatnonzero(expected.build.wiring.far[node] >= 0)]
+    repair = expected.of(near, [node])
+    hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
+    fabric.suffer(Outage(switches=frozenset({node})))
+    expected.come(hurt)
+    fabric.suffer(Outage())
+    conftest.connect(switches, running.port, f"s{node}")
+    running.wait_for(SWITCHES, "complete")
+    expected.come(whole)
+    assert running.status()["links"]["down"] == []
+    running.stop()
+
+
+@pytest.mark.long
+def test_a_switch_that_loses_its_controller_gets_no_transit(kept, switches, expected):
+    repair = expected.of(drained=[4])
+    hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
+    running = kept("--patience", "0.5")
+    conftest.leave(switches, "s4")
+    running.says("switch 4 is gone for 0.5 s: traffic goes around it")
+    reaches(running, "1 drained switch")
+    assert expected.hold(hurt)
+    conftest.connect(switches, running.port, "s4")
+    running.says("switch 4 is back")
+    expected.come(whole)
+    running.stop()
+
+
+@pytest.mark.long
+def test_a_flapping_link_is_suppressed_until_it_is_calm(kept, fabric, expected):
+    u, k, v = links_of(expected.build)[9]
+    repair = expected.of([(u, k)])
+    hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
+    running = kept("--damping", "4,2200,1000,60")
+    for _ in range(3):
+        fabric.suffer(Outage(links=frozenset({(u, v)})))
+        fabric.suffer(Outage())
+    running.says("flaps and is not used for")
+    until(lambda: not running.status()["links"]["down"], "the link is up")
+    expected.come(hurt)
+    assert running.status()["links"]["suppressed"]
+    running.says("is calm and is used again")
+    expected.come(whole)
+    running.stop()
+
+
+def test_swapped_cables_are_told_with_the_move_that_repairs_them(kept, fabric, expected):
+    links = links_of(expected.build)
+    (u, k, v), (x, j, y) = next(
+        (a, b) for a in links for b in links if len({a[0], a[2], b[0], b[2]}) == 4
+    )
+    hurt = expected.dumps(expected.of([(u, k), (x, j)]))
+    running = kept("--discover")
+    # Pulled first: Open vSwitch may not find the peer of a patch port that is replaced with it.
+    pulled = Outage(links=frozenset({(u, v), (x, y)}))
+    fabric.suffer(pulled)
+    fabric.suffer(Outage(miswires=(Miswire((u, v), (x, y)),)))
+    running.says("miswired, 2 cables misplaced: swap the plugs in")
+    until(lambda: len(running.status()["links"]["down"]) == 2, "both links are told")
+    assert len(running.status()["links"]["miswired"]) == 1
+    assert running.log.read_text().count("miswired, ") == 1
+    expected.come(hurt)
+    fabric.suffer(pulled)
+    fabric.suffer(Outage())
+    running.says("all cables that are seen are as planned")
+    running.stop()

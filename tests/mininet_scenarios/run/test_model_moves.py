@@ -1,0 +1,265 @@
+"""Fabrics that move from build to build on the model, and the probe that must be honest."""
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compilers.update import update_proof
+from inventory.problems import InputError
+from mininet_scenarios.engines.model_engine import ModelEngine
+from mininet_scenarios.scenario.engine import ControllerChange, EngineError, Setup
+from mininet_scenarios.scenario.numbering import Numbering, ground_of
+from mininet_scenarios.scenario.scenario_file import load_scenario
+from mininet_scenarios.traffic.probe_calibration import clean_interval
+from tests.compilers.update.updates import build, grown
+from tests.mininet_scenarios.run.test_library import failed, rehearse
+
+FULL = ("compact-valiant", "link")
+CRASH, GROWTH = "controller-crash-in-rollout-q3", "expansion-under-traffic-q3"
+HEAD = "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
+PROBE = "traffic: {probe: {interval: 0.1, pairs: 0}}\n"
+
+
+def scenario(tmp_path, text, head=HEAD):
+    (tmp_path / "scenario.yaml").write_text(head + text)
+    return load_scenario(str(tmp_path / "scenario.yaml"))
+
+
+@pytest.fixture
+def a_round_skipped(monkeypatch):
+    """What new rows lead to was never put into the switches: they drop what they get."""
+    right = update_proof.Cells.of
+
+    def without_classes(*args):
+        cells = right(*args)
+        after = cells.after.copy()
+        after[:-1][cells.changed] = len(after) - 1
+        return replace(cells, after=after)
+
+    monkeypatch.setattr(update_proof.Cells, "of", without_classes)
+
+
+@pytest.fixture
+def order_reversed(monkeypatch):
+    right = update_proof.Cells.of
+
+    def backwards(update, *args):
+        cells = right(update, *args)
+        level = np.where(cells.level > 0, update.last - cells.level, 0).astype(np.uint8)
+        return replace(cells, level=level)
+
+    monkeypatch.setattr(update_proof.Cells, "of", backwards)
+
+
+@pytest.mark.usefixtures("a_round_skipped")
+def test_an_expansion_with_a_round_skipped_fails():
+    wrong = failed(rehearse(load_scenario(GROWTH)))
+    assert "probe, expand: quadric:1: at most 0 lost a pair" in wrong
+    assert "probe, policy: balance compact-valiant, protect link: at most 0 lost a pair" in wrong
+
+
+@pytest.mark.usefixtures("a_round_skipped")
+def test_a_crash_in_a_move_with_a_round_skipped_fails():
+    wrong = failed(rehearse(load_scenario(CRASH)))
+    assert "controller killed in round 3: delivered" in wrong
+    assert "probe, controller killed in round 3: at most 0 lost a pair" in wrong
+
+
+def test_a_crash_after_which_nothing_goes_on_fails():
+    class Stays(ModelEngine):
+        """The second controller does nothing."""
+
+        def apply(self, event):
+            if event != ControllerChange(running=True):
+                super().apply(event)
+
+    crash, growth = load_scenario(CRASH), load_scenario(GROWTH)
+    assert not failed(rehearse(growth, Stays))
+    moment = crash.scenario.timeline[0].model_copy(update={"policy": None, "expand": "quadric:1"})
+    timeline = (moment, *crash.scenario.timeline[1:])
+    grows = growth.scenario.model_copy(update={"timeline": timeline})
+    grows = replace(growth, scenario=grows, document=None)
+    assert "new build, every pair: delivered" in failed(rehearse(grows, Stays))
+
+
+DEAD = "generate: {type: copackaged-4x8}\ndead_links: [{a: n7, b: n12}]\n"
+
+
+def a_link_goes(tmp_path):
+    """A quadric's link, which is in no triangle: rows must change in order."""
+    fabric = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: "
+    (tmp_path / "fabric.yaml").write_text(f"{fabric}inventory.yaml\n")
+    (tmp_path / "inventory.yaml").write_text("generate: {type: copackaged-4x8}\n")
+    (tmp_path / "less.yaml").write_text(f"{fabric}dead.yaml\n")
+    (tmp_path / "dead.yaml").write_text(DEAD)
+    text = f"{PROBE}timeline: [{{build: less.yaml}}]\n"
+    return scenario(tmp_path, text, "name: x\nfabric: fabric.yaml\n")
+
+
+def test_a_link_that_goes_loses_nothing(tmp_path):
+    result = rehearse(a_link_goes(tmp_path))
+    assert not failed(result)
+    assert [event.lost for event in result.happened] == [0]
+    assert "new build, every pair: at most 4 hops" in {check.name for check in result.checks}
+
+
+@pytest.mark.usefixtures("order_reversed")
+def test_in_the_reversed_order_it_loses(tmp_path):
+    wrong = failed(rehearse(a_link_goes(tmp_path)))
+    (lost,) = [check for name, check in wrong.items() if "at most 0 lost" in name]
+    assert "lost" in str(lost.mismatches[0])
+
+
+def test_a_move_that_is_refused_fails_and_the_old_build_is_checked(tmp_path):
+    class Refuses(ModelEngine):
+        """Takes the move back."""
+
+        def settle(self, patience):
+            refused = "n8 refused round 4" if self.move else ""
+            self.move = None
+            return refused or super().settle(patience)
+
+    result = rehearse(a_link_goes(tmp_path), Refuses)
+    wrong = failed(result)
+    assert list(wrong) == ["build: less.yaml: moved"]
+    (told,) = wrong["build: less.yaml: moved"].mismatches
+    assert str(told) == "the fabric: expected moved, seen taken back: n8 refused round 4"
+    assert result.happened[0].max_hops == 2
+    assert not any(check.name.startswith("new build") for check in result.checks)
+
+
+def test_failures_after_a_move_are_of_the_new_build(tmp_path):
+    """Switch numbers change with the build; links are named by its names and fail by its tables."""
+    text = (
+        "timeline:\n  - policy: {protect: link}\n  - link_down: 7-12\n"
+        "    expect: {delivered: 156}\n  - link_up: 7-12\n"
+    )
+    result = rehearse(scenario(tmp_path, text))
+    assert not failed(result)
+    assert [event.reached for event in result.happened] == [156] * 3
+    plain = rehearse(scenario(tmp_path, text.replace("protect: link", "balance: compact-valiant")))
+    assert "link 7-12 down: delivered" in failed(plain)
+
+
+def test_a_link_that_is_down_stays_down_through_a_move(tmp_path):
+    text = (
+        "timeline:\n  - link_down: 7-12\n  - policy: {protect: link}\n"
+        "    expect: {delivered: 156}\n  - link_up: 7-12\n    expect: {delivered: 156}\n"
+    )
+    result = rehearse(scenario(tmp_path, text))
+    assert not failed(result)
+    assert result.happened[0].reached < 156
+    assert [event.reached for event in result.happened[1:]] == [156, 156]
+
+
+def test_numbers_of_a_grown_fabric():
+    small, large = build(policy=FULL), grown(build(policy=FULL), "quadric", 1)
+    assert ground_of([small, large]) is ground_of([large, small]) is large
+    assert ground_of([small, small]) is small
+    numbers = Numbering.of(small, large, None)
+    assert (numbers.vertex_of[numbers.vertex] == np.arange(13)).all()
+    assert (numbers.host_of >= 0).sum() == 13
+    names = [large.wiring.names[v] for v in numbers.vertex]
+    assert names == list(small.wiring.names)
+    table = np.arange(13 * 13).reshape(13, 13)
+    assert (numbers.gather(numbers.spread(table, -1)) == table).all()
+    assert (numbers.spread(table, -1) >= 0).sum() == 13 * 13
+
+
+def test_builds_of_which_neither_has_all():
+    one, other = (build(dead=(ends,)) for ends in (("n7", "n12"), ("n0", "n4")))
+    with pytest.raises(InputError, match=r"without the cable from n0 \S+ to n4 \S+ \(1 in"):
+        ground_of([one, other])
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("{build: nowhere.yaml}", r"nowhere.yaml: required a file"),
+        ("{policy: {balance: most}}", r"yaml:3: timeline\[0\].policy.balance: required one of min"),
+        ("{policy: {balance: valiant}}", r"yaml:3: timeline\[0\].policy: required a policy that"),
+        ("{expand: quadric:1}", r"yaml:3: timeline\[0\].expand: required 2 unused ports"),
+        ("{expand: quadric 1}", r"yaml:3: timeline\[0\].expand: "),
+        ("{controller: killed, in_round: 2}", r"yaml:3: timeline\[0\].in_round: required controll"),
+        ("{policy: {protect: link}, node_down: 3}", r"given node_down and policy; one moment"),
+    ],
+)
+def test_mistakes(tmp_path, lines, message):
+    with pytest.raises(InputError, match=message):
+        rehearse(scenario(tmp_path, f"timeline: [{lines}]\n"))
+
+
+def test_a_build_folder_takes_no_policy(tmp_path):
+    loaded = scenario(tmp_path, "timeline: [{policy: {protect: link}}]\n")
+    made = build()
+    with pytest.raises(InputError, match="a fabric before it that is compiled"):
+        rehearse(replace(loaded, fabric=None), build=made)
+
+
+class Busy(ModelEngine):
+    """Loses a packet a control window while packets come faster than `keeps` seconds apart."""
+
+    keeps = 0.5
+
+    def probe_stop(self):
+        interval = self.probe.interval
+        probed = super().probe_stop()
+        received = probed.received.copy()
+        received[5] = np.nan if interval < self.keeps else received[5]
+        return replace(probed, received=received)
+
+
+def told(lines):
+    def step(_, what):
+        lines.append(what)
+        return nullcontext(lambda done, total: None)  # noqa: ARG005
+
+    return step
+
+
+def interval_on(engine, pairs=12, interval=0.1):
+    lines = []
+    made = engine(Setup(build(), Path(), Path()))
+    ends = np.array([(0, n % 12 + 1) for n in range(pairs)])
+    return *clean_interval(made, ends, interval, told(lines)), lines
+
+
+def test_the_probe_is_slowed_until_it_loses_nothing_by_itself():
+    interval, seen, lines = interval_on(Busy)
+    assert interval == pytest.approx(0.8)
+    assert seen[0] == "every 0.1 s: 1 of 120 packets lost"
+    assert len(seen) == len(lines) - 1 == 3
+    assert interval_on(ModelEngine)[:2] == (0.1, [])
+
+
+def test_more_pairs_than_one_process_can_serve():
+    interval, seen, _ = interval_on(ModelEngine, 1000)
+    assert interval == 0.5
+    assert seen == ["every 0.1 s: 10,000 packets a second, where 2,000 go"]
+
+
+def test_a_machine_that_is_too_busy_gives_no_verdict():
+    class TooBusy(Busy):
+        keeps = 100
+
+    with pytest.raises(EngineError, match="too busy: the probe itself loses packets"):
+        interval_on(TooBusy)
+    with pytest.raises(EngineError, match="so it cannot tell whether a move does"):
+        rehearse(load_scenario(GROWTH), TooBusy)
+
+
+def test_a_probe_that_is_silent_gives_no_verdict():
+    class Silent(ModelEngine):
+        """Sends only the first packet of each pair."""
+
+        def probe_stop(self):
+            probed = super().probe_stop()
+            few = probed.sequence < 1
+            columns = (getattr(probed, name)[few] for name in probed.__slots__)
+            return type(probed)(*columns)
+
+    with pytest.raises(EngineError, match=r"every 0.1 s: 1 packets of a pair sent where 10"):
+        interval_on(Silent)

@@ -1,0 +1,134 @@
+"""Scenario files: what they mean, and what is said about mistakes in them."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from compilers.tables.build import save
+from inventory.problems import InputError
+from mininet_scenarios.scenario.scenario_file import Scenario, load_scenario, schema, shipped
+
+FABRIC = "fabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
+
+
+def load(tmp_path, text):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(text)
+    return load_scenario(str(file))
+
+
+def test_the_shipped_scenarios_load_under_their_names():
+    assert {"first-light-q3", "link-failures-q7", "miswire-q3", "tornado-q5"} <= set(shipped())
+    for name in shipped():
+        loaded = load_scenario(name)
+        assert loaded.scenario.name == loaded.fabric.spec.name == name
+        assert loaded.scenario.prove_checker
+
+
+def test_schema_file_is_the_models(pytestconfig):
+    """docs/schema is what an editor is pointed at; --update-golden writes it."""
+    file = Path(__file__).parents[3] / "docs" / "schema" / "scenario.json"
+    now = json.dumps(schema(), indent=2) + "\n"
+    if pytestconfig.getoption("--update-golden"):
+        file.write_text(now)
+    assert file.read_text() == now
+
+
+def test_the_schema_takes_every_shipped_scenario():
+    """By another reader than ours; `$ref`s and all."""
+    check = Draft202012Validator(schema())
+    for path in shipped().values():
+        document = yaml.safe_load(path.read_text())
+        assert not list(check.iter_errors(document)), path
+    wrong = yaml.safe_load(f"name: x\n{FABRIC}timeline: [{{node_dwn: 4}}]\n")
+    assert list(check.iter_errors(wrong))
+
+
+def test_defaults(tmp_path):
+    scenario = load(tmp_path, f"name: x\n{FABRIC}").scenario
+    assert (scenario.engine, scenario.framework, scenario.hosts) == ("auto", None, None)
+    assert scenario.expect.delivered is None
+    assert scenario.sample.pairs == 24
+
+
+def test_a_plain_fabric_is_a_scenario_with_the_defaults(tmp_path):
+    text = "name: lab\ntopology: {family: polarfly, q: 3}\nhosts_per_node: 2\n"
+    loaded = load(tmp_path, text)
+    assert loaded.scenario == Scenario(name="lab")
+    assert loaded.folder is None
+    assert loaded.fabric.spec.topology.q == 3
+    assert loaded.fabric.spec.hosts_per_node == 2
+
+
+def test_the_inventory_of_a_plain_fabric_is_beside_it(tmp_path):
+    with pytest.raises(InputError, match=r"scenario\.yaml:3: inventory: .*no such file"):
+        load(tmp_path, "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: none.yaml\n")
+
+
+def test_a_fabric_file_is_found_beside_the_scenario(tmp_path):
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    assert load(tmp_path, "name: x\nfabric: fabric.yaml\n").fabric.spec.topology.q == 2
+
+
+def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled):
+    save(compiled(2), tmp_path / "build")
+    assert load_scenario(str(tmp_path / "build")).scenario.name == "lab"
+    loaded = load(tmp_path, "name: x\nfabric: build\nengine: model\n")
+    assert loaded.folder == tmp_path / "build"
+    assert loaded.scenario.engine == "model"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"name: x\nengin: model\n{FABRIC}", "scenario.yaml:2: engin: .*did you mean engine"),
+        (f"name: x\nengine: mininett\n{FABRIC}", "scenario.yaml:2: engine: .*did you mean mininet"),
+        ("name: x\n", "scenario.yaml:1: fabric: .*add `fabric"),
+        (
+            "name: lab\ntopology: {family: polarfly, q: 6}\n",
+            "scenario.yaml:2: topology.q: required .*prime power.*given 6",
+        ),
+        (
+            "name: lab\ntopology: {family: polarfly, q: 3}\nengine: model\n",
+            "scenario.yaml:3: engine: ",
+        ),
+        ("name: x\nfabric:\n", "scenario.yaml:2: fabric: required a mapping"),
+        (
+            "name: x\nfabric:\n  name: lab\n  topology: {family: polarfly, q: 6}\n",
+            "scenario.yaml:4: topology.q: required .*prime power.*given 6",
+        ),
+        (
+            "name: x\nfabric:\n  name: lab\n  topologie: {family: polarfly, q: 3}\n",
+            "scenario.yaml:4: fabric.topologie: .*did you mean topology",
+        ),
+        (
+            f"name: x\n{FABRIC}prove_checker: maybe\n",
+            "scenario.yaml:3: prove_checker: required true or false, given maybe",
+        ),
+        (
+            f"name: x\n{FABRIC}sample: {{pairs: 1000}}\n",
+            "scenario.yaml:3: sample.pairs: required at most 200, given 1000",
+        ),
+        (
+            f"name: x\n{FABRIC}expect: {{delivered: all}}\n",
+            "scenario.yaml:3: expect.delivered: required a whole number, given all",
+        ),
+        ("name: x\nfabric: nowhere.yaml\n", "nowhere.yaml: required a file.*, given no such file"),
+        (f"name: x\n{FABRIC}: [\n", "scenario.yaml:3: required YAML"),
+        ("", "scenario.yaml: required a mapping"),
+    ],
+)
+def test_mistakes(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, text)
+
+
+def test_an_unknown_name_says_which_there_are():
+    with pytest.raises(
+        InputError,
+        match=r"one of alternates-q3, controller-crash.*did you mean first-light-q3",
+    ):
+        load_scenario("first-ligth-q3")
