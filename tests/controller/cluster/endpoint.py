@@ -1,4 +1,4 @@
-"""The switch's end of a connection: it tells what it holds, and carries out bundles or refuses them."""
+"""The switch's end of a connection: tells what it holds, carries out bundles or refuses them."""
 
 from __future__ import annotations
 
