@@ -84,7 +84,7 @@ class BridgeRow:
             }
             made.append(_insert("Controller", target, name))
             row["controller"] = _named(name)
-        return [*made, _insert("BridgeRow", row, _id("bridge", self.name))]
+        return [*made, _insert("Bridge", row, _id("bridge", self.name))]
 
 
 class Database:
@@ -139,7 +139,7 @@ class Database:
 
     def _removed(self, bridges: list[str], ports: list[tuple[str, str]]) -> list[Operation]:
         """What removes bridges by name, and ports by their bridges' names and their own."""
-        asked = [("BridgeRow", name) for name in bridges] + [("Port", name) for _, name in ports]
+        asked = [("Bridge", name) for name in bridges] + [("Port", name) for _, name in ports]
         if not asked:
             return []
         found = self.transact([_select(table, _is(name), ["_uuid"]) for table, name in asked])
@@ -148,7 +148,7 @@ class Database:
         return [
             _mutate("Open_vSwitch", [], "bridges", "delete", every),
             *(
-                _mutate("BridgeRow", _is(bridge), "ports", "delete", uuids)
+                _mutate("Bridge", _is(bridge), "ports", "delete", uuids)
                 for (bridge, _), uuids in zip(ports, rows[len(bridges) :], strict=True)
             ),
         ]
@@ -236,7 +236,7 @@ def _added(ports: Iterable[tuple[str, Port]]) -> list[Operation]:
     for bridge, port in ports:
         operations += _port_operations(port.row())
         named = [_named(_id("port", port.name))]
-        operations.append(_mutate("BridgeRow", _is(bridge), "ports", "insert", named))
+        operations.append(_mutate("Bridge", _is(bridge), "ports", "insert", named))
     return operations
 
 

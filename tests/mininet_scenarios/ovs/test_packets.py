@@ -86,7 +86,7 @@ def test_a_bridge_is_rows_that_name_each_other():
         "s1", 0x2A, [Port("s1-eth3", 3, "s2-eth1")], "127.0.0.1:6653"
     ).operations()
     tables = [operation["table"] for operation in operations]
-    assert tables == ["Interface", "Port", "Interface", "Port", "Controller", "BridgeRow"]
+    assert tables == ["Interface", "Port", "Interface", "Port", "Controller", "Bridge"]
     interface, bridge = operations[2]["row"], operations[-1]["row"]
     assert interface == {
         "name": "s1-eth3",
