@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,21 +14,21 @@ from inventory.library import library_names, library_type
 from inventory.model import Inventory, Node, NodeType
 from inventory.problems import InputError, KeyPath, Problem, few, nearest, shown
 from inventory.validate import part, validate
-from inventory.yamlfile import Document, read
+from inventory.yamlfile import Document, from_values, read
 
 MOST_TYPE_PORTS = 65_000
 Nodes = Sequence[tuple[int, Node]]
 
 
-def load_inventory(path: str | Path) -> tuple[Inventory, Document]:
-    """The inventory in a YAML file (`-`: standard input), and the document it stands in.
+def load_inventory(source: str | Path | Mapping[str, Any]) -> tuple[Inventory, Document]:
+    """The inventory in a YAML file (`-`: standard input) or a mapping, and it as a document.
 
     Its node_types hold the types of the library that it uses, behind its own.
 
     Raises:
-        InputError: every mistake in the file.
+        InputError: every mistake in it.
     """
-    document = read(path)
+    document = from_values(source) if isinstance(source, Mapping) else read(source)
     problems: list[Problem] = []
     inventory = None
     try:

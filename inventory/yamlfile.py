@@ -9,9 +9,10 @@ number says that it was given text. Merge keys (`<<`) and aliases work.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ class Unreadable(InputError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """The one mapping of a YAML file.
+    """The one mapping of a YAML file, or of a program (`from_values`), which has no lines.
 
     file: its name in messages; sha256: of the bytes read, in hex; lines: the line of each key or
     item (1 first) by the id of the mapping or list that it is in.
@@ -42,10 +43,15 @@ class Document:
     file: str
     sha256: str
     data: dict[str, Any]
-    lines: dict[int, Any]
+    lines: dict[int, Any] = field(default_factory=dict)
 
     def line(self, path: KeyPath) -> int:
-        """The line of the value at `path`, or of the last part of the path that is there."""
+        """The line of the value at `path`, or of the last part of the path that is there.
+
+        0 where the document has no lines.
+        """
+        if not self.lines:
+            return 0
         value: Any = self.data
         line: int = next(iter(self.lines[id(value)].values()), 1)
         for part in path:
@@ -80,6 +86,28 @@ def read(path: str | Path) -> Document:
     builder = _Builder(file)
     data = builder.build(_events(_text(content, file), file))
     return Document(file, hashlib.sha256(content).hexdigest(), data, builder.lines)
+
+
+def from_values(values: Mapping[str, Any]) -> Document:
+    """A program's own mapping as a document, whose problems name keys without file and line.
+
+    Raises:
+        InputError: it is nested too deeply.
+    """
+    data = {str(word): _value(value, 1) for word, value in values.items()}
+    return Document("", hashlib.sha256(json.dumps(data).encode()).hexdigest(), data)
+
+
+def _value(value: Any, depth: int) -> Any:
+    """Lists and mappings, text and numbers as they are; anything else as its text."""
+    if depth == DEEPEST:
+        required = f"at most {DEEPEST} levels of nesting"
+        raise InputError(Problem(required=required, given="more"))
+    if isinstance(value, Mapping):
+        return {str(word): _value(inner, depth + 1) for word, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_value(inner, depth + 1) for inner in value]
+    return value if value is None or type(value) in (str, int, float, bool) else str(value)
 
 
 def _content(path: str | Path, file: str) -> bytes:

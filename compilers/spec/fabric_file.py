@@ -23,7 +23,7 @@ from inventory.inventory_file import load_inventory, schema_of
 from inventory.model import Inventory
 from inventory.problems import InputError, KeyPath, Problem, few, shown
 from inventory.validate import part, validate
-from inventory.yamlfile import STDIN, Document, Unreadable, read
+from inventory.yamlfile import STDIN, Document, Unreadable, from_values, read
 
 PLANE_LISTS = ("nodes", "cables", "dead_links")
 
@@ -60,16 +60,27 @@ class LoadedFabric:
         return here.file, here.line(path)
 
 
-def load_fabric(path: str | Path, document: Document | None = None) -> LoadedFabric:
-    """The fabric in a YAML file (`-`: standard input) and the inventory that it names.
+def load_fabric(
+    source: str | Path | Mapping[str, Any], document: Document | None = None
+) -> LoadedFabric:
+    """The fabric of a YAML file (`-`: standard input) or of a mapping, with its inventory.
 
-    The inventory's file name is relative to the fabric's. `document` is the file's content, or the
-    part of it that describes the fabric, where it has been read already.
+    The inventory's file name is relative to the fabric's; in a mapping, `inventory` may be the
+    inventory itself. `document` is the file's content, or the part of it that describes the
+    fabric, where it has been read already.
 
     Raises:
-        InputError: every mistake in either file, and where they do not fit.
+        InputError: every mistake in either, and where they do not fit.
     """
-    document = document or read(path)
+    where: dict[str, Any] | str | None
+    if isinstance(source, Mapping):
+        document = from_values(source)
+        where = document.data.get("inventory")
+        if isinstance(where, dict):
+            del document.data["inventory"]
+    else:
+        document = document or read(source)
+        where = _beside(source, document)
     problems: list[Problem] = []
     spec = inventory = hardware = None
     try:
@@ -77,15 +88,13 @@ def load_fabric(path: str | Path, document: Document | None = None) -> LoadedFab
     except InputError as error:
         problems += error.problems
     problems += _check(document)
-    named = document.data.get("inventory")
-    if isinstance(named, str):
+    if isinstance(where, str | dict):
         try:
-            inventory, hardware = load_inventory(_beside(path, named, document))
+            inventory, hardware = load_inventory(where)
         except Unreadable as error:
+            path, named = ("inventory",), shown(document.data["inventory"], 160)
             problems += (
-                document.problem(
-                    ("inventory",), p.required, f"{shown(named, 160)}, {p.given}", p.todo
-                )
+                document.problem(path, p.required, f"{named}, {p.given}", p.todo)
                 for p in error.problems
             )
         except InputError as error:
@@ -115,8 +124,11 @@ def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
     return schema_of(FabricSpec if kind == "fabric" else Inventory)
 
 
-def _beside(path: str | Path, named: str, document: Document) -> str:
-    """The inventory's file name, seen from here."""
+def _beside(path: str | Path, document: Document) -> str | None:
+    """The inventory's file name, seen from here; None where the fabric names none."""
+    named = document.data.get("inventory")
+    if not isinstance(named, str):
+        return None
     if named != STDIN:
         return named if str(path) == STDIN else str(Path(path).parent / named)
     if str(path) == STDIN:

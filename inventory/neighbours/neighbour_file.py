@@ -28,6 +28,15 @@ NEIGHBOUR_FORMATS: dict[str, ModuleType] = {
     "openflow": openflow_links,
     "csv": neighbour_table,
 }
+FORMATS_IN_WORDS = {
+    "lldpctl": lldpctl.LLDPCTL,
+    "sonic": sonic_lldp.SONIC_LLDP,
+    "eos": eos_lldp.EOS_LLDP,
+    "srlinux": srlinux_lldp.SRLINUX_LLDP,
+    "ibnetdiscover": ibnetdiscover.IBNETDISCOVER,
+    "openflow": openflow_links.LINK_LIST,
+    "csv": neighbour_table.NEIGHBOUR_TABLE,
+}
 OF_ONE_NODE = (lldpctl, sonic_lldp, eos_lldp, srlinux_lldp)
 LARGEST_FILE = 1 << 30
 
@@ -40,7 +49,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
 
     Args:
         paths: files and folders.
-        form: one of FORMATS; without it the content tells.
+        form: one of NEIGHBOUR_FORMATS; without it the content tells.
 
     Raises:
         InputError: every file that cannot be read or is of no known form.
@@ -116,11 +125,8 @@ def _reader(source: Source, form: str | None) -> ModuleType:
     for name in names:
         if NEIGHBOUR_FORMATS[name].fits(source):
             return NEIGHBOUR_FORMATS[name]
-    required = (
-        NEIGHBOUR_FORMATS[form].WHAT
-        if form
-        else f"a neighbour table ({', '.join(NEIGHBOUR_FORMATS)})"
-    )
+    any_of = f"a neighbour table ({', '.join(NEIGHBOUR_FORMATS)})"
+    required = FORMATS_IN_WORDS[form] if form else any_of
     other = next((name for name, reader in NEIGHBOUR_FORMATS.items() if reader.fits(source)), "")
     first = next((line.strip() for line in source.text.splitlines() if line.strip()), "")
     given = f"what looks like {other}" if other else shown(first or "an empty file")

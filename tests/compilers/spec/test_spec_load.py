@@ -109,6 +109,54 @@ def test_words_that_yaml_guesses_about(tmp_path: Path) -> None:
     assert names == ["007", "no", "1e3", "7", "on", "2024-01-01", "1_0"]
 
 
+def test_a_mapping_is_a_fabric() -> None:
+    """A program's values: the same fabric as from files, with the inventory inside."""
+    values = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 2},
+        "addressing": {"ipv4": IPv4Network("10.0.0.0/16")},
+        "inventory": {"generate": {"type": "copackaged-4x8"}},
+    }
+    loaded = load_fabric(values)
+    assert loaded.inventory is not None
+    assert loaded.spec.addressing.ipv4 == IPv4Network("10.0.0.0/16")
+    assert "inventory" in values
+    assert len(compile_fabric(loaded).wiring.names) == 7
+    assert set(loaded.inputs) == {"fabric", "inventory"}
+    assert load_fabric(values).inputs == loaded.inputs
+    other = load_fabric({**values, "name": "other"}).inputs
+    assert other["fabric"] != loaded.inputs["fabric"]
+    assert other["inventory"] == loaded.inputs["inventory"]
+
+
+def test_a_mapping_that_names_a_file() -> None:
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "hosts_per_node": 2}
+    loaded = load_fabric({**spec, "inventory": str(EXAMPLE / "inventory.yaml")})
+    assert loaded.inventory is not None
+    assert len(loaded.inventory.nodes) == 57
+    with pytest.raises(InputError, match=r"^inventory: .* given no\.yaml, no such file"):
+        load_fabric({**spec, "inventory": Path("no.yaml")})
+
+
+def test_mistakes_in_a_mapping_are_said_of_keys() -> None:
+    with pytest.raises(InputError) as caught:
+        load_fabric(
+            {
+                "name": "lab",
+                "topology": {"family": "polarfly", "q": 6},
+                "inventory": {"node_types": {"a": {"ports": []}}, "nodes": [{"name": "x"}]},
+                3: (),
+            }
+        )
+    assert {(p.file, p.line) for p in caught.value.problems} == {("", 0)}
+    keys = {p.key for p in caught.value.problems}
+    assert keys == {"topology.q", "node_types.a.ports", "nodes[0].type", "3"}
+    endless: dict[str, object] = {"name": "lab"}
+    endless["topology"] = endless
+    with pytest.raises(InputError, match="at most 50 levels"):
+        load_fabric(endless)
+
+
 @pytest.mark.parametrize("kind", ["fabric", "inventory"])
 def test_schema_file_is_the_models(kind: str, pytestconfig: pytest.Config) -> None:
     """docs/schema is what an editor is pointed at; --update-golden writes it."""
