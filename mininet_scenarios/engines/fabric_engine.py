@@ -17,7 +17,7 @@ class FabricEngine(InnerEngine):
     name = "ovs-fabric"
 
     def __init__(self, setup: Setup) -> None:
-        super().__init__(setup, "fabric_inside")
+        super().__init__(setup, "fabric_child")
 
     def start(self, step: Step) -> None:
         """Start the inner process, and in it all the rest."""

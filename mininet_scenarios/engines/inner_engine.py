@@ -27,10 +27,10 @@ from mininet_scenarios.traffic.probing import decode
 class InnerEngine(RealTime):
     """An engine that asks the process of a module inside to do what it is asked itself."""
 
-    def __init__(self, setup: Setup, inside: str) -> None:
+    def __init__(self, setup: Setup, child: str) -> None:
         self.build, self.setup = setup.build, setup
         self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
-        self.inner = InnerProcess(f"mininet_scenarios.{inside}", Job.of(setup))
+        self.inner = InnerProcess(f"{__package__}.{child}", Job.of(setup))
 
     def divert(self, diversion: Diversion) -> None:
         """Change a group of a switch."""

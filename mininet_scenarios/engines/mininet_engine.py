@@ -26,8 +26,8 @@ class MininetEngine(InnerEngine):
 
     name = "mininet"
 
-    def __init__(self, setup: Setup, inside: str = "inside") -> None:
-        super().__init__(setup, inside)
+    def __init__(self, setup: Setup, child: str = "mininet_child") -> None:
+        super().__init__(setup, child)
 
     def start(self, step: Step) -> None:
         """Start the inner process, and in it all the rest."""

@@ -20,7 +20,7 @@ class RoutedEngine(MininetEngine):
             InputError: this machine lacks something that it needs; all of it at once.
         """
         require_routers(name)
-        super().__init__(setup, "routed_inside")
+        super().__init__(setup, "routed_child")
         self.name = name
 
     def start(self, step: Step) -> None:

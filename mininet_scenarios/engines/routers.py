@@ -39,7 +39,7 @@ class Routers:
         Args:
             build: with ports named as Linux names them (`targets.interfaces.LINUX.named`).
             rendered: the folder that `target` was rendered in.
-            target: of `router_kinds.KINDS`.
+            target: of `ROUTER_KINDS`.
             who: the hosts that take part.
             daemons: a folder that daemons of any user can write to, beneath which theirs go.
         """

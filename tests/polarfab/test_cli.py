@@ -207,12 +207,12 @@ def test_bad_input_is_one_message_a_mistake(polarfab, tmp_path: Path) -> None:
 
 
 def test_our_bug_is_one_message_and_a_file(polarfab, monkeypatch: pytest.MonkeyPatch) -> None:
-    import compilers.topologies.select
+    import compilers.topology.families
 
     def broken(*_: object) -> None:
         raise RuntimeError("the walls moved")
 
-    monkeypatch.setattr(compilers.topologies.select, "build_topology", broken)
+    monkeypatch.setattr(compilers.topology.families, "build_topology", broken)
     code, _, err = polarfab("topology", "polarfly", "--q", 3)
     assert code == 3
     assert "Traceback" not in err

@@ -18,7 +18,7 @@ TEMPLATE = "{{ switch.node }} {% if switch.node == '70' %}{{ switch.nothing }}{%
 
 def two(monkeypatch, *, count=2, least=1):
     monkeypatch.setattr(parallel.os, "sched_getaffinity", lambda _: set(range(count)))
-    monkeypatch.setattr(parallel, "LEAST", least)
+    monkeypatch.setattr(parallel, "LEAST_SWITCHES", least)
 
 
 def files(folder):
@@ -61,9 +61,9 @@ def test_work_is_done_elsewhere(monkeypatch):
 SLOW = """
 import signal, sys, time
 from pathlib import Path
-from compilers.targets import cores
+from compilers.targets import parallel as cores
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-cores.LEAST = 1
+cores.LEAST_SWITCHES = 1
 cores.os.sched_getaffinity = lambda _: {0, 1}
 def work(piece):
     part = Path(sys.argv[1], f"{piece}.part")

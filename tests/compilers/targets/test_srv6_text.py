@@ -13,6 +13,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.walk import Walker
 from compilers.targets.routed import srv6
+from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import require_numbers
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -211,6 +212,6 @@ def test_numbers_that_16_bits_have_not():
 
 def test_paths_too_long_for_a_carrier():
     build = with_ipv6(routed("pn", q=2, spread=True))
-    fabric = srv6.Paths.of(build)
+    fabric = Srv6Paths.of(build)
     with pytest.raises(InputError, match="paths of at most 2 links: target srv6 has them in one"):
         fabric.of_switch(0, 2)

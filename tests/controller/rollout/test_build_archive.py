@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from compilers.tables.build import load, save
-from controller.management import moves
+from controller.rollout import build_archive
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 
@@ -24,7 +24,7 @@ def packed(files):
 def test_there_and_back(tmp_path):
     made = save(polarfly_build(2), tmp_path / "build")
     (tmp_path / "build" / "notes.txt").write_text("not of the build")
-    moves.unpack(moves.pack(tmp_path / "build"), tmp_path / "other")
+    build_archive.unpack(build_archive.pack(tmp_path / "build"), tmp_path / "other")
     assert load(tmp_path / "other").identity == made.identity
     assert not (tmp_path / "other" / "notes.txt").exists()
 
@@ -45,12 +45,12 @@ NO_BUILDS = {
 def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
     folder = tmp_path / "deep" / "folder"
     with pytest.raises(InputError, match="a build folder, packed"):
-        moves.unpack(data, folder)
+        build_archive.unpack(data, folder)
     assert not list(tmp_path.rglob("*evil*"))
     assert not folder.exists()
 
 
 def test_a_build_that_is_too_large_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(moves, "MOST_BUILD", 100)
+    monkeypatch.setattr(build_archive, "MOST_BUILD", 100)
     with pytest.raises(InputError, match="more than 100 bytes"):
-        moves.unpack(packed({"manifest.json": b"x" * 101}), tmp_path / "folder")
+        build_archive.unpack(packed({"manifest.json": b"x" * 101}), tmp_path / "folder")
