@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from inventory.neighbours.facts import End, Seen, Source, items, mapping, words
 
-WHAT = "the output of show lldp neighbors | json, a file a node"
+EOS_LLDP = "the output of show lldp neighbors | json, a file a node"
 
 
 def fits(source: Source) -> bool:

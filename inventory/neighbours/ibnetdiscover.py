@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inventory.neighbours.facts import End, Seen, Source, words
 
-WHAT = "the output of ibnetdiscover"
+IBNETDISCOVER = "the output of ibnetdiscover"
 IBNET_NODE = re.compile(r'(?:Switch|Ca|Rt)\s+\d+\s+"[SHR]-([0-9a-f]{16})"(?:\s*#\s*"([^"]*)")?')
 LINK = re.compile(
     r'\[(\d{1,6})\](?:\([0-9a-f]+\))?\s+"[SHR]-([0-9a-f]{16})"\[(\d{1,6})\]'

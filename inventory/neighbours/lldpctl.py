@@ -7,7 +7,7 @@ from typing import Any
 
 from inventory.neighbours.facts import End, Seen, Source, items, mapping, words
 
-WHAT = "the output of lldpctl -f json, a file a node"
+LLDPCTL = "the output of lldpctl -f json, a file a node"
 
 
 def fits(source: Source) -> bool:
@@ -19,7 +19,7 @@ def read(source: Source) -> Iterator[Seen]:
     """A fact for each neighbour of each interface; lldpd keeps several a port."""
     lldp = mapping(source.data).get("lldp")
     if not isinstance(lldp, dict):
-        raise source.wrong(WHAT, "another form of it", "use -f json, not json0 or keyvalue")
+        raise source.wrong(LLDPCTL, "another form of it", "use -f json, not json0 or keyvalue")
     for entry in items(lldp.get("interface")):
         for port, facts in mapping(entry).items():
             names = _chassis(mapping(facts).get("chassis"))

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from inventory.neighbours.facts import End, Seen, Source, items, mapping, words
 
-WHAT = "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology)"
+LINK_LIST = (
+    "a JSON list of links with src and dst, each with dpid and port_no (ryu.app.rest_topology)"
+)
 LONGEST_ID = 16
 
 
@@ -21,7 +23,9 @@ def read(source: Source) -> Iterator[Seen]:
     for i, entry in enumerate(items(source.data)):
         ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
         if None in ends:
-            raise source.wrong(WHAT, f"item {i} without a dpid or port_no in hexadecimal digits")
+            raise source.wrong(
+                LINK_LIST, f"item {i} without a dpid or port_no in hexadecimal digits"
+            )
         near, far = ends
         if near and far:
             yield Seen(near, far)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inventory.neighbours.facts import End, Seen, Source, words
 
-WHAT = "the output of show lldp table, a file a node"
+SONIC_LLDP = "the output of show lldp table, a file a node"
 LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
 
 
@@ -24,7 +24,7 @@ def read(source: Source) -> Iterator[Seen]:
     spans = [match.span() for match in re.finditer("-+", rule)]
     if len(spans) < len(LLDP_COLUMNS):
         given = f"no rule of {len(LLDP_COLUMNS)} columns under the header"
-        raise source.wrong(WHAT, given, "copy the whole output", min(header + 1, len(lines)))
+        raise source.wrong(SONIC_LLDP, given, "copy the whole output", min(header + 1, len(lines)))
     for line in lines[header + 2 :]:
         if set(line.strip()) <= {"-"} or line.startswith("Total entries"):
             continue

@@ -7,7 +7,7 @@ from typing import Any
 
 from inventory.neighbours.facts import End, Seen, Source, items, mapping, words
 
-WHAT = (
+SRLINUX_LLDP = (
     "the output of show system lldp neighbor, or info from state / system lldp | as json, a file "
     "a node"
 )
@@ -37,7 +37,9 @@ def read(source: Source) -> Iterator[Seen]:
             if near and names and ports:
                 yield Seen(End((source.node,), near), End(names, ports))
     if not columns:
-        raise source.wrong(WHAT, f"no row with Name, {NAME} and {PORT}", "copy the whole table")
+        raise source.wrong(
+            SRLINUX_LLDP, f"no row with Name, {NAME} and {PORT}", "copy the whole table"
+        )
 
 
 def _state(source: Source) -> Iterator[Seen]:
