@@ -9,8 +9,9 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.delivery import Report
 from compilers.proof.delivery import verify as walk_all
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables import build as builds
-from compilers.tables.build import Build, load
+from compilers.tables import build_folder
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load
 from compilers.topology.families import build_topology
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError
@@ -35,7 +36,7 @@ def compile(fabric: str | Path, folder: str | Path) -> Build:
     Raises:
         InputError: the inputs are wrong or the folder cannot be written.
     """
-    return builds.save(compile_fabric(load_fabric(str(fabric))), Path(folder))
+    return build_folder.save(compile_fabric(load_fabric(str(fabric))), Path(folder))
 
 
 def verify(

@@ -87,7 +87,7 @@ class Run:
         self, observer: Silent | Narrator, work: Path, record: Path
     ) -> tuple[dict[str, Any], Result]:
         """Compile, verify and rehearse; returns what was run, and what it found."""
-        from compilers.tables.build import load
+        from compilers.tables.build_folder import load
         from mininet_scenarios.engines.engine_kinds import require
         from mininet_scenarios.machine.resources import require as enough
         from mininet_scenarios.run.rehearsal import Rehearsal
@@ -155,7 +155,8 @@ class Run:
 
     def _following(self, build: Build, observer: Silent | Narrator, work: Path) -> dict[int, Path]:
         """The builds that the timeline moves to."""
-        from compilers.tables.build import require_verified, save
+        from compilers.tables.build_folder import save
+        from compilers.tables.verified_mark import require_verified
         from mininet_scenarios.scenario.scenario_format import MOVES
         from mininet_scenarios.scenario.timeline_builds import Builds
         from polarfab.commands.verify import check, failed
@@ -223,7 +224,8 @@ def _build(
 ) -> tuple[Build, Path]:
     """The build and its folder, verified unless that is not asked for."""
     from compilers.pipeline import compile_fabric
-    from compilers.tables.build import load, require_verified, save
+    from compilers.tables.build_folder import load, save
+    from compilers.tables.verified_mark import require_verified
     from polarfab.commands.verify import check, failed
 
     if loaded.folder:

@@ -11,7 +11,7 @@ wants a change makes a new value with `dataclasses.replace`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +54,9 @@ class Routes:
     aggregate: int32[S], the aggregate prefix that covers each switch's own, -1 where none does.
     """
 
-    prefix: NDArray[np.int32]
-    egress: Egress
-    aggregate: NDArray[np.int32]
+    prefix: Annotated[NDArray[np.int32], "G R"]
+    egress: Annotated[Egress, "S R"]
+    aggregate: Annotated[NDArray[np.int32], "S"]
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -91,11 +91,11 @@ class Classes:
 
     port: int32[S, C], the minimal port, 0 where the switch has no such class.
     alternate: uint16[S, C, A], ports that share the class's entering traffic, 0 beyond the last.
-    weight: uint16[S, C, 1 + A], shares of the minimal port and of each alternate.
-    protection: uint16[S, C, P], ports to try in order when the minimal port is down.
+    weight: uint16[S, C, A + 1], shares of the minimal port and of each alternate.
+    protection: uint16[S, C, F], ports to try in order when the minimal port is down.
     bounce: uint16[S, C, B], the same for a packet that arrived on the port the class would use.
 
-    A = P = B = 0 is minimal routing without protection. A target does exactly this:
+    A = F = B = 0 is minimal routing without protection. A target does exactly this:
 
     - A packet from a host may take any port with a weight that is up. If there is none, or no
       port has a weight, it goes by the next rule.
@@ -105,11 +105,11 @@ class Classes:
       `protection`; else it is dropped.
     """
 
-    port: NDArray[np.int32]
-    alternate: NDArray[np.uint16]
-    weight: NDArray[np.uint16]
-    protection: NDArray[np.uint16]
-    bounce: NDArray[np.uint16]
+    port: Annotated[NDArray[np.int32], "S C"]
+    alternate: Annotated[NDArray[np.uint16], "S C A"]
+    weight: Annotated[NDArray[np.uint16], "S C A+1"]
+    protection: Annotated[NDArray[np.uint16], "S C F"]
+    bounce: Annotated[NDArray[np.uint16], "S C B"]
 
     def __post_init__(self) -> None:
         _freeze(self)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from compilers.tables.build import FABRIC, MANIFEST, PLANES, Build, load, put, write
+from compilers.tables.build import Build
+from compilers.tables.build_folder import FABRIC, MANIFEST, PLANES, load, put, write
 from inventory.problems import InputError, Problem
 
 OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fabric.json")

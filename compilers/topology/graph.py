@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ class Graph:
     targets[offsets[v]:offsets[v + 1]].
     """
 
-    offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
+    offsets: Annotated[NDArray[np.int64], "S+1"]
+    targets: Annotated[NDArray[np.int32], "2E", "0..S"]
 
     def __post_init__(self) -> None:
         self.offsets.flags.writeable = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,9 @@ class Topology:
     parameters: Parameters
     graph: Graph
     kinds: tuple[str, ...]
-    kind: NDArray[np.uint8]
-    coordinates: NDArray[np.int32]
-    endpoints: NDArray[np.bool_]
+    kind: Annotated[NDArray[np.uint8], "S"]
+    coordinates: Annotated[NDArray[np.int32], "S D"]
+    endpoints: Annotated[NDArray[np.bool_], "S"]
     diameter: int
     hierarchy: int = 1
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Addressing:
     ipv4_length: int
     ipv6: IPv6Network | None
     gateway_mac: int
-    host_mac: NDArray[np.uint64]
+    host_mac: Annotated[NDArray[np.uint64], "S P"]
     hierarchy: int = 1
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,15 +63,15 @@ class Hardware:
     whole fabric, from 1; empty where nothing is missing.
     """
 
-    cluster: NDArray[np.int32]
+    cluster: Annotated[NDArray[np.int32], "S"]
     cluster_names: tuple[str, ...]
-    rack: NDArray[np.int32]
-    unit: NDArray[np.int32]
+    rack: Annotated[NDArray[np.int32], "S"]
+    unit: Annotated[NDArray[np.int32], "S"]
     rack_names: tuple[str, ...]
-    rack_place: NDArray[np.int32]
-    rack_units: NDArray[np.int32]
-    host_rack: NDArray[np.int32]
-    host_unit: NDArray[np.int32]
+    rack_place: Annotated[NDArray[np.int32], "racks 2"]
+    rack_units: Annotated[NDArray[np.int32], "racks"]
+    host_rack: Annotated[NDArray[np.int32], "S P"]
+    host_unit: Annotated[NDArray[np.int32], "S P"]
     serial: tuple[str, ...]
     guid: tuple[str, ...]
     host_guid: tuple[str, ...]
@@ -79,8 +79,8 @@ class Hardware:
     cabling: Mapping[str, Any]
     hand: tuple[Mapping[str, Any], ...]
     plane: int
-    cable_number: NDArray[np.int64]
-    bundle_number: NDArray[np.int64]
+    cable_number: Annotated[NDArray[np.int64], "cables"]
+    bundle_number: Annotated[NDArray[np.int64], "bundles"]
 
 
 def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:
@@ -175,56 +175,3 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         role=tuple(block.role for block in each),
         sockets=ports.sockets,
     )
-
-
-ARRAYS = (
-    *("cluster", "rack", "unit", "rack_place", "rack_units", "host_rack", "host_unit"),
-    *("cable_number", "bundle_number"),
-)
-
-
-def dump(value: Hardware) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays and the plain data of a build folder."""
-    from dataclasses import asdict
-
-    arrays = {f"hardware_{name}": getattr(value, name) for name in ARRAYS}
-    plain = {
-        "cluster_names": value.cluster_names,
-        "rack_names": value.rack_names,
-        "serial": value.serial,
-        "guid": value.guid,
-        "host_guid": value.host_guid,
-        "types": [asdict(t) for t in value.types],
-        "cabling": value.cabling,
-        "hand": value.hand,
-        "plane": value.plane,
-    }
-    return arrays, plain
-
-
-def restore(arrays: Mapping[str, NDArray[Any]], plain: Mapping[str, Any] | None) -> Hardware | None:
-    """What `dump` took apart; None where the build has no hardware."""
-    if plain is None:
-        return None
-    return Hardware(
-        **{name: arrays[f"hardware_{name}"] for name in ARRAYS},
-        cluster_names=tuple(plain["cluster_names"]),
-        rack_names=tuple(plain["rack_names"]),
-        serial=tuple(plain["serial"]),
-        guid=tuple(plain["guid"]),
-        host_guid=tuple(plain["host_guid"]),
-        types=tuple(_type(entry) for entry in plain["types"]),
-        cabling=plain["cabling"],
-        hand=tuple(plain["hand"]),
-        plane=plain["plane"],
-    )
-
-
-def _type(entry: Mapping[str, Any]) -> PortFacts:
-    lists = {"capabilities", "module", "label", "speed", "lanes", "connector", "role"}
-    values: dict[str, Any] = {
-        name: tuple(value) if name in lists and value is not None else value
-        for name, value in entry.items()
-    }
-    values["sockets"] = tuple(map(tuple, entry["sockets"]))
-    return PortFacts(**values)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,12 @@ class Wiring:
     names: tuple[str, ...]
     management: tuple[str, ...]
     host_names: tuple[str, ...]
-    datapath_id: NDArray[np.uint64]
-    port: NDArray[np.int32]
-    far: NDArray[np.int32]
-    far_port: NDArray[np.int32]
-    host_port: NDArray[np.int32]
-    node_type: NDArray[np.uint16]
+    datapath_id: Annotated[NDArray[np.uint64], "S"]
+    port: Annotated[NDArray[np.int32], "S K"]
+    far: Annotated[NDArray[np.int32], "S K", "-1..S"]
+    far_port: Annotated[NDArray[np.int32], "S K"]
+    host_port: Annotated[NDArray[np.int32], "S P"]
+    node_type: Annotated[NDArray[np.uint16], "S"]
     type_names: tuple[str, ...]
     port_names: tuple[tuple[str, ...], ...]
 

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from compilers.tables.build import load, put
+from compilers.tables.build_folder import load, put
 from controller.rollout.build_archive import find, unpack
 from controller.rollout.mover import Mover
 from controller.switches.current import Current

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.build import MANIFEST, load
+from compilers.tables.build_folder import MANIFEST, load
 from inventory.problems import InputError, Problem
 
 MOST_BUILD = 1 << 30

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from compilers.tables.build import Build, load, require_verified
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load
+from compilers.tables.verified_mark import require_verified
 from compilers.targets.openflow.encoder import Program
 
 

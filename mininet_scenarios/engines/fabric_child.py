@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
 from mininet_scenarios.ovs.collecting import Collectors

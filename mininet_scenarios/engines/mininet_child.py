@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from mininet_scenarios.engines.faults import Faults
 from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp, ends
 from mininet_scenarios.engines.network import FabricNetwork

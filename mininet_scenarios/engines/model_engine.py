@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build import Build, load
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load
 from controller.rollout.rollout import SETTLE
 from mininet_scenarios.scenario.engine import (
     SILENT,

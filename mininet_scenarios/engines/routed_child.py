@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from compilers.targets.routed.interfaces import LINUX
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve

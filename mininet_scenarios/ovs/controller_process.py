@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build import Build, load, put
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load, put
 from mininet_scenarios.scenario.engine import EngineError
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"

@@ -10,7 +10,8 @@ import numpy as np
 
 from compilers.proof.explanation import find_failure, find_switch
 from compilers.proof.forwarding import Forwarding
-from compilers.tables.build import Build, load
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load
 from compilers.topology.layout import layout
 from inventory.problems import InputError, Problem, nearest
 from inventory.yamlfile import Document

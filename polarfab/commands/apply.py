@@ -45,7 +45,8 @@ def command(
     At the first refusal the rounds are taken back and the running build stays: exit code 1.
     `polarfab plan BUILD --to URL` shows before what it would do.
     """
-    from compilers.tables.build import load, require_verified
+    from compilers.tables.build_folder import load
+    from compilers.tables.verified_mark import require_verified
     from controller.management.client import Client
     from controller.rollout.build_archive import pack
 

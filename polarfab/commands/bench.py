@@ -63,7 +63,7 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
 
     from compilers.pipeline import compile_fabric
     from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build import save
+    from compilers.tables.build_folder import save
     from compilers.topology.families import check_topology
     from inventory.problems import InputError
     from tests.bench.push_times import pushes
@@ -108,7 +108,7 @@ def emulate(q: int, as_json: bool) -> None:
 
     from compilers.pipeline import compile_fabric
     from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build import save
+    from compilers.tables.build_folder import save
     from compilers.topology.families import check_topology
     from inventory.problems import InputError
     from mininet_scenarios.machine.preflight import require

@@ -53,7 +53,7 @@ def command(
     bom       bill of materials, CSV
     hosts     the cables to hosts, CSV; with lengths where the inventory says where hosts stand
     """
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
     from compilers.tables.plane_folders import builds_in
 
     if as_json and form:

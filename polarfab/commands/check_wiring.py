@@ -42,7 +42,7 @@ def command(
     from compilers.audit.merged_planes import together
     from compilers.audit.resolve import PortFinder, resolve
     from compilers.audit.wiring_audit import check
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
     from compilers.tables.plane_folders import builds_in
     from inventory.neighbours.neighbour_file import read_facts
 

@@ -49,7 +49,7 @@ def command(
     from compilers.cabling.phases import PHASES, Stage
     from compilers.pipeline import compile_fabric
     from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build import save
+    from compilers.tables.build_folder import save
     from polarfab.commands.verify import failed
 
     if phases and not phase:

@@ -39,7 +39,7 @@ def command(
     and classes by what they do. With --target the files that `render` writes, as unified
     differences. Exit code 1 when anything differs.
     """
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
     from compilers.targets.options import read
 
     if words and not target:

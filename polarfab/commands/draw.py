@@ -136,7 +136,7 @@ def _marked(rack: str | None, pair: str | None) -> tuple[str, ...]:
 
 def _subject(word: str, parameters: dict[str, int | str | None]) -> Subject:
     from compilers.drawing.picture import of_build, of_topology
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
     from compilers.topology import FAMILIES
     from compilers.topology.families import build_topology
 

@@ -90,7 +90,7 @@ def _install(build: Build, larger: Build, output: Path | None, as_json: bool) ->
 def _build(fabric: str) -> Build:
     from compilers.pipeline import compile_fabric
     from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
 
     return load(Path(fabric)) if Path(fabric).is_dir() else compile_fabric(load_fabric(fabric))
 
@@ -152,7 +152,7 @@ def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
 
 def _write(larger: Build, rows: Rows, output: Path) -> None:
     from compilers.cabling.cable_formats import as_csv
-    from compilers.tables.build import save
+    from compilers.tables.build_folder import save
     from polarfab.commands.verify import check, failed
 
     build = save(larger, output)

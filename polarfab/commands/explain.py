@@ -37,7 +37,7 @@ def command(
     """
     from compilers.proof.channels import along
     from compilers.proof.explanation import explain, find_failure, find_switch
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
 
     build = load(folder)
     dead = [find_failure(build, word) for word in failures]

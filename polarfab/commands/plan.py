@@ -63,7 +63,8 @@ def command(
     The move is made in rounds. Every state on the way is walked: the borders between rounds and
     random mixtures within. Exit code 0 when no pair of hosts loses a packet, else 1.
     """
-    from compilers.tables.build import load, require_verified
+    from compilers.tables.build_folder import load
+    from compilers.tables.verified_mark import require_verified
 
     if (before is None) == (url is None):
         raise click.UsageError("give either --from OLDBUILD or --to URL")

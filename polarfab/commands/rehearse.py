@@ -90,7 +90,7 @@ def _scenario(
 ) -> LoadedScenario:
     """One move, all pairs under a probe, no packet lost."""
     from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
     from mininet_scenarios.scenario.scenario_format import Scenario
 

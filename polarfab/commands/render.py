@@ -63,8 +63,9 @@ def command(
 
     docs/ has a page a target, with the options that --set takes.
     """
-    from compilers.tables.build import load, require_verified
+    from compilers.tables.build_folder import load
     from compilers.tables.plane_folders import builds_in
+    from compilers.tables.verified_mark import require_verified
     from compilers.targets.options import read
 
     options = read(words)

@@ -45,7 +45,7 @@ def command(
     """
     from compilers.evaluation.saturation import throughput
     from compilers.evaluation.traffic import PATTERNS
-    from compilers.tables.build import load
+    from compilers.tables.build_folder import load
 
     build = load(folder)
     chosen = _known(names or tuple(PATTERNS), PATTERNS)

@@ -29,7 +29,7 @@ def check(
 ) -> Report:
     """Verify the build in `folder`, and leave or take away its mark where it can be written."""
     from compilers.proof.delivery import verify
-    from compilers.tables.build import mark_verified
+    from compilers.tables.verified_mark import mark_verified
 
     report = verify(build, report_progress, failures, sample, seed, with_channels)
     try:
@@ -47,8 +47,8 @@ def check_planes(
     **options: Any,
 ) -> Iterator[Report]:
     """Verify the planes in `folder`; the verdict on one holds for those that forward alike."""
-    from compilers.tables.build import mark_verified
     from compilers.tables.plane_folders import alike, builds_in
+    from compilers.tables.verified_mark import mark_verified
 
     done: list[tuple[Path, Report]] = []
     for build, path in zip(builds, builds_in(folder), strict=True):
@@ -155,7 +155,7 @@ def command(
     with `protect: link` (or `node`) does not pass if it loses a pair.
     """
     from compilers.proof.channels import packets
-    from compilers.tables.build import damaged, load
+    from compilers.tables.build_folder import damaged, load
     from compilers.tables.plane_folders import builds_in
 
     folders = builds_in(folder)

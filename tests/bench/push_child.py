@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow.encoder import Encoder, Program
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve

@@ -19,7 +19,8 @@ from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.proof.delivery import verify
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build import Build, load
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load
 from compilers.tables.plane_folders import alike, builds_in, save_planes
 from compilers.wiring.plane_split import part_of
 from inventory.problems import InputError

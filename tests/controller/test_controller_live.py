@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from tests.controller.conftest import (
     BRIDGES,
     POLARFAB,

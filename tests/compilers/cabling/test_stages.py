@@ -16,7 +16,8 @@ from compilers.expansion.remaining import rest_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.delivery import verify
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build import Build, load, save
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load, save
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -17,7 +17,8 @@ from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.delivery import verify
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build import Build, load, save
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load, save
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from polarfab.commands.expand import command

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.tables.build import damaged, load, mark_verified, require_verified, save
+from compilers.tables.build_folder import damaged, load, save
+from compilers.tables.verified_mark import mark_verified, require_verified
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 

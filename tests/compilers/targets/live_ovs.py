@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.message_rows import barrier, commit, opening

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build import load, save
+from compilers.tables.build_folder import load, save
 from compilers.targets import target
 from compilers.topology import FAMILIES
 from mininet_scenarios.ovs.openvswitch import NAMESPACES

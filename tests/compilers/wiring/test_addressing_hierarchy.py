@@ -18,7 +18,8 @@ from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain, find_switch
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric
-from compilers.tables.build import Build, load, save
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
 from compilers.targets.openflow import ovs

@@ -20,7 +20,8 @@ from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.policy_passes import choices
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.policy import Policy
-from compilers.tables.build import Build, load, save
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load, save
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
 from compilers.targets import target

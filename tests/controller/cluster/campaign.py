@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build import Build, load
+from compilers.tables.build import Build
+from compilers.tables.build_folder import load
 from compilers.targets import target
 from controller.management.client import Client
 from inventory.problems import InputError

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from tests.controller.cluster.campaign import Campaign, Killable
 from tests.controller.cluster.campaign_plan import KINDS, plan
 from tests.controller.conftest import POLARFAB, PORTS, own_network

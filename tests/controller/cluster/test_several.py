@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from compilers.tables.build import save
+from compilers.tables.build_folder import save
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
 from controller.cluster.cluster_member import Several

@@ -14,7 +14,7 @@ from shutil import copytree, rmtree
 import numpy as np
 import pytest
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from compilers.targets.openflow.flow_tables import RowKind, Table
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from compilers.tables.build import load
+from compilers.tables.build_folder import load
 from tests.controller.conftest import (
     POLARFAB,
     SWITCHES,

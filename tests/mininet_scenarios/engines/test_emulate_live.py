@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.tables.build import load, save
+from compilers.tables.build_folder import load, save
 from tests.waiting import until
 
 pytestmark = pytest.mark.live

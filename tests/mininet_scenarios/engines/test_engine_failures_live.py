@@ -14,7 +14,7 @@ from compilers.proof.forwarding import HOME, Forwarding, Towards
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct
-from compilers.tables.build import save
+from compilers.tables.build_folder import save
 from compilers.targets.openflow.flow_tables import entries
 from mininet_scenarios.machine.preflight import namespaces
 

@@ -1,0 +1,86 @@
+"""The codec of builds: arrays as their dataclasses declare them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.build_codec import arrays_of, misfit
+from compilers.tables.build_folder import load, save
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError
+from tests.compilers.fabrics import polarfly_build
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeteredWiring(Wiring):
+    """Wiring with one more array."""
+
+    metres: Annotated[NDArray[np.float32], "S K"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MeteredBuild(Build):
+    """A build with it."""
+
+    wiring: MeteredWiring
+
+
+def wrong(array: str, given: np.ndarray, folder: Path) -> str:
+    save(polarfly_build(3), folder)
+    np.save(folder / "arrays" / f"{array}.npy", given)
+    with pytest.raises(InputError) as caught:
+        load(folder)
+    return str(caught.value)
+
+
+def test_an_array_is_declared_once() -> None:
+    build = polarfly_build(3)
+    names = {name: getattr(build.wiring, name) for name in Wiring.__dataclass_fields__}
+    metres = np.ones(build.wiring.far.shape, np.float32)
+    more = MeteredBuild(
+        **{name: getattr(build, name) for name in Build.__dataclass_fields__ if name != "wiring"},
+        wiring=MeteredWiring(**names, metres=metres),
+    )
+    found = {field.name: array for field, array in arrays_of(more)}
+    assert found.keys() - {field.name for field, _ in arrays_of(build)} == {"metres"}
+    assert found["metres"] is metres
+    assert misfit(more) == ""
+    short = replace(more, wiring=replace(more.wiring, metres=metres[:5]))
+    assert misfit(short) == "metres is float32[5, 4], not float32[S, K]"
+
+
+def test_arrays_that_are_not_as_declared(tmp_path: Path) -> None:
+    far = np.array(polarfly_build(3).wiring.far)
+    assert "far is int64[13, 4], not int32[S, K]" in wrong("far", far.astype(np.int64), tmp_path)
+    assert "far is int32[13], not int32[S, K]" in wrong("far", far[:, 0], tmp_path)
+    assert "far is int32[13, 3], not int32[S, K]" in wrong("far", far[:, :3], tmp_path)
+    assert "far has values outside -1..S" in wrong("far", far + 13, tmp_path)
+    egress = np.zeros((13, 13), np.uint32)
+    assert "is uint32[13, 13], not uint8 or uint16[S, R]" in wrong("route_egress", egress, tmp_path)
+    rows = np.ones((13, 4, 2), np.uint16)
+    assert "is uint16[13, 4, 2], not uint16[S, C, A+1]" in wrong("class_weight", rows, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["q7", "polarstar-q5", "q7-copackaged"])
+def test_builds_with_hardware_come_back_as_they_were(tmp_path: Path, name: str) -> None:
+    build = compile_fabric(load_fabric(EXAMPLES / name / "fabric.yaml"))
+    again = save(build, tmp_path / "b")
+    pairs = zip(arrays_of(build), arrays_of(again), strict=True)
+    assert all((one == other).all() for (_, one), (_, other) in pairs)
+    assert build.hardware is not None
+    assert again.hardware is not None
+    assert again.hardware.types == build.hardware.types
+    assert again.hardware.guid == build.hardware.guid
+    assert again.addressing.ipv6 == build.addressing.ipv6
+    assert save(again, tmp_path / "c").identity == again.identity
