@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -42,6 +41,7 @@ from controller.management.overview import Overview
 from controller.management.tokens import Tokens
 from controller.rollout.build_archive import MOST_BUILD
 from inventory.problems import InputError
+from templates import TEMPLATES
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -230,7 +230,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def _file(name: str, kind: str) -> Response:
-    text = resources.files("templates").joinpath("status", name).read_bytes()
+    text = (TEMPLATES / "status" / name).read_bytes()
     response = Response(text, content_type=kind)
     response.headers["Content-Security-Policy"] = POLICY
     return response
