@@ -1,7 +1,7 @@
-"""The app as ryu-manager loads it: `POLARFAB_BUILD=build ryu-manager controller.ryu_app`.
+"""ryu-manager's app: `POLARFAB_BUILD=build python -m polarfab.controller.ryu_app`.
 
-With an eventlet from 0.30.3 on, ryu-manager itself no longer starts; `python -m controller.ryu_app`
-is ryu-manager with that mended, and takes its options.
+In a checkout its name is `controller.ryu_app`. This starts ryu-manager and takes its options;
+`ryu-manager` itself does not start with eventlet 0.30.3 or newer.
 """
 
 from __future__ import annotations

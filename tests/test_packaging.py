@@ -1,64 +1,147 @@
-"""The wheel holds every room and works in an empty environment, without Ryu and its build."""
+"""The wheel: one package that works in an empty environment, whatever else is called as our rooms.
 
+The environment holds PyPI's own `inventory`, `templates` and `controller`, and every command runs
+in a folder with an `inventory.py`, a `controller.py` and a `templates/` that fail when imported.
+"""
+
+import hashlib
 import os
 import re
+import signal
+import socket
 import subprocess
 import sys
+import tomllib
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from tests.waiting import until
+
+pytestmark = pytest.mark.xdist_group("wheel")
+
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ["polarfab", "compilers", "inventory", "templates", "controller", "mininet_scenarios"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WHEEL = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+NAMESAKES = ["inventory==2.0.1", "templates==0.0.5", "controller==0.1.0"]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+INSTALL = ["install", "--no-compile", "--constraint", str(ROOT / "constraints.txt")]
+HOSTILE = "raise SystemExit('a file of the user was imported')\n"
 
 
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run in a folder that is not the checkout, so that only what is installed can be imported."""
-    environment = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+def run(
+    *command: str | Path, cwd: Path, code: int = 0, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run where nothing of the checkout can be imported."""
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,
         capture_output=True,
         text=True,
-        env=environment,
+        env=environment(**variables),
         timeout=300,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    assert done.returncode == code, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """The environment without what points at the checkout."""
+    hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
+    return {k: v for k, v in os.environ.items() if k not in hidden} | variables
+
+
+def in_the_wheel(path: Path) -> str:
+    """Where a file of the checkout is in the wheel."""
+    room, *rest = path.relative_to(ROOT).parts
+    return "/".join([WHEEL["sources"].get(room, room), *rest])
 
 
 def source_files() -> set[str]:
     """Every file of every room, code and data, that a user of the wheel needs."""
     return {
-        str(path.relative_to(ROOT))
-        for room in ROOMS
+        in_the_wheel(path)
+        for room in WHEEL["packages"]
         for path in (ROOT / room).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts and path.suffix[:3] != ".nb"
     }
 
 
-def test_wheel_installs_and_runs_without_extras(tmp_path: Path) -> None:
-    built = tmp_path / "dist"
-    run(sys.executable, "-m", "build", "--wheel", "--outdir", built, ROOT, cwd=tmp_path)
-    (wheel,) = built.glob("polarfab-*.whl")
-    held = set(zipfile.ZipFile(wheel).namelist())
-    assert "compilers/topology/conway.json" in held
-    assert source_files() - held == set()
-    assert {name.split("/")[0] for name in held if ".dist-info/" not in name} == set(ROOMS)
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    """The wheel, built from the source distribution."""
+    built = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", built, ROOT, cwd=built)
+    (found,) = built.glob("polarfab-*.whl")
+    return found
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory) -> Path:
+    """Python of an environment with the wheel, what it needs, and its namesakes on top."""
+    folder = tmp_path_factory.mktemp("installed")
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+    found = folder / "bin/python"
+    run(*PIP, "--python", found, *INSTALL, wheel, cwd=folder)
+    run(*PIP, "--python", found, *INSTALL, "--no-deps", *NAMESAKES, cwd=folder)
+    return found
+
+
+@pytest.fixture(scope="module")
+def desk(python, tmp_path_factory) -> Path:
+    """A user's folder with a fabric and its build, beside files that must not be imported."""
+    folder = tmp_path_factory.mktemp("desk")
+    for name in ("inventory.py", "controller.py", "compilers.py", "templates/__init__.py"):
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(HOSTILE)
+    (folder / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    run(python, "-m", "polarfab", "compile", "fabric.yaml", "-o", "build", cwd=folder)
+    return folder
+
+
+def test_the_wheel_is_one_package_with_every_file(wheel):
+    held = zipfile.ZipFile(wheel).namelist()
+    assert len(held) == len(set(held))
+    assert "polarfab/compilers/topology/conway.json" in held
+    assert "polarfab/py.typed" in held
+    ours = {name for name in held if ".dist-info/" not in name}
+    assert ours == source_files()
+    assert {name.split("/")[0] for name in ours} == {"polarfab"}
     assert any(name.endswith("licenses/LICENSE") for name in held)
 
-    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
-    python = tmp_path / "venv/bin/python"
-    constraints = ROOT / "constraints.txt"
-    run(python, "-m", "pip", "install", "-q", "-c", constraints, wheel, cwd=tmp_path)
-    listed = run(python, "-m", "pip", "list", "--format=freeze", cwd=tmp_path).stdout.lower()
-    assert not re.search(r"^(ryu|os-ken|mininet)==", listed, re.MULTILINE)
 
-    polarfab = tmp_path / "venv/bin/polarfab"
-    assert re.search(r"\b\d+\.\d+\.\d+", run(polarfab, "--version", cwd=tmp_path).stdout)
+def test_every_room_moves_into_the_package():
+    rooms = set(WHEEL["packages"]) - {"polarfab"}
+    assert WHEEL["sources"] == {room: f"polarfab/{room}" for room in rooms}
+
+
+def test_namesakes_overwrite_nothing(wheel, python, desk):
+    code = "import inventory, sysconfig; print(sysconfig.get_path('purelib'))"
+    installed = Path(run(python, "-P", "-c", code, cwd=desk).stdout.strip())
+    assert (installed / "inventory/sql.py").is_file(), "the namesake is there"
+    archive = zipfile.ZipFile(wheel)
+    changed = {
+        name
+        for name in archive.namelist()
+        if name.startswith("polarfab/")
+        and hashlib.sha256(archive.read(name)).digest()
+        != hashlib.sha256((installed / name).read_bytes()).digest()
+    }
+    assert changed == set()
+
+
+def test_without_extras_a_topology_loads_little(python, desk):
+    listed = run(*PIP, "--python", python, "list", "--format=freeze", cwd=desk).stdout.lower()
+    assert not re.search(r"^(ryu|os-ken|mininet)==", listed, re.MULTILINE)
+    polarfab = python.with_name("polarfab")
+    assert re.search(r"\b\d+\.\d+\.\d+", run(polarfab, "--version", cwd=desk).stdout)
     topology = run(
         *(python, "-X", "importtime", polarfab),
         *("topology", "polarfly", "--q", "3", "--format", "edges"),
-        cwd=tmp_path,
+        cwd=desk,
     )
     edges = [tuple(map(int, line.split())) for line in topology.stdout.splitlines()]
     assert len(edges) == 24  # q(q+1)²/2
@@ -66,3 +149,85 @@ def test_wheel_installs_and_runs_without_extras(tmp_path: Path) -> None:
     imported = {line.split("|")[-1].strip() for line in topology.stderr.splitlines()}
     assert "numpy" in imported
     assert imported & {"ryu", "os_ken", "galois", "mininet"} == set()
+
+
+def test_commands_run_beside_files_of_the_same_names(python, desk):
+    polarfab = [python, "-m", "polarfab"]
+    run(*polarfab, "verify", "build", cwd=desk)
+    for target, count in (("ovs", 13), ("frr", 13)):
+        run(*polarfab, "render", "build", "--target", target, "-o", f"out-{target}", cwd=desk)
+        assert len([*(desk / f"out-{target}").glob("*/")]) == count
+    shown = run(*polarfab, "emulate", "first-light-q3", "--engine", "model", cwd=desk)
+    assert "156 of 156 pairs" in shown.stdout
+
+
+def test_a_script_uses_the_library_and_is_typed(python, desk):
+    script = desk / "script.py"
+    script.write_text(
+        "import polarfab\n"
+        'build: polarfab.Build = polarfab.compile("fabric.yaml", "scripted")\n'
+        "print(polarfab.verify(build).passed)\n"
+    )
+    assert run(python, "script.py", cwd=desk).stdout == "True\n"
+    script.write_text(script.read_text() + "polarfab.verify(build=1)\n")
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "script.py"]
+    found = run(*mypy, cwd=desk, code=1).stdout.splitlines()
+    assert [line.partition(" ")[0] for line in found[:-1]] == ["script.py:4:"]
+    assert found[0].endswith("[arg-type]")
+
+
+@pytest.mark.parametrize("name", ["controller", "emulate"])
+def test_benches_with_rigs_ask_for_a_checkout(python, desk, name):
+    refused = run(python, "-m", "polarfab", "bench", name, cwd=desk, code=2)
+    assert "required a checkout of polarfab, given an installed package" in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.fixture(scope="module")
+def with_frameworks(wheel, python) -> Path:
+    """The same Python with the extras of both controllers."""
+    run(
+        *(*PIP, "--python", python, *INSTALL),
+        *("--build-constraint", ROOT / "build-constraints.txt", f"{wheel}[ryu,os-ken]"),
+        cwd=wheel.parent,
+    )
+    return python
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def listens(port: int) -> bool:
+    with closing(socket.socket()) as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "-m polarfab controller build --framework ryu --listen 127.0.0.1:{port}",
+        "-m polarfab controller build --framework os-ken --listen 127.0.0.1:{port}",
+        "-m polarfab.controller.ryu_app --ofp-listen-host 127.0.0.1 --ofp-tcp-listen-port {port}",
+    ],
+)
+def test_the_controller_listens(with_frameworks, desk, command):
+    port = free_port()
+    with (desk / "log").open("w+") as log:
+        process = subprocess.Popen(
+            [with_frameworks, *command.format(port=port).split()],
+            cwd=desk,
+            env=environment(POLARFAB_BUILD="build"),
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            until(lambda: listens(port) or process.poll() is not None, command, 60)
+            assert process.poll() is None, (desk / "log").read_text()[-3000:]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0, (desk / "log").read_text()[-3000:]
+        finally:
+            process.kill()
+            process.wait()

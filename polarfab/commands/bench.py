@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from polarfab.output import json_option, print_json, print_table, say
+
+RIGS = Path(__file__).parents[2] / "tests" / "bench"
+"""The switches and servers that are measured against; only a checkout has them."""
 
 
 @click.group("bench")
@@ -24,11 +30,8 @@ def command() -> None:
 def tables(q: int, no_peers: bool, as_json: bool) -> None:
     """Minimal routes for all pairs of PolarFly, and the walk through them."""
     from compilers.evaluation import peer_timings
-    from compilers.topology.families import check_topology
-    from inventory.problems import InputError
 
-    if problems := check_topology("polarfly", {"q": q}):
-        raise InputError(problems)
+    _check_order(q)
     timings = list(peer_timings.tables(q, peers=not no_peers))
     if as_json:
         print_json([asdict(timing) for timing in timings])
@@ -58,23 +61,11 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
 
     Needs root, or user namespaces, and Open vSwitch. The machine's own Open vSwitch is not touched.
     """
-    import tempfile
-    from pathlib import Path
-
-    from compilers.pipeline import compile_fabric
-    from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build_folder import save
-    from compilers.topology.families import check_topology
-    from inventory.problems import InputError
+    _require_rigs("controller")
     from tests.bench.push_times import pushes
 
-    if problems := check_topology("polarfly", {"q": q}):
-        raise InputError(problems)
-    with tempfile.TemporaryDirectory(prefix="polarfab-") as folder:
-        spec, build = Path(folder) / "fabric.yaml", Path(folder) / "build"
-        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n")
-        save(compile_fabric(load_fabric(spec)), build)
-        found = list(pushes(build, Path(folder), frameworks or ("ryu", "os-ken"), repeat, say))
+    with _compiled(q) as build:
+        found = list(pushes(build, build.parent, frameworks or ("ryu", "os-ken"), repeat, say))
     if as_json:
         print_json([asdict(push) for push in found])
         return
@@ -103,24 +94,13 @@ def emulate(q: int, as_json: bool) -> None:
 
     Stock Mininet takes minutes from q=11. Needs root, or user namespaces, Open vSwitch and Mininet.
     """
-    import tempfile
-    from pathlib import Path
-
-    from compilers.pipeline import compile_fabric
-    from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build_folder import save
-    from compilers.topology.families import check_topology
-    from inventory.problems import InputError
     from mininet_scenarios.machine.preflight import require
+
+    _require_rigs("emulate")
     from tests.bench.mininet_start import starts
 
-    if problems := check_topology("polarfly", {"q": q}):
-        raise InputError(problems)
     require(None)
-    with tempfile.TemporaryDirectory(prefix="polarfab-") as folder:
-        spec, build = Path(folder) / "fabric.yaml", Path(folder) / "build"
-        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n")
-        save(compile_fabric(load_fabric(spec)), build)
+    with _compiled(q) as build:
         found = list(starts(build, say))
     if as_json:
         print_json([asdict(start) for start in found])
@@ -130,3 +110,43 @@ def emulate(q: int, as_json: bool) -> None:
         ["what", "s", "times ours"],
         [(start.what, round(start.seconds, 1), round(start.ratio, 2)) for start in found],
     )
+
+
+def _check_order(q: int) -> None:
+    from compilers.topology.families import check_topology
+    from inventory.problems import InputError
+
+    if problems := check_topology("polarfly", {"q": q}):
+        raise InputError(problems)
+
+
+def _require_rigs(name: str) -> None:
+    from inventory.problems import InputError, Problem
+
+    if not RIGS.is_dir():
+        raise InputError(
+            Problem(
+                key=f"bench {name}",
+                required="a checkout of polarfab",
+                given="an installed package",
+                todo="what it measures against is in the repository's tests/bench;"
+                " clone the repository and run it there after `make test`",
+            )
+        )
+
+
+@contextmanager
+def _compiled(q: int) -> Iterator[Path]:
+    """A build of PolarFly in a folder that goes at the end."""
+    from tempfile import TemporaryDirectory
+
+    from compilers.pipeline import compile_fabric
+    from compilers.spec.fabric_file import load_fabric
+    from compilers.tables.build_folder import save
+
+    _check_order(q)
+    with TemporaryDirectory(prefix="polarfab-") as folder:
+        spec, build = Path(folder, "fabric.yaml"), Path(folder, "build")
+        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n")
+        save(compile_fabric(load_fabric(spec)), build)
+        yield build
