@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from controller.switches.events import Event, Kind
+from controller.switches.events import Event, FabricComplete, FileUnwritable
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError, Problem
 
@@ -18,71 +18,6 @@ REMIND = 10.0
 """Seconds of silence after which an incomplete fabric says what it waits for."""
 PROGRESS = 1.0
 """Seconds between two counts of what is programmed."""
-EVENT_LINES: dict[Kind, str] = {
-    "refused": "switch {node} refused its program and keeps what it had: {text}",
-    "error": "switch {node} reports an error after it was programmed: {text}",
-    "left": "switch {node} left",
-    "unknown": "datapath id {node} is not in this build; it gets nothing",
-    "duplicate": "switch {node} {text}",
-    "status": "cannot write {node}: {text}",
-    "stranger": "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch",
-    "barred": "a peer on {node} was turned away: {text}",
-    "malformed": "switch {node} is cut off for what it sent: {text}",
-    "silent": "switch {node} does not answer and is cut off",
-    "loaded": "build {node} is loaded",
-    "kept": "build {node} stays, the new one cannot be used: {text}",
-    "round": "round {node}",
-    "moved": "all switches hold build {node}; they are read again",
-    "link-down": "link {node} is down: {text}",
-    "link-up": "link {node} is up",
-    "suppressed": "link {node} flaps and is not used {text}",
-    "reused": "link {node} is calm and is used again, if it is up",
-    "drained": "switch {node} is gone for {text}: traffic goes around it",
-    "back": "switch {node} is back: traffic passes it again",
-    "repaired": "tables for {node}: {text}",
-    "miswired": "miswired, {node}: {text}",
-    "wired": "all cables that are seen are as planned",
-    "shifted": "weights moved at {node}: {text}",
-    "leader": "{node} leads",
-    "deposed": "{node} leads no more, and starts anew",
-    "store": "the store: {node}",
-    "contested": "datapath id {node} does not take us as its master",
-    "not-ready": "{node} leads and cannot begin: {text}",
-    "inherited": "the fabric holds build {node}, not {text} of the folder; SIGHUP moves it there",
-}
-SUMMARIES: dict[Kind, str] = {
-    "refused": "{count} more switches refused their program, the first of them {node}: {text}",
-    "error": "{count} more switches report errors after they were programmed",
-    "left": "{count} switches more left",
-    "unknown": "{count} more datapath ids are not in this build",
-    "duplicate": "{count} more switches connected twice, the first of them {node}: {text}",
-    "status": "cannot write {node}: {text}",
-    "stranger": "peers on {count} more hosts hung up before they named themselves",
-    "barred": "peers on {count} more hosts were turned away, the first on {node}: {text}",
-    "malformed": "{count} more switches are cut off for what they sent, the first of them {node}: "
-    "{text}",
-    "silent": "{count} more switches do not answer and are cut off",
-    "loaded": "{count} more builds are loaded",
-    "kept": "{count} more builds cannot be used",
-    "round": "{count} more rounds, the first of them {node}",
-    "moved": "{count} more builds came",
-    "link-down": "{count} more links are down, the first of them {node}: {text}",
-    "link-up": "{count} more links are up",
-    "suppressed": "{count} more links flap and are not used",
-    "reused": "{count} more links are calm and are used again",
-    "drained": "{count} more switches are gone: traffic goes around them",
-    "back": "{count} more switches are back",
-    "repaired": "tables changed {count} more times, the last for {node}: {text}",
-    "miswired": "{count} more moves, the first of them {node}: {text}",
-    "wired": "all cables that are seen are as planned",
-    "shifted": "weights moved {count} more times",
-    "deposed": "{node} leads no more, and starts anew",
-    "leader": "{count} more leaders, the first of them {node}",
-    "store": "{count} more words of the store",
-    "contested": "{count} more datapath ids do not take us as their master",
-    "not-ready": "{node} leads and cannot begin: {text}",
-    "inherited": "the fabric holds build {node}, not {text} of the folder; SIGHUP moves it there",
-}
 
 
 @dataclass(slots=True)
@@ -101,7 +36,6 @@ class Reporter:
     stands_by: Callable[[], bool] = lambda: False
     _written: str = ""
     _unwritable: str = ""
-    _since: float | None = None
     _spoke: float = 0.0
     _counted: int = 0
 
@@ -140,27 +74,24 @@ class Reporter:
         except OSError as error:
             unwritable = error.strerror or str(error)
         if unwritable and unwritable != self._unwritable:
-            events.append(Event("status", str(self.status_file), unwritable))
+            events.append(FileUnwritable(str(self.status_file), unwritable))
         self._unwritable = unwritable
         if self.as_json:
             for event in events:
-                self.write(json.dumps({"event": event.kind, **_details(event)}))
+                self.write(json.dumps(event.record()))
         else:
             for line in self._lines(events):
                 self.write(line)
                 self._spoke = self.clock()
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
-        fabric, kinds = self.fabric, {event.kind for event in events}
-        if self._since is None:
-            self._since = next((event.at for event in events if event.kind == "connected"), None)
-        for kind in EVENT_LINES:
-            yield from _of_kind(kind, [event for event in events if event.kind == kind])
+        fabric = self.fabric
+        yield from _grouped(events)
         done = fabric.expected - len(fabric.missing())
-        if "complete" in kinds and fabric.complete:
-            seconds = events[-1].at - (self._since or events[-1].at)
-            self._since = None
-            yield f"{done}/{fabric.expected} programmed in {seconds:.2f} s: the fabric is complete"
+        complete = [event for event in events if isinstance(event, FabricComplete)]
+        if complete and fabric.complete:
+            took = f"{complete[-1].seconds:.2f} s"
+            yield f"{done}/{fabric.expected} programmed in {took}: the fabric is complete"
             self._counted = done
         elif done != self._counted and self.clock() - self._spoke > PROGRESS:
             yield f"{done}/{fabric.expected} programmed"
@@ -179,15 +110,16 @@ class Reporter:
         self._written = text
 
 
-def _details(event: Event) -> dict[str, str]:
-    return {key: value for key in ("node", "text") if (value := getattr(event, key))}
-
-
-def _of_kind(kind: Kind, events: list[Event]) -> Iterable[str]:
-    for event in events[:LINES_AT_ONCE]:
-        yield EVENT_LINES[kind].format(node=event.node, text=event.text)
-    if rest := events[LINES_AT_ONCE:]:
-        yield SUMMARIES[kind].format(count=len(rest), node=rest[0].node, text=rest[0].text)
+def _grouped(events: list[Event]) -> Iterable[str]:
+    """The lines of events by kind, in the order in which the first of each kind happened."""
+    kinds: dict[type[Event], list[Event]] = {}
+    for event in events:
+        if event.line:
+            kinds.setdefault(type(event), []).append(event)
+    for alike in kinds.values():
+        yield from map(str, alike[:LINES_AT_ONCE])
+        if rest := alike[LINES_AT_ONCE:]:
+            yield rest[0].share(len(rest))
 
 
 def _some(names: list[str]) -> str:

@@ -14,6 +14,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, Literal, Protocol
 
+from controller.cluster.leader_events import (
+    BuildInherited,
+    LeaderChanged,
+    LeadershipLost,
+    LeaderWaits,
+    RoleContested,
+    StoreChanged,
+)
 from controller.cluster.leading import Election, Unavailable, boottime
 from controller.cluster.roles import Roles
 from controller.cluster.store import Etcd
@@ -24,7 +32,6 @@ from controller.rollout.mover import Mover
 from controller.rollout.shared_record import Record
 from controller.settings import Settings
 from controller.switches.current import Current
-from controller.switches.events import Event
 from inventory.problems import InputError
 
 RETRY = 2.0
@@ -97,7 +104,7 @@ class Several:
         """Time passes."""
         self._tell_changes()
         if self.lapsed:
-            self._tell("deposed", self._election.name)
+            self.fabric.tell(LeadershipLost(self._election.name))
             self._again()
             return
         self._jobs.poll()
@@ -138,7 +145,7 @@ class Several:
             if found.record is not None:
                 self._go_on(found.record, found.builds)
         except (InputError, Unavailable) as error:
-            self._tell("not-ready", self._election.name, str(error))
+            self.fabric.tell(LeaderWaits(self._election.name, str(error)))
             self._retry = self.fabric.clock() + RETRY
             return
         self._record, self.state = found.record, "leader"
@@ -156,7 +163,7 @@ class Several:
             for name in (record.build, record.to or record.build)
         )
         if current.identity not in (record.build, record.to):
-            self._tell("inherited", record.to or record.build, current.identity)
+            self.fabric.tell(BuildInherited(record.to or record.build, current.identity))
         if record.to:
             self.mover.resume(old, new, record)
         elif old is not current:
@@ -188,19 +195,16 @@ class Several:
     def _refused(self, datapath_id: int) -> None:
         if datapath_id not in self._told:
             self._told.add(datapath_id)
-            self._tell("contested", f"{datapath_id:016x}")
+            self.fabric.tell(RoleContested(f"{datapath_id:016x}"))
 
     def _tell_changes(self) -> None:
         standing = self._election.standing
         if standing.trouble != self._trouble:
             self._trouble = standing.trouble
-            self._tell("store", standing.trouble or "answers")
+            self.fabric.tell(StoreChanged(standing.trouble))
         if standing.leader != self._leader:
             self._leader = standing.leader
-            self._tell("leader", standing.leader or "nobody", str(standing.term))
-
-    def _tell(self, kind: Any, node: str, text: str = "") -> None:
-        self.fabric.tell(Event(kind, node, text, self.fabric.clock()))
+            self.fabric.tell(LeaderChanged(standing.leader, standing.term))
 
 
 def _inherit(store: shared_record.Shelf, own: str) -> Inherited:

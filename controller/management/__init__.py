@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,7 +67,7 @@ def start(
     from controller.management.web import serve
 
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-    overview = Overview(reporter.fabric, time.time, ports)
+    overview = Overview(reporter.fabric, ports)
     metrics = Metrics(overview)
     reporter.observers += [overview.happened, metrics.happened]
     context = settings.tls.context(clients=False) if settings.tls else None

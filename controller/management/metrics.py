@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controller.management.overview import Overview
-from controller.switches.events import Event
+from controller.switches.events import Event, SwitchProgrammed
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
@@ -28,16 +28,11 @@ class Metrics(Collector):
             buckets=SECONDS,
             registry=self.registry,
         )
-        self._connected: dict[str, float] = {}
 
     def happened(self, event: Event) -> None:
         """Measure how long switches take."""
-        if event.kind == "connected":
-            self._connected[event.node] = event.at
-        elif event.kind == "programmed" and event.node in self._connected:
-            self._push.observe(max(0.0, event.at - self._connected.pop(event.node)))
-        elif event.kind == "left":
-            self._connected.pop(event.node, None)
+        if isinstance(event, SwitchProgrammed) and event.seconds is not None:
+            self._push.observe(event.seconds)
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         """All metrics as of now."""

@@ -14,7 +14,7 @@ from compilers.tables.build_folder import load, put
 from controller.rollout.build_archive import find, unpack
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
-from controller.switches.events import Event
+from controller.switches.events import FileUnwritable
 from inventory.problems import InputError, Problem
 
 
@@ -67,7 +67,7 @@ class Moves:
             try:
                 put(self.folder, lambda beside: shutil.copytree(self._waiting, beside))
             except InputError as error:
-                fabric.tell(Event("status", str(self.folder), str(error), fabric.clock()))
+                fabric.tell(FileUnwritable(str(self.folder), str(error)))
             shutil.rmtree(self._waiting, ignore_errors=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -37,10 +36,9 @@ class PortOverview(Protocol):
 
 @dataclass(slots=True)
 class Overview:
-    """A fabric and what has happened. `wall` is the clock of people, in seconds."""
+    """A fabric and what has happened."""
 
     fabric: LiveFabric
-    wall: Callable[[], float]
     ports: PortOverview | None = None
     counts: dict[str, int] = field(default_factory=dict)
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -61,15 +59,7 @@ class Overview:
         """Remember an event."""
         self._number += 1
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
-        self._events.append(
-            {
-                "number": self._number,
-                "at": round(self.wall() - (self.fabric.clock() - event.at), 3),
-                "event": event.kind,
-                "node": event.node,
-                "text": event.text,
-            }
-        )
+        self._events.append({"number": self._number, **event.record()})
 
     def events(self, after: int) -> list[dict[str, Any]]:
         """The events that are remembered and came after this number."""

@@ -19,7 +19,7 @@ from compilers.update.slots import BEGINNING
 from controller.rollout.round_programs import RoundPrograms
 from controller.rollout.shared_record import Record
 from controller.switches.current import Current
-from controller.switches.events import Event
+from controller.switches.events import BuildKept, MoveFinished, RoundStarted
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import Outcome
 
@@ -156,7 +156,8 @@ class Rollout:
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()
         self._waiting.extend(self._moment.node)
-        self._tell("round", f"{round + 1} of {self.programs.update.rounds}")
+        rounds = self.programs.update.rounds
+        self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
         self._fill()
 
     def _fill(self) -> None:
@@ -182,7 +183,7 @@ class Rollout:
     def _finish(self) -> None:
         self.state = "done"
         self.fabric.load(self.target)
-        self._tell("moved", self.target.identity)
+        self.fabric.tell(MoveFinished(self.target.identity))
 
     # Coming back
 
@@ -226,7 +227,7 @@ class Rollout:
         """The build that stood stays; every switch is read again and put right."""
         self.state, self.reason = "failed", reason
         self.fabric.load(self._before)
-        self._tell("kept", self._before.identity, reason)
+        self.fabric.tell(BuildKept(self._before.identity, reason))
 
     # Both
 
@@ -264,6 +265,3 @@ class Rollout:
         what = self._moment.describe(outcome.error.xid)
         words = outcome.error.words(self.fabric.error_names)
         return f"{name} refused round {self.round + 1}: {words} ({what})"
-
-    def _tell(self, kind: Literal["round", "moved", "kept"], node: str, text: str = "") -> None:
-        self.fabric.tell(Event(kind, node, text, self.fabric.clock()))

@@ -1,56 +1,285 @@
-"""What a fabric tells: things that happened to switches."""
+"""Events of a running fabric: one class a kind, as JSON for programs and as a line for people.
+
+Events of links stand in `upkeep.link_events`, of several controllers in `cluster.leader_events`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from time import monotonic
-from typing import Literal
-
-Kind = Literal[
-    "connected",
-    "programmed",
-    "refused",
-    "error",
-    "left",
-    "complete",
-    "unknown",
-    "duplicate",
-    "stranger",
-    "barred",
-    "malformed",
-    "silent",
-    "loaded",
-    "kept",
-    "round",
-    "moved",
-    "link-down",
-    "link-up",
-    "suppressed",
-    "reused",
-    "drained",
-    "back",
-    "repaired",
-    "miswired",
-    "wired",
-    "shifted",
-    "leader",
-    "deposed",
-    "store",
-    "contested",
-    "not-ready",
-    "inherited",
-    "status",
-]
+from dataclasses import asdict, dataclass, field
+from time import time
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something worth telling: its kind, the node's name (or datapath id, or address), details.
+    """Something that happened, at a time in seconds since the epoch (UTC).
 
-    at is when, in seconds of the monotonic clock.
+    A kind has a name and templates, filled from its fields: subject, what it happened to; detail,
+    the rest in words; line, one event for people; more, several events that share a line. Kinds
+    without a line are counted by the reporter instead.
     """
 
-    kind: Kind
-    node: str
-    text: str = ""
-    at: float = field(default_factory=monotonic, compare=False)
+    kind: ClassVar[str]
+    subject: ClassVar[str] = ""
+    detail: ClassVar[str] = ""
+    line: ClassVar[str] = ""
+    more: ClassVar[str] = ""
+
+    at: float = field(default_factory=time, kw_only=True, compare=False)
+
+    @property
+    def node(self) -> str:
+        """What it happened to: a switch, a link, a build, an address, in words."""
+        return self.subject.format_map(asdict(self))
+
+    @property
+    def text(self) -> str:
+        """The details in words; may be empty."""
+        return self.detail.format_map(asdict(self))
+
+    def __str__(self) -> str:
+        return self._filled(self.line)
+
+    def share(self, count: int) -> str:
+        """One line for so many events of this kind, of which this is the first."""
+        return self._filled(self.more, count)
+
+    def record(self) -> dict[str, Any]:
+        """The event as JSON: `event`, `at`, `node`, `text` and the fields of its kind."""
+        head = {"event": self.kind, "at": round(self.at, 3), "node": self.node, "text": self.text}
+        return head | {name: value for name, value in asdict(self).items() if name != "at"}
+
+    def _filled(self, template: str, count: int = 1) -> str:
+        words = {"node": self.node, "text": self.text, "count": count}
+        return template.format_map(asdict(self) | words)
+
+
+# Switches
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchEvent(Event):
+    """Something that happened to a switch, which has the name of its node."""
+
+    subject = "{switch}"
+
+    switch: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConnected(SwitchEvent):
+    """A switch of the build has connected, or is to be read since a build was loaded."""
+
+    kind = "connected"
+
+    datapath_id: str
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchProgrammed(SwitchEvent):
+    """A switch holds its program; seconds since it connected, null where it was only read again."""
+
+    kind = "programmed"
+
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReport(SwitchEvent):
+    """An error that a switch reports.
+
+    error_type and error_code are those of the first OpenFlow error (null where there is none),
+    entry is the part of the program that it answers, errors is how many errors there are.
+    """
+
+    detail = "{reason}"
+
+    reason: str
+    error_type: int | None = None
+    error_code: int | None = None
+    entry: str = ""
+    errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRefused(FaultReport):
+    """A switch has refused its program, and keeps what it had."""
+
+    kind = "refused"
+    line = "switch {node} refused its program and keeps what it had: {text}"
+    more = "{count} more switches refused their program, the first of them {node}: {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgrammedFault(FaultReport):
+    """A switch reports an error after it was programmed."""
+
+    kind = "error"
+    line = "switch {node} reports an error after it was programmed: {text}"
+    more = "{count} more switches report errors after they were programmed"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLeft(SwitchEvent):
+    """The connection of a switch has ended."""
+
+    kind = "left"
+    line = "switch {node} left"
+    more = "{count} more switches left"
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchSilent(SwitchEvent):
+    """A switch has not answered for so many seconds; its connection is ended."""
+
+    kind = "silent"
+    line = "switch {node} does not answer and is cut off"
+    more = "{count} more switches do not answer and are cut off"
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedMessage(SwitchEvent):
+    """A switch has sent bytes that cannot be read; its connection is ended."""
+
+    kind = "malformed"
+    detail = "{reason}"
+    line = "switch {node} is cut off for what it sent: {text}"
+    more = "{count} more switches are cut off for what they sent, the first of them {node}: {text}"
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateDatapath(SwitchEvent):
+    """Two switches use one datapath id; peers are their addresses."""
+
+    kind = "duplicate"
+    detail = (
+        "connected twice under one datapath id, from {peers[0]} and from {peers[1]}, "
+        "and both got its program; give each switch a datapath id of its own"
+    )
+    line = "switch {node} {text}"
+    more = "{count} more switches connected twice, the first of them {node}: {text}"
+
+    datapath_id: str
+    peers: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownDatapath(Event):
+    """A switch has connected whose datapath id is not in the build."""
+
+    kind = "unknown"
+    subject = "{datapath_id}"
+    line = "datapath id {node} is not in this build; it gets nothing"
+    more = "{count} more datapath ids are not in this build"
+
+    datapath_id: str
+    peer: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedPeer(Event):
+    """A peer has hung up before it named itself as an OpenFlow 1.3 switch; once a host."""
+
+    kind = "stranger"
+    subject = "{host}"
+    line = "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch"
+    more = "peers on {count} more hosts hung up before they named themselves"
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRejected(Event):
+    """A peer could not show that it is a switch of ours (TLS); once a host."""
+
+    kind = "barred"
+    subject = "{host}"
+    detail = "{reason}"
+    line = "a peer on {node} was turned away: {text}"
+    more = "peers on {count} more hosts were turned away, the first on {node}: {text}"
+
+    host: str
+    reason: str
+
+
+# Builds and moves between them
+
+
+@dataclass(frozen=True, slots=True)
+class BuildEvent(Event):
+    """Something that happened with a build, which is named by its identity."""
+
+    subject = "{build}"
+
+    build: str
+
+
+@dataclass(frozen=True, slots=True)
+class FabricComplete(BuildEvent):
+    """All switches hold their programs; seconds since the first of them connected."""
+
+    kind = "complete"
+
+    switches: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class BuildLoaded(BuildEvent):
+    """Switches are read again, and are to hold this build."""
+
+    kind = "loaded"
+    line = "build {node} is loaded"
+    more = "{count} more builds are loaded"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildKept(BuildEvent):
+    """Another build cannot be used, or a move to it was taken back: this one stays."""
+
+    kind = "kept"
+    detail = "{reason}"
+    line = "build {node} stays, the new one cannot be used: {text}"
+    more = "{count} more builds cannot be used"
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStarted(BuildEvent):
+    """A round of the move to a build begins; rounds count from 1."""
+
+    kind = "round"
+    subject = "{round} of {rounds}"
+    line = "round {node}"
+    more = "{count} more rounds, the first of them {node}"
+
+    round: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class MoveFinished(BuildEvent):
+    """All switches hold the build that they were moved to."""
+
+    kind = "moved"
+    line = "all switches hold build {node}; they are read again"
+    more = "{count} more moves have ended"
+
+
+@dataclass(frozen=True, slots=True)
+class FileUnwritable(Event):
+    """The status file, or the build folder, cannot be written."""
+
+    kind = "status"
+    subject = "{file}"
+    detail = "{reason}"
+    line = more = "cannot write {node}: {text}"
+
+    file: str
+    reason: str

@@ -16,7 +16,24 @@ from controller.settings import ForeignRows
 from controller.switches.admission import Turns
 from controller.switches.conversation import Answer, Conversation
 from controller.switches.current import Current
-from controller.switches.events import Event, Kind
+from controller.switches.events import (
+    BuildKept,
+    BuildLoaded,
+    DuplicateDatapath,
+    Event,
+    FabricComplete,
+    FaultReport,
+    MalformedMessage,
+    PeerRejected,
+    ProgrammedFault,
+    ProgramRefused,
+    SwitchConnected,
+    SwitchLeft,
+    SwitchProgrammed,
+    SwitchSilent,
+    UnknownDatapath,
+    UnnamedPeer,
+)
 from controller.switches.hooks import Hooks
 from controller.switches.reconcile import Difference
 from controller.switches.sending import SendPriority
@@ -70,6 +87,8 @@ class LiveFabric:
     _present: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
     _probes: list[Hashable] = field(default_factory=list)
+    _connected: dict[int, float] = field(default_factory=dict)
+    _began: float | None = None
     _events: list[Event] = field(default_factory=list)
     _strangers: set[str] = field(default_factory=set)
     _outbox: list[Out] = field(default_factory=list)
@@ -153,19 +172,19 @@ class LiveFabric:
         """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""
         if host not in self._strangers:
             self._strangers.add(host)
-            self._tell("stranger", host)
+            self.tell(UnnamedPeer(host))
 
     def barred(self, host: str, text: str) -> None:
         """A peer on this host could not show that it is a switch of ours."""
         if host not in self._strangers:
             self._strangers.add(host)
-            self._tell("barred", host, text)
+            self.tell(PeerRejected(host, text))
 
     def malformed(self, key: Hashable, text: str) -> None:
         """A switch has sent what cannot be read; its connection is ended."""
         switch = self._switches.get(key)
         if switch is not None and switch.vertex is not None:
-            self._tell("malformed", self.names[switch.vertex], text)
+            self.tell(MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
         """Time passes: ask connections that others have taken the place of, end silent ones."""
@@ -178,7 +197,7 @@ class LiveFabric:
             if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
                 switch.told = True
                 if switch.vertex is not None:
-                    self._tell("silent", self.names[switch.vertex])
+                    self.tell(SwitchSilent(self.names[switch.vertex], SWITCH_PATIENCE))
                 self._outbox.append(Out(key, SendPriority.URGENT, None))
 
     # What other parts of the controller call
@@ -191,14 +210,14 @@ class LiveFabric:
         self.duplicates.clear()
         self.errors.clear()
         self.unknown.clear()
-        self._tell("loaded", self.identity)
+        self.tell(BuildLoaded(self.identity))
         for key, switch in list(self._switches.items()):
             switch.vertex = None
             self._place(key, switch)
 
     def cannot_load(self, text: str) -> None:
         """A build was to be loaded and cannot be: the current one stays."""
-        self._tell("kept", self.identity, text)
+        self.tell(BuildKept(self.identity, text))
 
     def reconcile(self, vertex: int) -> None:
         """Read a switch again, and put right what has changed by other hands.
@@ -292,14 +311,17 @@ class LiveFabric:
             self._turns.end(key)
             if switch.datapath_id not in self.unknown:
                 self.unknown.add(switch.datapath_id)
-                self._tell("unknown", f"{switch.datapath_id:016x}")
+                self.tell(UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
             return
         if vertex in self._present:
             self._probes.append(self._present[vertex])
         switch.vertex = vertex
         self._present[vertex] = key
         self._programmed.discard(vertex)
-        self._tell("connected", self.names[vertex])
+        name, number = self.names[vertex], f"{switch.datapath_id:016x}"
+        self._connected[vertex] = now = self.clock()
+        self._began = now if self._began is None else self._began
+        self.tell(SwitchConnected(name, number, switch.peer))
         switch.wait()
 
     def _one_less(self, key: Hashable, vertex: int) -> None:
@@ -312,7 +334,7 @@ class LiveFabric:
         self._programmed.discard(vertex)
         if not others:
             del self._present[vertex]
-            self._tell("left", self.names[vertex])
+            self.tell(SwitchLeft(self.names[vertex]))
             self.hooks.present(vertex, False)
             return
         self._present[vertex] = others[-1]
@@ -325,12 +347,10 @@ class LiveFabric:
         other = self._switches.get(self._present.get(vertex)) if vertex is not None else None
         if vertex is None or other is None or other is switch or vertex in self.duplicates:
             return
-        text = (
-            f"connected twice under one datapath id, from {switch.peer} and from {other.peer}, "
-            "and both got its program; give each switch a datapath id of its own"
-        )
-        self.duplicates[vertex] = text
-        self._tell("duplicate", self.names[vertex], text)
+        number, peers = f"{switch.datapath_id:016x}", (switch.peer, other.peer)
+        event = DuplicateDatapath(self.names[vertex], number, peers)
+        self.duplicates[vertex] = event.text
+        self.tell(event)
 
     # What switches call
 
@@ -353,16 +373,18 @@ class LiveFabric:
         name = self.names[vertex]
         self._programmed.add(vertex)
         self.errors.pop(name, None)
-        self._tell("programmed", name)
+        now, since = self.clock(), self._connected.pop(vertex, None)
+        self.tell(SwitchProgrammed(name, None if since is None else now - since))
         self.hooks.present(vertex, True)
         if self.complete:
-            self._tell("complete", self.identity)
+            seconds = now - (now if self._began is None else self._began)
+            self._began = None
+            self.tell(FabricComplete(self.identity, self.expected, seconds))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """A switch does not take its program; without an outcome it cannot be read."""
         if switch.vertex is not None:
-            text = self._explain(outcome) if outcome else "does not tell its flows and groups"
-            self._note("refused", switch.vertex, text)
+            self._note(ProgramRefused, switch.vertex, outcome)
 
     def turn_over(self, switch: Switch) -> None:
         """Another switch may be read and programmed."""
@@ -382,23 +404,23 @@ class LiveFabric:
             return
         name = self.names[switch.vertex]
         if name not in self.errors:
-            self._note("error", switch.vertex, self._explain(Outcome(True, error, 1)))
+            self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
 
-    def _note(self, kind: Kind, vertex: int, text: str) -> None:
+    def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
+        """Report the first error: in words, where in the program it is, and how many there are."""
         name = self.names[vertex]
-        self.errors[name] = text
-        self._tell(kind, name, text)
-
-    def _explain(self, outcome: Outcome) -> str:
-        """The first error in words, where in the program it is, and how many there are."""
-        if outcome.error is None:
-            return "did not confirm the commit of its bundle"
-        what, more = self.current.programs.describe(outcome.error.xid), outcome.errors - 1
-        rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
-        return f"{outcome.error.words(self.error_names)} ({what}){rest}"
-
-    def _tell(self, kind: Kind, node: str, text: str = "") -> None:
-        self._events.append(Event(kind, node, text, self.clock()))
+        if outcome is None:
+            event = kind(name, "does not tell its flows and groups")
+        elif outcome.error is None:
+            event = kind(name, "did not confirm the commit of its bundle")
+        else:
+            error, more = outcome.error, outcome.errors - 1
+            entry = self.current.programs.describe(error.xid)
+            rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
+            reason = f"{error.words(self.error_names)} ({entry}){rest}"
+            event = kind(name, reason, error.type, error.code, entry, outcome.errors)
+        self.errors[name] = event.reason
+        self.tell(event)
 
 
 _ANSWERS = frozenset(

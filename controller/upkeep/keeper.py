@@ -7,7 +7,9 @@ stands aside while a build is rolled out. No I/O.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -21,10 +23,10 @@ from compilers.targets.openflow.encoder import Encoder
 from controller.openflow import messages
 from controller.settings import Duties
 from controller.switches.current import Current
-from controller.switches.events import Event
 from controller.switches.session import LiveFabric
 from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.balance import weighted
+from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
 from controller.upkeep.live_programs import Steering
 from controller.upkeep.rounds import Rounds
@@ -43,8 +45,7 @@ class _Kept:
     adaptation: Adaptation | None
     stale: bool = False
     since: float = 0.0
-    what: str = ""
-    text: str = ""
+    report: Callable[[float], TablesRepaired] | None = None
 
 
 class Keeper:
@@ -233,25 +234,26 @@ class Keeper:
         vertices = np.union1d(found.switches, kept.repair.switches)
         kept.repair, kept.stale, kept.since = found, False, self.fabric.clock()
         self.repairs += 1
-        kept.what = links.summary()
-        kept.text = (
-            f"{len(found.rows)} rows and {len(found.classes)} classes at {len(found.switches)} "
-            f"switches differ from the build, computed in {computed * 1e3:.0f} ms"
+        kept.report = partial(
+            TablesRepaired,
+            int(np.count_nonzero(links.dead)) // 2,
+            int(np.count_nonzero(links.drained)),
+            len(found.rows),
+            len(found.classes),
+            len(found.switches),
+            found.cut_off,
+            computed,
         )
-        if found.cut_off:
-            kept.text += f"; {found.cut_off} pairs of switches have no path left"
         tables = self._with_weights(kept, found.tables)
         self.rounds.start(kept.steering.reroute(tables, vertices, self._generation))
 
     def _finished(self) -> None:
         """The last round of a change has been confirmed."""
         kept = self._active()
-        if kept is None or not kept.what:
+        if kept is None or kept.report is None:
             return
-        seconds = self.fabric.clock() - kept.since
-        text = f"{kept.text}, in place after {seconds * 1e3:.0f} ms"
-        self.fabric.tell(Event("repaired", kept.what, text))
-        kept.what = ""
+        self.fabric.tell(kept.report(self.fabric.clock() - kept.since))
+        kept.report = None
         if kept.stale:
             self._repair(kept)
 
@@ -266,11 +268,12 @@ class Keeper:
         for vertex in vertices.tolist():
             numbers = moves[moves[:, 0] == vertex, 1]
             moved = adaptation.shifts.moved[vertex, numbers]
-            names = [
-                f"{part}/64 from {kept.build.wiring.port_name(vertex, int(port))}"
-                for part, port in zip(moved, classes.port[vertex, numbers], strict=True)
-            ]
-            self.fabric.tell(Event("shifted", self.fabric.names[vertex], ", ".join(names)))
+            ports = classes.port[vertex, numbers]
+            shifts = tuple(
+                ClassShift(number, kept.build.wiring.port_name(vertex, port), parts)
+                for number, port, parts in np.stack((numbers, ports, moved), axis=1).tolist()
+            )
+            self.fabric.tell(WeightsShifted(self.fabric.names[vertex], shifts))
         self.rounds.start(rounds)
 
     def _with_weights(self, kept: _Kept, tables: Tables) -> Tables:

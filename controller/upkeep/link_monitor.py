@@ -14,8 +14,18 @@ from compilers.wiring.wiring import Wiring
 from controller.openflow import messages
 from controller.openflow.multipart import PORT, Malformed, records
 from controller.settings import Duties
-from controller.switches.events import Event, Kind
+from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery
+from controller.upkeep.link_events import (
+    CableMisplaced,
+    CablesRight,
+    LinkDown,
+    LinkReused,
+    LinkSuppressed,
+    LinkUp,
+    SwitchDrained,
+    SwitchReturned,
+)
 from controller.upkeep.link_state import Links, News
 
 DELETED = 1
@@ -106,11 +116,14 @@ class Watching:
         # One turn of all switches: until then some cables of several that moved may not be seen.
         if told == self._told or now - self._since < self.discovery.interval:
             return
-        for text in told:
-            count = len(self._miswired.misplaced) if self._miswired else 0
-            self._events.append(Event("miswired", f"{count} cables misplaced", text))
+        if self._miswired:
+            count, name = len(self._miswired.misplaced), self._ports.name
+            for move, text in zip(moves, told, strict=True):
+                ends = (self._ports.node(move.a), name(move.a), self._ports.node(move.b))
+                event = CableMisplaced(count, text, move.kind, *ends, name(move.b))
+                self._events.append(event)
         if not told:
-            self._events.append(Event("wired", ""))
+            self._events.append(CablesRight())
         self._told = told
 
     def settle(self) -> tuple[bool, list[Event]]:
@@ -132,16 +145,23 @@ class Watching:
         }
 
     def _event(self, news: News) -> Event:
-        kinds: dict[str, Kind] = {"down": "link-down", "up": "link-up"}
-        if news.link >= 0:
-            kind: Kind = kinds.get(news.what, news.what)  # type: ignore[arg-type]
-            return Event(kind, self._name(news.switch, news.link), news.why)
-        name = self.wiring.names[news.switch]
-        text = f"{self._patience:g} s" if news.what == "drained" else ""
-        return Event(news.what, name, text)  # type: ignore[arg-type]
+        if news.what == "drained":
+            return SwitchDrained(self.wiring.names[news.switch], self._patience)
+        if news.what == "back":
+            return SwitchReturned(self.wiring.names[news.switch])
+        ends = self._ends(news.switch, news.link)
+        if news.what == "down":
+            return LinkDown(*ends, reason=news.why)
+        if news.what == "suppressed":
+            return LinkSuppressed(*ends, seconds=news.seconds)
+        return (LinkUp if news.what == "up" else LinkReused)(*ends)
 
     def _name(self, switch: int, link: int) -> str:
         """A link by both ends: `n3 eth2 to n7 eth1`."""
-        w = self.wiring
-        ends = (switch, w.port[switch, link]), (int(w.far[switch, link]), w.far_port[switch, link])
-        return " to ".join(f"{w.names[v]} {w.port_name(v, int(p))}" for v, p in ends)
+        return LinkUp(*self._ends(switch, link)).node
+
+    def _ends(self, switch: int, link: int) -> tuple[str, str, str, str]:
+        """The names of the node and the port at both ends of a link."""
+        w, far = self.wiring, int(self.wiring.far[switch, link])
+        here = w.port_name(switch, int(w.port[switch, link]))
+        return w.names[switch], here, w.names[far], w.port_name(far, int(w.far_port[switch, link]))

@@ -25,12 +25,16 @@ What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something that happened to the link from `switch` by its `link`-th, or to a switch (-1)."""
+    """Something that happened to the link from `switch` by its `link`-th, or to a switch (-1).
+
+    why: a link is down. seconds: for which it is suppressed.
+    """
 
     what: What
     switch: int
     link: int = -1
     why: str = ""
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,14 +93,6 @@ class Links:
     def broken(self) -> NDArray[np.bool_]:
         """bool[E]: the links that do not carry packets."""
         return self._broken.copy()
-
-    def summary(self) -> str:
-        """How much is dead, in words."""
-        dead = int(np.count_nonzero(self.dead)) // 2
-        words = f"{dead} dead link{'s' * (dead != 1)}"
-        if drained := int(np.count_nonzero(self.drained)):
-            words += f" and {drained} drained switch{'es' * (drained != 1)}"
-        return words
 
     def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
         """All ports of a switch, by number; one that it has not is down.
@@ -157,9 +153,8 @@ class Links:
             why = "port down" if any(down) else "not seen"
             self._tell("down" if broken else "up", number, why if broken else "")
             if broken and self.penalties.flap(number, now):
-                seconds = self.penalties.wait(number, now)
-                self._tell("suppressed", number, f"for {seconds:.0f} s, longer if it flaps again")
+                self._tell("suppressed", number, seconds=self.penalties.wait(number, now))
 
-    def _tell(self, what: What, number: int, why: str = "") -> None:
+    def _tell(self, what: What, number: int, why: str = "", seconds: float = 0.0) -> None:
         switch, link = self.cables.ends[number, 0].tolist()
-        self._news.append(News(what, switch, link, why))
+        self._news.append(News(what, switch, link, why, seconds))

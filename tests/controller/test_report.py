@@ -3,7 +3,13 @@ import json
 import pytest
 
 from controller.reporter import LINES_AT_ONCE, PROGRESS, REMIND, Reporter
-from controller.switches.events import Event
+from controller.switches.events import (
+    FabricComplete,
+    ProgramRefused,
+    SwitchConnected,
+    SwitchLeft,
+    SwitchProgrammed,
+)
 from inventory.problems import InputError
 
 
@@ -45,11 +51,11 @@ def reporter(fabric, lines, **options):
 
 
 def test_many_events_share_a_line(fabric, lines):
-    fabric.events = [Event("left", str(v)) for v in range(13)]
+    fabric.events = [SwitchLeft(str(v)) for v in range(13)]
     reporter(fabric, lines).tick()
     assert lines[: LINES_AT_ONCE + 1] == [
         *(f"switch {v} left" for v in range(5)),
-        "8 switches more left",
+        "8 more switches left",
     ]
 
 
@@ -67,9 +73,9 @@ def test_progress_is_told_once_a_while(fabric, lines):
 def test_many_programmed_are_one_line_and_completion_has_its_time(fabric, lines):
     fabric.programmed = 13
     fabric.events = [
-        Event("connected", "0", at=1.0),
-        *[Event("programmed", str(v), at=2.0) for v in range(13)],
-        Event("complete", "x", at=3.5),
+        SwitchConnected("0", "0000000000000001", "192.0.2.1:40000"),
+        *[SwitchProgrammed(str(v), 1.0) for v in range(13)],
+        FabricComplete("x", 13, 2.5),
     ]
     reporter(fabric, lines).tick()
     assert lines == ["13/13 programmed in 2.50 s: the fabric is complete"]
@@ -88,11 +94,32 @@ def test_silence_is_broken_by_what_is_waited_for(fabric, lines):
 
 
 def test_json_is_a_line_an_event(fabric, lines):
-    fabric.events = [Event("programmed", "3"), Event("refused", "4", "why")]
+    fabric.events = [
+        SwitchProgrammed("3", 0.25, at=1e9),
+        ProgramRefused("4", "why", 5, 1, "row 7", 2, at=1e9 + 0.00049),
+    ]
     reporter(fabric, lines, as_json=True).tick()
     assert [json.loads(line) for line in lines] == [
-        {"event": "programmed", "node": "3"},
-        {"event": "refused", "node": "4", "text": "why"},
+        {
+            "event": "programmed",
+            "at": 1e9,
+            "node": "3",
+            "text": "",
+            "switch": "3",
+            "seconds": 0.25,
+        },
+        {
+            "event": "refused",
+            "at": 1e9,
+            "node": "4",
+            "text": "why",
+            "switch": "4",
+            "reason": "why",
+            "error_type": 5,
+            "error_code": 1,
+            "entry": "row 7",
+            "errors": 2,
+        },
     ]
 
 

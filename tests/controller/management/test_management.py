@@ -16,7 +16,7 @@ from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import Tokens
 from controller.switches.current import current_of
-from controller.switches.events import Event
+from controller.switches.events import ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -30,7 +30,7 @@ def overview():
     fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
     fabric.connected("here", 4, "192.0.2.4:40000")
     fabric.connected("there", 5, "192.0.2.5:40000")
-    return Overview(fabric, lambda: 1000.0)
+    return Overview(fabric)
 
 
 @pytest.fixture
@@ -113,12 +113,13 @@ def test_bad_paths_are_one_message(api, query, said):
 
 def test_events_after_a_number(api, overview):
     for number in range(KEPT + 2):
-        overview.happened(Event("left", str(number), at=overview.fabric.clock()))
+        overview.happened(SwitchLeft(str(number), at=1000.0004))
     assert [e["number"] for e in api.get(f"/api/events?after={KEPT}").json] == [KEPT + 1, KEPT + 2]
     every = api.get("/api/events").json
     assert len(every) == KEPT
-    assert every[-1]["event"] == "left"
-    assert every[-1]["at"] == pytest.approx(1000.0, abs=5)
+    last, number = every[-1], str(KEPT + 1)
+    assert (last["event"], last["node"], last["switch"]) == ("left", number, number)
+    assert last["at"] == 1000.0
 
 
 @pytest.mark.parametrize("after", ["x", "-1", "1.5", "٣", "9" * 40])
@@ -127,7 +128,7 @@ def test_bad_event_numbers(api, after):
 
 
 def test_metrics_count(api, overview):
-    overview.happened(Event("refused", "3"))
+    overview.happened(ProgramRefused("3", "why"))
     text = api.get("/metrics").text
     values = dict(re.findall(r"^(polarfab_\S+) (\S+)$", text, re.MULTILINE))
     assert values["polarfab_switches"] == "13.0"
@@ -138,8 +139,8 @@ def test_metrics_count(api, overview):
 
 def test_metrics_time_from_connection_to_program(overview):
     metrics = Metrics(overview)
-    for kind, at in (("connected", 1.0), ("programmed", 3.5), ("programmed", 9.0)):
-        metrics.happened(Event(kind, "3", at=at))
+    for seconds in (2.5, None):
+        metrics.happened(SwitchProgrammed("3", seconds))
     assert metrics.registry.get_sample_value("polarfab_sync_seconds_sum") == 2.5
 
 

@@ -12,7 +12,7 @@ from compilers.targets.openflow.encoder import Program
 from controller.openflow import messages
 from controller.openflow import multipart as reading
 from controller.switches.current import Current
-from controller.switches.events import Event
+from controller.switches.events import BuildKept, FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import PROBE_XID, SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
 from controller.switches.transaction import DISCARD_XID
 
@@ -219,6 +219,21 @@ def test_the_fabric_is_complete_once_and_again_after_a_return(fabric):
     assert kinds(fabric) == [("connected", "a"), ("programmed", "a"), ("complete", fabric.identity)]
 
 
+def test_events_tell_how_long_programming_took(fabric, now):
+    program(fabric, 1, 11)
+    now[0] = 2.0
+    connect(fabric, 2, 12)
+    now[0] = 2.5
+    barrier(fabric, 2, OPENED)
+    fabric.received(2, REPLY)
+    barrier(fabric, 2, COMMITTED)
+    identity = fabric.identity
+    assert fabric.drain()[-2:] == [SwitchProgrammed("b", 0.5), FabricComplete(identity, 2, 2.5)]
+    fabric.reconcile(1)
+    assert tell(fabric, 2, entries(Programs().program(1))) == b""
+    assert fabric.drain() == [SwitchProgrammed("b", None), FabricComplete(identity, 2, 0.0)]
+
+
 def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
     connect(fabric, "k", 11)
     fabric.drain()
@@ -226,7 +241,7 @@ def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
         fabric.received("k", error(*BAD_GROUP_TYPE, xid))
     assert barrier(fabric, "k", OPENED) == messages.discard(rows.BUNDLE, DISCARD_XID)
     text = "group mod failed: bad type (row 50), and 2 more errors"
-    assert fabric.drain() == [Event("refused", "a", text)]
+    assert fabric.drain() == [ProgramRefused("a", text, *BAD_GROUP_TYPE, "row 50", 3)]
     assert fabric.status()["errors"] == {"a": text}
     fabric.received("k", REPLY)
     barrier(fabric, "k", COMMITTED)
@@ -497,5 +512,5 @@ def test_a_build_that_cannot_be_loaded_changes_nothing(fabric):
     program(fabric, "k", 12)
     fabric.drain()
     fabric.cannot_load("not verified")
-    assert fabric.drain() == [Event("kept", fabric.identity, "not verified")]
+    assert fabric.drain() == [BuildKept(fabric.identity, "not verified")]
     assert (fabric.status()["programmed"], fabric.take()) == (["b"], [])
