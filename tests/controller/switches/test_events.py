@@ -97,6 +97,8 @@ def test_an_event_has_its_lines(event):
 
 def test_the_docs_have_every_event():
     """Put what is missing there by hand: the assertion shows the lines."""
-    _, _, rest = PAGE.read_text().partition("| event | what has happened | fields |\n|---|---|---|\n")
+    _, _, rest = PAGE.read_text().partition(
+        "| event | what has happened | fields |\n|---|---|---|\n"
+    )
     table = rest.partition("\n\n")[0].splitlines()
     assert table == [row(kind) for kind in KINDS]
