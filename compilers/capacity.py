@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.groups import groups
 from compilers.wiring.wiring import Wiring
-from compilers.wiring.wiring_checks import Locate, Site, nowhere
-from inventory.problems import InputError, Problem, few
+from compilers.wiring.wiring_checks import Site
+from inventory.problems import Finding
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
@@ -57,40 +57,26 @@ def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
     return np.array(counts, np.int64)[which.ravel()]
 
 
-def check_capacity(
-    tables: Tables,
-    wiring: Wiring,
-    inventory: Inventory,
-    ipv6: bool,
-    locate: Locate = nowhere,
-) -> None:
-    """Refuse tables that a node cannot hold or do.
+def over_capacity(
+    tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool
+) -> Iterator[Finding]:
+    """Tables that a node cannot hold or do: every node and limit, with the number.
 
     Args:
         tables: the program of every switch.
         wiring: which node each is.
         inventory: the nodes' types, with limits where they are known.
         ipv6: whether routes are of both address families.
-        locate: finds the inventory's values in their file, for messages.
-
-    Raises:
-        InputError: every node and limit, with the number.
     """
     index = {node.name: i for i, node in enumerate(inventory.nodes)}
-    placed = [index[name] for name in wiring.names]
-    nodes = [inventory.nodes[i] for i in placed]
-    site = Site(nodes, placed, locate, inventory.generate is not None)
-    problems = [
-        *_over(tables, wiring, inventory, ipv6, site),
-        *_unable(tables, wiring, inventory, ipv6, site),
-    ]
-    if problems:
-        raise InputError(few(problems))
+    site = Site.of(inventory, [index[name] for name in wiring.names])
+    yield from _over(tables, wiring, inventory, ipv6, site)
+    yield from _unable(tables, wiring, inventory, ipv6, site)
 
 
 def _over(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     for t, name in enumerate(wiring.type_names):
         node_type = inventory.node_types[name]
         if all(getattr(node_type.tables, word) is None for word in LIMITS):
@@ -102,7 +88,7 @@ def _over(
             if limit is None:
                 continue
             for v in np.flatnonzero((wiring.node_type == t) & (count > limit)).tolist():
-                yield site.problem(
+                yield site.finding(
                     v,
                     ("type",),
                     f"at most {limit:,} {LIMITS[word]}, the {word} of {name}",
@@ -113,7 +99,7 @@ def _over(
 
 def _unable(
     tables: Tables, wiring: Wiring, inventory: Inventory, ipv6: bool, site: Site
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """The first node of each type that lacks a capability which the build needs."""
     classes = tables.classes
     weighted = bool(classes.alternate.shape[2])
@@ -130,7 +116,7 @@ def _unable(
         if able is None or not len(at):
             continue
         for word in [word for word, wanted in asked.items() if wanted and word not in able]:
-            yield site.problem(
+            yield site.finding(
                 int(at[0]),
                 ("type",),
                 f"a type that can do {NEEDS_IN_WORDS[word]} ({word})",

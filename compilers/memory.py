@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from compilers.spec.fabric_spec import FabricSpec
 from compilers.tables.intermediate_form import empty_egress
 from compilers.topology import FAMILIES
 from compilers.topology.families import hierarchy
-from compilers.wiring.wiring_checks import Locate
-from inventory.problems import InputError, Problem
+from inventory.problems import Finding
 
 MEMINFO = Path("/proc/meminfo")
 GB = 1e9
@@ -46,28 +46,18 @@ def needed(spec: FabricSpec) -> int:
     return order * rows * _cell(classes) * 5 // 4
 
 
-def require_memory(spec: FabricSpec, locate: Locate) -> None:
-    """Pass where the memory that is available suffices.
-
-    Raises:
-        InputError: it does not; says what is needed and what is there.
-    """
+def beyond_memory(spec: FabricSpec) -> Iterator[Finding]:
+    """Routes that the memory that is available cannot hold: what is needed and what is there."""
     need, have = needed(spec), available()
-    if need <= have:
-        return
-    file, line = locate(("topology", "q"))
-    order = FAMILIES[spec.topology.family].order(spec.topology.parameters())
-    raise InputError(
-        Problem(
-            file=file,
-            line=line,
-            key="topology.q",
-            required=f"a fabric whose routes fit into memory: {order:,} switches need "
-            f"{need / GB:,.1f} GB",
-            given=f"{have / GB:,.1f} GB available",
-            todo="lower q, or compile on a machine with more memory",
+    if need > have:
+        order = FAMILIES[spec.topology.family].order(spec.topology.parameters())
+        required = f"a fabric whose routes fit into memory: {order:,} switches need"
+        yield Finding(
+            ("topology", "q"),
+            f"{required} {need / GB:,.1f} GB",
+            f"{have / GB:,.1f} GB available",
+            "lower q, or compile on a machine with more memory",
         )
-    )
 
 
 def _cell(classes: int) -> int:

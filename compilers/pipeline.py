@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compilers.cabling.cable_plan import check_lengths, numbered
+from compilers.cabling.cable_plan import numbered, too_long
 from compilers.cabling.phases import Stage, installed
-from compilers.capacity import check_capacity
-from compilers.memory import require_memory
-from compilers.policy_support import affordable, require_targets
+from compilers.capacity import over_capacity
+from compilers.memory import beyond_memory
+from compilers.policy_support import affordable, beyond_targets, require_targets
 from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.minimal import minimal
 from compilers.routing.policy_passes import choices, require_searchable
@@ -34,8 +34,10 @@ def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
             (`compilers.planes.compile_planes`).
     """
     require_one_plane(loaded)
-    require_memory(loaded.spec, loaded.locate)
-    return compile_placed(place_fabric(loaded), stage)
+    loaded.refuse(beyond_memory(loaded.spec))
+    with loaded.reported(beyond_targets(loaded.spec)):
+        placed = place_fabric(loaded)
+    return compile_placed(placed, stage)
 
 
 def compile_placed(
@@ -52,26 +54,25 @@ def compile_placed(
         InputError: every problem of the pass at once.
     """
     loaded, inventory = placed.loaded, placed.inventory
-    spec, routing = loaded.spec, affordable(loaded.spec, inventory, loaded.locate)
+    spec, routing = loaded.spec, affordable(loaded.spec, inventory)
     topology, wiring = placed.topology, placed.wiring
     given = bool(loaded.inventory or loaded.plane)
     known = placed.hardware() if given or stage else None
     if known and stage:
         inventory = installed(inventory, wiring, known, topology.graph, stage)
-    if known and inventory.racks:
-        check_lengths(wiring, known, loaded.locate)
-    addressing = plan(spec, inventory, topology, loaded.locate, loaded.plane)
-    damage = damage_of(inventory, wiring, loaded.locate)
+    addressing = plan(spec, inventory, topology, loaded.plane)
+    with loaded.reported(too_long(wiring, known) if known and inventory.racks else ()):
+        damage = damage_of(inventory, wiring)
     if damage:
         topology, wiring = remaining(topology, wiring, damage)
         known = numbered(known, placed.wiring, wiring) if known else None
-        require_connected(topology, wiring.names, inventory, loaded.locate)
+        with loaded.reported():
+            require_connected(topology, wiring.names, inventory)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     if beside is not None and wiring.same_ports(beside.wiring):
         tables, topology = beside.tables, beside.topology
     else:
         tables, topology = _tables(placed, routing, damage, topology, wiring)
-    check_capacity(tables, wiring, inventory, spec.addressing.ipv6 is not None, loaded.locate)
     build = Build(
         name=spec.name,
         balance=routing.balance,
@@ -84,7 +85,10 @@ def compile_placed(
         tables=tables,
         hardware=known,
     )
-    require_targets(build, spec.targets)
+    with loaded.reported(
+        over_capacity(tables, wiring, inventory, build.addressing.ipv6 is not None)
+    ):
+        require_targets(build, spec.targets)
     return build
 
 
@@ -98,7 +102,8 @@ def _tables(
     # Alternates and repair keep to what is minimal from the next switch on.
     policy = routing.policy(placed.loaded.spec.topology.q)
     if damage:
-        require_searchable(topology, policy)
+        with placed.loaded.reported():
+            require_searchable(topology, policy)
     return choices(tables, topology, wiring, policy, whole=not damage), topology
 
 

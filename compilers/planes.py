@@ -7,20 +7,18 @@ not tell planes apart, the tables above all, is computed once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from compilers.cabling.phases import Stage
+from compilers.memory import beyond_memory
 from compilers.pipeline import compile_placed
+from compilers.policy_support import beyond_targets
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.tables.build import Build
-from compilers.wiring.plane_split import each_plane, said_of
-from inventory.problems import InputError, Problem, few
-
-if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    pass
+from compilers.wiring.plane_split import each_plane
+from inventory.problems import Finding
 
 
 def compile_planes(loaded: LoadedFabric, stage: Stage | None = None) -> tuple[Build, ...]:
@@ -31,21 +29,16 @@ def compile_planes(loaded: LoadedFabric, stage: Stage | None = None) -> tuple[Bu
             address.
     """
     builds: list[Build] = []
-    for placed in each_plane(loaded):
-        with said_of(placed.loaded):
+    loaded.refuse(beyond_memory(loaded.spec))
+    with loaded.reported(beyond_targets(loaded.spec)):
+        for placed in each_plane(loaded):
             builds.append(compile_placed(placed, stage, builds[0] if builds else None))
-    _require_apart(builds, loaded)
+    loaded.refuse(_shared_numbers(builds))
     return tuple(builds)
 
 
-def _require_apart(builds: Sequence[Build], loaded: LoadedFabric) -> None:
-    """No datapath id and no MAC address is of two planes.
-
-    Raises:
-        InputError: the first of each.
-    """
-    problems = []
-    file, line = loaded.locate(("nodes",))
+def _shared_numbers(builds: Sequence[Build]) -> Iterator[Finding]:
+    """Datapath ids and MAC addresses of two planes."""
     for word, required in (("datapath_id", "a datapath id"), ("host_mac", "a MAC address")):
         owners: dict[int, list[str]] = defaultdict(list)
         for build in builds:
@@ -55,7 +48,4 @@ def _require_apart(builds: Sequence[Build], loaded: LoadedFabric) -> None:
         for number, names in owners.items():
             if len(names) > 1:
                 given = f"{number:#x} in {' and '.join(names)}"
-                required_here = f"{required} of one plane only"
-                problems.append(Problem(required_here, given, "change one", file, line, "nodes"))
-    if problems:
-        raise InputError(few(problems))
+                yield Finding(("nodes",), f"{required} of one plane only", given, "change one")

@@ -1,4 +1,4 @@
-"""What a fabric's routing policy asks for, against what its targets and node types can do.
+"""A fabric's routing policy against what its targets and node types can do.
 
 Before any table is made: a target that `targets` names and that cannot do what `routing` asks for
 is refused by name, or with `on_missing: minimal` the policy is reduced to what all can do.
@@ -13,8 +13,7 @@ from compilers.spec.fabric_spec import EQUAL_COST, FabricSpec, RoutingSpec
 from compilers.targets import target
 from compilers.targets.features import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES, WEIGHTS
 from compilers.targets.options import choose
-from compilers.wiring.wiring_checks import Locate
-from inventory.problems import InputError, Problem, few
+from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.tables.build import Build
@@ -23,40 +22,34 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 LEAST_POLICY = {"balance": "minimal", "protect": "none", "minimal_share": EQUAL_COST}
 
 
-def affordable(spec: FabricSpec, inventory: Inventory, locate: Locate) -> RoutingSpec:
+def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
+    """Words of the policy that a target cannot do, unless `on_missing` reduces them.
+
+    Node types that cannot are told of with their limits (`compilers.capacity`).
+    """
+    for word, least in LEAST_POLICY.items() if spec.routing.on_missing == "refuse" else ():
+        for name, missing in _targets_without(spec, _needs(spec.routing, word)):
+            todo = f"choose {least}, let `on_missing: minimal` do so, or take {name} out of"
+            yield Finding(
+                ("routing", word),
+                f"a policy that target {name} can do",
+                f"{getattr(spec.routing, word)}, which needs {' and '.join(missing)}",
+                f"{todo} `targets`",
+            )
+
+
+def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     """The routing policy to compile: what is asked for, or with `on_missing` what can be done.
 
     Args:
         spec: the policy, and the targets that the build is for.
         inventory: the node types that it is for.
-        locate: finds the spec's values in their file, for messages.
-
-    Raises:
-        InputError: a target cannot do what is asked for. Node types that cannot are told of with
-            their limits (`compilers.capacity`).
     """
-    routing, problems = spec.routing, []
-    for word, least in LEAST_POLICY.items():
-        asked, needs = getattr(routing, word), _needs(routing, word)
-        if routing.on_missing == "minimal":
-            if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
-                routing = routing.model_copy(update={word: least})
-            continue
-        for name, missing in _targets_without(spec, needs):
-            file, line = locate(("routing", word))
-            problems.append(
-                Problem(
-                    file=file,
-                    line=line,
-                    key=f"routing.{word}",
-                    required=f"what target {name} can do, which is not {' and '.join(missing)}",
-                    given=asked,
-                    todo=f"choose {least}, let `on_missing: minimal` do so, or take {name} "
-                    "out of `targets`",
-                )
-            )
-    if problems:
-        raise InputError(problems)
+    routing = spec.routing
+    for word, least in LEAST_POLICY.items() if routing.on_missing == "minimal" else ():
+        needs = _needs(routing, word)
+        if [*_targets_without(spec, needs)] or _types_without(inventory, needs):
+            routing = routing.model_copy(update={word: least})
     return routing
 
 

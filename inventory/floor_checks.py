@@ -4,74 +4,77 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from inventory.floor import Cable, Cabling, Generate, Rack
+from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack
 from inventory.library import library_names, library_type
 from inventory.model import Node, NodeType, PortBlock
-from inventory.problems import KeyPath, Problem, nearest, shown
-from inventory.validate import part
+from inventory.problems import Finding, KeyPath, did_you_mean, shown
+from inventory.validate import part, sound
 from inventory.values import NAME
-from inventory.yamlfile import Document
 
+Data = Mapping[str, Any]
 Nodes = Sequence[tuple[int, Node]]
 
 
-def check_floor(nodes: Nodes, types: Mapping[str, object], document: Document) -> list[Problem]:
+def check_floor(nodes: Nodes, types: Mapping[str, object], data: Data) -> list[Finding]:
     """Every mistake in racks, units, cable types and cables, of the well-formed parts.
 
     Args:
         nodes: the well-formed nodes and their places in the list.
         types: node_types as it is written.
-        document: the inventory.
+        data: the inventory's.
     """
     known = _types(nodes, types)
-    racks = [(i, rack) for i, value in _listed(document, "racks") if (rack := part(Rack, value))]
-    cables = [(i, c) for i, value in _listed(document, "cables") if (c := part(Cable, value))]
+    racks = [(i, rack) for i, value in _listed(data, "racks") if (rack := sound(Rack, value))]
+    cables = [(i, c) for i, value in _listed(data, "cables") if (c := sound(Cable, value))]
     return [
-        *_racks(racks, document),
-        *_places(nodes, {rack.name: rack for _, rack in racks}, known, document),
-        *_hosts(nodes, {rack.name: rack for _, rack in racks}, document),
-        *_generate(known, document),
-        *_cable_types(document),
-        *_cables(cables, {node.name: node for _, node in nodes}, known, document),
+        *_racks(racks),
+        *_places(nodes, {rack.name: rack for _, rack in racks}, known),
+        *_hosts(nodes, {rack.name: rack for _, rack in racks}),
+        *_generate(known, data),
+        *_cable_types(data),
+        *_disabled_ports(nodes, known),
+        *_dead_links(data),
+        *_cables(cables, {node.name: node for _, node in nodes}, known, data),
     ]
 
 
-def _listed(document: Document, word: str) -> Iterator[tuple[int, object]]:
-    value = document.data.get(word)
+def _listed(data: Data, word: str) -> Iterator[tuple[int, object]]:
+    value = data.get(word)
     yield from enumerate(value if isinstance(value, list) else [])
 
 
 def _types(nodes: Nodes, types: Mapping[str, object]) -> dict[str, NodeType]:
     shipped = {node.type for _, node in nodes} & set(library_names()) - set(types)
-    known = {name: part(NodeType, value) for name, value in types.items()}
+    known = {name: sound(NodeType, value) for name, value in types.items()}
     good = {name: value for name, value in known.items() if value is not None}
     return good | {name: library_type(name) for name in shipped}
 
 
-def _racks(racks: Sequence[tuple[int, Rack]], document: Document) -> Iterator[Problem]:
+def _racks(racks: Sequence[tuple[int, Rack]]) -> Iterator[Finding]:
     names: dict[str, int] = {}
     spots: dict[tuple[int, int], int] = {}
     for i, rack in racks:
         path: KeyPath = ("racks", i)
         if (before := names.setdefault(rack.name.lower(), i)) != i:
-            held = f"{rack.name}, also in line {document.line(('racks', before, 'name'))}"
-            todo = "change one of them"
-            yield document.problem((*path, "name"), "a name that no other rack has", held, todo)
+            required, todo = "a name that no other rack has", "change one of them"
+            also = ("racks", before, "name")
+            yield Finding((*path, "name"), required, rack.name, todo, also)
         if (rack.row is None) != (rack.column is None):
             todo = "give both or neither"
-            yield document.problem(path, "row and column", "one of them", todo)
+            yield Finding(path, "row and column", "one of them", todo)
             continue
         spot = (rack.row or 0, i if rack.column is None else rack.column)
         if (before := spots.setdefault(spot, i)) != i:
             where = f"row {spot[0]}, column {spot[1]}, where {shown(racks[before][1].name)} stands"
             todo = "change row or column; racks without them stand in row 0"
-            yield document.problem(path, "a place of its own on the floor", where, todo)
+            yield Finding(path, "a place of its own on the floor", where, todo)
 
 
 def _places(
-    nodes: Nodes, racks: Mapping[str, Rack], types: Mapping[str, NodeType], document: Document
-) -> Iterator[Problem]:
+    nodes: Nodes, racks: Mapping[str, Rack], types: Mapping[str, NodeType]
+) -> Iterator[Finding]:
     """Nodes stand in racks that are there, side by side, and no rack holds more than it can."""
     filled: dict[str, dict[int, int]] = defaultdict(dict)
     held: dict[str, int] = defaultdict(int)
@@ -80,25 +83,24 @@ def _places(
         if node.rack is None:
             if node.unit is not None:
                 todo = "add rack, or remove unit"
-                yield document.problem(("nodes", i, "unit"), "a rack", "a unit only", todo)
+                yield Finding(("nodes", i, "unit"), "a rack", "a unit only", todo)
             continue
         rack = racks.get(node.rack)
         if rack is None:
-            meant = nearest(node.rack, racks)
-            todo = f"did you mean {meant}?" if meant else "add it to racks"
-            yield document.problem(path, "a rack of racks", shown(node.rack), todo)
+            todo = did_you_mean(node.rack, racks) or "add it to racks"
+            yield Finding(path, "a rack of racks", shown(node.rack), todo)
             continue
         height = types[node.type].units if node.type in types else 1
         held[rack.name] += height
         if held[rack.name] - height <= rack.units < held[rack.name]:
             given = f"{held[rack.name]} in {rack.name} with {shown(node.name)}"
             todo = "move nodes to another rack"
-            yield document.problem(path, f"nodes of at most {rack.units} units", given, todo)
+            yield Finding(path, f"nodes of at most {rack.units} units", given, todo)
         if node.unit is not None:
-            yield from _unit(i, node, height, rack, filled[rack.name], document)
+            yield from _unit(i, node, height, rack, filled[rack.name])
 
 
-def _hosts(nodes: Nodes, racks: Mapping[str, Rack], document: Document) -> Iterator[Problem]:
+def _hosts(nodes: Nodes, racks: Mapping[str, Rack]) -> Iterator[Finding]:
     """Hosts stand in racks that are there; several may share a unit, as blades do."""
     for i, node in nodes:
         for h, host in enumerate(node.hosts):
@@ -106,39 +108,35 @@ def _hosts(nodes: Nodes, racks: Mapping[str, Rack], document: Document) -> Itera
             if host.rack is None:
                 if host.unit is not None:
                     todo = "add rack, or remove unit"
-                    yield document.problem((*path, "unit"), "a rack", "a unit only", todo)
+                    yield Finding((*path, "unit"), "a rack", "a unit only", todo)
                 continue
             rack = racks.get(host.rack)
             if rack is None:
-                meant = nearest(host.rack, racks)
-                todo = f"did you mean {meant}?" if meant else "add it to racks"
-                yield document.problem((*path, "rack"), "a rack of racks", shown(host.rack), todo)
+                todo = did_you_mean(host.rack, racks) or "add it to racks"
+                yield Finding((*path, "rack"), "a rack of racks", shown(host.rack), todo)
             elif (host.unit or 1) > rack.units:
                 required = f"a unit from 1 to {rack.units} of {rack.name}"
-                yield document.problem((*path, "unit"), required, str(host.unit))
+                yield Finding((*path, "unit"), required, str(host.unit))
 
 
-def _unit(
-    i: int, node: Node, height: int, rack: Rack, filled: dict[int, int], document: Document
-) -> Iterator[Problem]:
+def _unit(i: int, node: Node, height: int, rack: Rack, filled: dict[int, int]) -> Iterator[Finding]:
     """The units that the node fills are in its rack, and no other node's."""
     first = node.unit or 1
     path: KeyPath = ("nodes", i, "unit")
     if first + height - 1 > rack.units:
         top = rack.units - height + 1
         given = f"{first}, of a node {height} high"
-        yield document.problem(path, f"a unit from 1 to {top} of {rack.name}", given)
+        yield Finding(path, f"a unit from 1 to {top} of {rack.name}", given)
         return
     for unit in range(first, first + height):
         if (before := filled.setdefault(unit, i)) != i:
-            line = document.line(("nodes", before, "unit"))
-            given = f"unit {unit} of {rack.name}, taken in line {line}"
-            yield document.problem(path, "units of its own", given, "choose others")
+            given, also = f"unit {unit} of {rack.name}", ("nodes", before, "unit")
+            yield Finding(path, "units of its own", given, "choose others", also)
             return
 
 
-def _generate(types: Mapping[str, NodeType], document: Document) -> Iterator[Problem]:
-    generate = part(Generate, document.data.get("generate"))
+def _generate(types: Mapping[str, NodeType], data: Data) -> Iterator[Finding]:
+    generate = part(Generate, data.get("generate"))
     if generate is None:
         return
     patterns: list[tuple[KeyPath, str]] = [
@@ -149,31 +147,63 @@ def _generate(types: Mapping[str, NodeType], document: Document) -> Iterator[Pro
         if "{}" not in pattern:
             todo = f"write {pattern}{{}}"
             required = "a name with {} for the number"
-            yield document.problem(path, required, shown(pattern), todo)
+            yield Finding(path, required, shown(pattern), todo)
         elif not NAME.fullmatch(pattern.replace("{}", "0")):
             required = "a name of letters, digits and . _ -, and {} for the number"
-            yield document.problem(path, required, shown(pattern))
+            yield Finding(path, required, shown(pattern))
     shipped = library_type(generate.type) if generate.type in library_names() else None
     node_type = types.get(generate.type, shipped)
     if node_type and node_type.units > generate.racks.units:
         path = ("generate", "racks", "units")
         required = f"racks of {node_type.units} units or more, the height of {generate.type}"
-        yield document.problem(path, required, str(generate.racks.units))
+        yield Finding(path, required, str(generate.racks.units))
 
 
-def _cable_types(document: Document) -> Iterator[Problem]:
-    cabling = part(Cabling, document.data.get("cabling", {})) or Cabling()
+def _cable_types(data: Data) -> Iterator[Finding]:
+    cabling = part(Cabling, data.get("cabling", {})) or Cabling()
     names: set[str] = set()
     for t, cable_type in enumerate(cabling.types):
         path: KeyPath = ("cabling", "types", t)
         if cable_type.name in names:
-            yield document.problem(
+            yield Finding(
                 (*path, "name"), "a name of its own", cable_type.name, "change one of them"
             )
         names.add(cable_type.name)
         if list(cable_type.lengths) != sorted(set(cable_type.lengths)) or not cable_type.lengths[0]:
             required = "lengths over 0 that ascend"
-            yield document.problem((*path, "lengths"), required, "another order")
+            yield Finding((*path, "lengths"), required, "another order")
+
+
+def _names(data: Data) -> set[str]:
+    """The names of all nodes, those with a mistake included."""
+    listed = [value for _, value in _listed(data, "nodes")]
+    return {str(value["name"]) for value in listed if isinstance(value, dict) and "name" in value}
+
+
+def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Finding]:
+    for i, node in nodes:
+        if not node.disabled_ports or node.type not in types:
+            continue
+        names = [name for block in types[node.type].ports for name in block.names()]
+        for j, port in enumerate(node.disabled_ports):
+            if port not in names:
+                path: KeyPath = ("nodes", i, "disabled_ports", j)
+                todo = did_you_mean(port, names)
+                yield Finding(path, f"a port of {node.type}", shown(port), todo)
+
+
+def _dead_links(data: Data) -> Iterator[Finding]:
+    """Dead links end at nodes; of generated ones the names are looked up when they are there."""
+    names = _names(data)
+    for i, value in _listed(data, "dead_links") if names else ():
+        link = part(DeadLink, value)
+        if link and link.a == link.b:
+            given = f"both at {shown(link.a)}"
+            yield Finding(("dead_links", i), "ends at two nodes", given, "correct a or b")
+        for end, name in (("a", link.a), ("b", link.b)) if link else ():
+            if name not in names:
+                todo = did_you_mean(name, names)
+                yield Finding(("dead_links", i, end), "a node of nodes", shown(name), todo)
 
 
 def _plugs(block: PortBlock) -> Iterator[str]:
@@ -187,10 +217,11 @@ def _cables(
     cables: Sequence[tuple[int, Cable]],
     nodes: Mapping[str, Node],
     types: Mapping[str, NodeType],
-    document: Document,
-) -> Iterator[Problem]:
+    data: Data,
+) -> Iterator[Finding]:
     """Both ends of a cable are ports for links, and no port has two cables."""
-    cabling = part(Cabling, document.data.get("cabling", {})) or Cabling()
+    names = _names(data)
+    cabling = sound(Cabling, data.get("cabling", {})) or Cabling()
     kinds = [cable_type.name for cable_type in cabling.types]
     ports = {
         name: {p: block.role for block in node_type.ports for p in _plugs(block)}
@@ -200,30 +231,25 @@ def _cables(
     for i, cable in cables:
         if cable.a == cable.b:
             given = f"both at {shown(cable.a)}"
-            yield document.problem(("cables", i), "ends at two nodes", given, "correct a or b")
+            yield Finding(("cables", i), "ends at two nodes", given, "correct a or b")
         if cable.type is not None and cable.type not in kinds:
-            meant = nearest(cable.type, kinds)
-            todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(kinds)}"
+            todo = did_you_mean(cable.type, kinds) or f"there are: {', '.join(kinds)}"
             path: KeyPath = ("cables", i, "type")
-            yield document.problem(path, "a type of cabling.types", shown(cable.type), todo)
+            yield Finding(path, "a type of cabling.types", shown(cable.type), todo)
         for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
             node = nodes.get(name)
-            if node is None and not nodes:
-                continue  # generated: the ports are looked up when there are nodes
             if node is None:
-                meant = nearest(name, nodes)
-                todo = f"did you mean {meant}?" if meant else ""
-                yield document.problem(("cables", i, end), "a node of nodes", shown(name), todo)
+                if names and name not in names:  # generated ones are looked up when they are there
+                    todo = did_you_mean(name, names)
+                    yield Finding(("cables", i, end), "a node of nodes", shown(name), todo)
                 continue
             path = ("cables", i, f"{end}_port")
             there = ports.get(node.type, {port: "fabric"})
             if port not in there or there[port] == "host":
                 fit = [p for p, role in there.items() if role != "host"]
-                meant = nearest(port, fit)
-                todo = f"did you mean {meant}?" if meant else ""
+                todo = did_you_mean(port, fit)
                 required = f"a port of {node.type} for links"
-                yield document.problem(path, required, shown(port), todo)
+                yield Finding(path, required, shown(port), todo)
             elif (before := taken.setdefault((name, port), i)) != i:
-                line = document.line(("cables", before))
-                given = f"{shown(port)} of {shown(name)}, also in line {line}"
-                yield document.problem(path, "one cable a port", given, "change one of them")
+                given, also = f"{shown(port)} of {shown(name)}", ("cables", before)
+                yield Finding(path, "one cable a port", given, "change one of them", also)

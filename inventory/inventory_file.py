@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from inventory.floor import Generate
 from inventory.floor_checks import check_floor
 from inventory.library import library_names, library_type
 from inventory.model import Inventory, Node, NodeType
-from inventory.problems import InputError, KeyPath, Problem, few, nearest, shown
-from inventory.validate import part, validate
+from inventory.problems import Finding, InputError, KeyPath, did_you_mean, shown
+from inventory.validate import checked, part, sound
 from inventory.yamlfile import Document, from_values, read
 
 MOST_TYPE_PORTS = 65_000
+Data = Mapping[str, Any]
 Nodes = Sequence[tuple[int, Node]]
 
 
@@ -29,16 +31,30 @@ def load_inventory(source: str | Path | Mapping[str, Any]) -> tuple[Inventory, D
         InputError: every mistake in it.
     """
     document = from_values(source) if isinstance(source, Mapping) else read(source)
-    problems: list[Problem] = []
-    inventory = None
-    try:
-        inventory = validate(Inventory, document)
-    except InputError as error:
-        problems += error.problems
-    problems += _check(inventory, document)
-    if inventory is None or problems:
-        raise InputError(sorted(problems, key=lambda problem: problem.line))
-    return _with_library(inventory), document
+    examined = examine(document.data)
+    if examined.inventory is None or examined.findings:
+        raise InputError(document.report(examined.findings))
+    return examined.inventory, document
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """An inventory, None where its form is wrong, its well-formed nodes, and every mistake."""
+
+    inventory: Inventory | None
+    nodes: Nodes
+    findings: tuple[Finding, ...]
+
+
+def examine(data: Data) -> Examined:
+    """An inventory's data as a value, or what is wrong with it."""
+    inventory, wrong = checked(Inventory, data)
+    nodes = _nodes(data)
+    said = {finding.path for finding in wrong}
+    more = (finding for finding in _check(nodes, data) if finding.path not in said)
+    findings = (*wrong, *more)
+    whole = _with_library(inventory) if inventory and not findings else inventory
+    return Examined(whole, nodes, findings)
 
 
 def _with_library(inventory: Inventory) -> Inventory:
@@ -50,119 +66,92 @@ def _with_library(inventory: Inventory) -> Inventory:
     return inventory.model_copy(update={"node_types": {**inventory.node_types, **shipped}})
 
 
-def _nodes(inventory: Inventory | None, document: Document) -> Nodes:
-    """The well-formed nodes and their places in the list."""
-    if inventory is not None:
-        return list(enumerate(inventory.nodes))
-    listed = document.data.get("nodes")
+def _nodes(data: Data) -> Nodes:
+    """The nodes and their places in the list; what is wrong with one is left out of it."""
+    listed = data.get("nodes")
     values = enumerate(listed if isinstance(listed, list) else [])
-    return [(i, node) for i, value in values if (node := part(Node, value))]
+    return [(i, node) for i, value in values if (node := sound(Node, value))]
 
 
-def _check(inventory: Inventory | None, document: Document) -> list[Problem]:
+def _check(nodes: Nodes, data: Data) -> list[Finding]:
     """Everything that can be said of the well-formed parts, also when others are not."""
-    nodes = _nodes(inventory, document)
-    listed = document.data.get("node_types")
-    names = {str(name) for name in listed} if isinstance(listed, dict) else set()
+    listed = data.get("node_types")
     types = listed if isinstance(listed, dict) else {}
-    found = [
-        *(
-            p
-            for name, value in types.items()
-            for p in _ports(name, part(NodeType, value), document)
-        ),
-        *_neither_nodes_nor_generate(document),
-        *_unknown_types(nodes, names, document),
-        *_repeated(_own(nodes, "serial"), "a serial number of its own", document),
-        *_repeated(_guids(nodes), "a GUID of its own", document),
-        *_repeated_in_planes(nodes, document),
-        *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own", document),
-        *_repeated(_own(nodes, "management"), "a management address of its own", document),
-        *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own", document),
+    return [
+        *(f for name, value in types.items() for f in _ports(name, sound(NodeType, value))),
+        *_neither_nodes_nor_generate(data),
+        *_unknown_types(nodes, {str(name) for name in types}, data),
+        *_repeated(_own(nodes, "serial"), "a serial number of its own"),
+        *_repeated(_guids(nodes), "a GUID of its own"),
+        *_repeated_in_planes(nodes),
+        *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own"),
+        *_repeated(_own(nodes, "management"), "a management address of its own"),
+        *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own"),
+        *check_floor(nodes, types, data),
     ]
-    return few([*found, *check_floor(nodes, types, document)])
 
 
-def _neither_nodes_nor_generate(document: Document) -> list[Problem]:
-    data = document.data
+def _neither_nodes_nor_generate(data: Data) -> Iterator[Finding]:
     if "nodes" in data and "generate" in data:
-        todo = "remove one of them"
-        return [document.problem(("generate",), "nodes or generate", "both", todo)]
-    if "nodes" in data or "generate" in data:
-        return []
-    return [document.problem(("nodes",), "the key nodes", "nothing", "add `nodes: …`")]
+        yield Finding(("generate",), "nodes or generate", "both", "remove one of them")
+    elif "nodes" not in data and "generate" not in data:
+        yield Finding(("nodes",), "the key nodes", "nothing", "add `nodes: …`")
 
 
-def _ports(name: str, node_type: NodeType | None, document: Document) -> list[Problem]:
+def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
     """Port names must differ within a type, or two ports could not be told apart."""
     if node_type is None:
-        return []
+        return
     path: KeyPath = ("node_types", name, "ports")
     total = sum(block.total for block in node_type.ports)
     if total > MOST_TYPE_PORTS:
-        return [document.problem(path, f"at most {MOST_TYPE_PORTS:,} ports a type", f"{total:,}")]
-    problems = []
+        yield Finding(path, f"at most {MOST_TYPE_PORTS:,} ports a type", f"{total:,}")
+        return
     block_of: dict[str, int] = {}
     for b, block in enumerate(node_type.ports):
         if block.parallel > 1 and (block.breakout > 1 or block.role == "host"):
             given = "breakout, too" if block.breakout > 1 else "role: host"
-            required = "parallel cables of whole ports for links"
-            problems.append(document.problem((*path, b, "parallel"), required, given))
+            yield Finding((*path, b, "parallel"), "parallel cables of whole ports for links", given)
             continue
         names = block.names()
         if block.parallel > 1:
             names = [*names, *(name for sockets in block.sockets() for name in sockets)]
         if len(set(names)) < len(names):
-            problems.append(
-                document.problem(
-                    (*path, b, "name"),
-                    "a name with {} for the number, as the block has several ports",
-                    shown(block.name),
-                    f"write {block.name}{{}}, or count: 1",
-                )
-            )
+            required = "a name with {} for the number, as the block has several ports"
+            todo = f"write {block.name}{{}}, or count: 1"
+            yield Finding((*path, b, "name"), required, shown(block.name), todo)
             continue
         if taken := [port for port in names if port in block_of]:
-            problems.append(
-                document.problem(
-                    (*path, b),
-                    "port names that no other block of the type has",
-                    f"{shown(taken[0])}, also in ports[{block_of[taken[0]]}]",
-                    "change name or first",
-                )
-            )
+            given = f"{shown(taken[0])}, also in ports[{block_of[taken[0]]}]"
+            required = "port names that no other block of the type has"
+            yield Finding((*path, b), required, given, "change name or first")
         block_of |= dict.fromkeys(names, b)
-    return problems
 
 
-def _unknown_types(nodes: Nodes, names: set[str], document: Document) -> list[Problem]:
+def _unknown_types(nodes: Nodes, names: set[str], data: Data) -> Iterator[Finding]:
     asked: list[tuple[KeyPath, str]] = [(("nodes", i, "type"), node.type) for i, node in nodes]
-    generate = part(Generate, document.data.get("generate"))
+    generate = part(Generate, data.get("generate"))
     asked += [(("generate", "type"), generate.type)] if generate else []
     known = {*names, *library_names()}
-    problems = []
-    if not names and "node_types" in document.data:
-        return []  # said to be wrong as a whole
+    if not names and "node_types" in data:
+        return  # said to be wrong as a whole
     for path, name in asked:
         if name not in known:
-            meant = nearest(name, known)
-            there = ", ".join(sorted(names or known))
-            todo = f"did you mean {meant}?" if meant else f"there are: {there}"
-            problems.append(document.problem(path, "a type of node_types", shown(name), todo))
-    return problems
+            there = f"there are: {', '.join(sorted(names or known))}"
+            todo = did_you_mean(name, known) or there
+            yield Finding(path, "a type of node_types", shown(name), todo)
 
 
 Uses = Iterable[tuple[KeyPath, object]]
 
 
-def _repeated_in_planes(nodes: Nodes, document: Document) -> list[Problem]:
+def _repeated_in_planes(nodes: Nodes) -> list[Finding]:
     """Planes have the same vertices and the same hosts; nodes are of one plane."""
-    found = []
+    found: list[Finding] = []
     for plane in sorted({node.plane or 1 for _, node in nodes} or {1}):
         own = [(i, node) for i, node in nodes if (node.plane or 1) == plane]
-        names = _repeated(_names(nodes, own), "a name that no other node or host has", document)
-        vertices = _repeated(_own(own, "vertex"), "a vertex that no other node has", document)
-        found += [*names, *vertices]
+        found += _repeated(_names(nodes, own), "a name that no other node or host has")
+        found += _repeated(_own(own, "vertex"), "a vertex that no other node has")
     return list(dict.fromkeys(found))
 
 
@@ -193,16 +182,13 @@ def _own(nodes: Nodes, field: str) -> Uses:
             yield ("nodes", i, field), value
 
 
-def _repeated(uses: Uses, required: str, document: Document) -> list[Problem]:
-    """A problem for each value that was used before; case makes no difference."""
+def _repeated(uses: Uses, required: str) -> Iterator[Finding]:
+    """A finding for each value that was used before; case makes no difference."""
     first: dict[str, KeyPath] = {}
-    problems = []
     for path, value in uses:
         before = first.setdefault(str(value).lower(), path)
         if before is not path:
-            holder = f"{shown(value)}, also in line {document.line(before)}"
-            problems.append(document.problem(path, required, holder, "change one of them"))
-    return problems
+            yield Finding(path, required, shown(value), "change one of them", before)
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, object]:

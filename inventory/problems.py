@@ -1,4 +1,4 @@
-"""What is wrong with an input: one value a mistake, all the mistakes of a stage in one error."""
+"""Mistakes in inputs: one value each, all of a stage in one error."""
 
 from __future__ import annotations
 
@@ -36,6 +36,28 @@ class Problem:
         return f"{head}; {self.todo}" if self.todo else head
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake at a key of fabric.yaml or inventory.yaml; file and line are looked up later.
+
+    path is ("nodes", 3, "type"), and its first key tells which of the two it is; required, given
+    and todo are those of a Problem; also is where the value that clashes with it stands.
+    """
+
+    path: KeyPath
+    required: str
+    given: str
+    todo: str = ""
+    also: KeyPath = ()
+
+    def problem(self, file: str = "", line: int = 0, also: int = 0) -> Problem:
+        """The problem, with the file and the lines of `path` and `also` where they are known."""
+        given = self.given
+        if self.also:
+            given += f", also in line {also}" if also else f", also at {key(self.also)}"
+        return Problem(self.required, given, self.todo, file, line, key(self.path))
+
+
 def key(path: KeyPath) -> str:
     """`nodes[3].type` for ("nodes", 3, "type")."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{shown(part)}" for part in path)
@@ -65,9 +87,21 @@ class InputError(Exception):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Problem, ...]]]:
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
         """It travels between processes as its problems."""
         return type(self), (tuple(self.problems),)
+
+
+class Refused(InputError):
+    """The inputs are wrong at these keys; `LoadedFabric.reported` adds file and line."""
+
+    def __init__(self, findings: Finding | Iterable[Finding]) -> None:
+        self.findings = (findings,) if isinstance(findings, Finding) else tuple(findings)
+        super().__init__(few(finding.problem() for finding in self.findings))
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
+        """It travels between processes as its findings."""
+        return type(self), (self.findings,)
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
@@ -75,8 +109,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)), "")
 
 
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """`did you mean …?` where a word is like one of `words`, else nothing."""
+    meant = nearest(word, words)
+    return f"did you mean {meant}?" if meant else ""
+
+
 def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
-    """The problems, of each kind at most `most` and one that tells how many more there are.
+    """The problems, of each kind `most` and one that tells how many more there are.
 
     Of a kind are problems of a file that require the same of the same key, in whatever item.
     """
@@ -86,9 +126,10 @@ def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
         kinds[problem.file, key, problem.required].append(problem)
     kept = []
     for (file, key, required), alike in kinds.items():
-        kept += alike[:most]
-        if more := len(alike[most:]):
-            given = f"{more:,} more like these"
-            line = alike[most].line
-            kept.append(Problem(file=file, line=line, key=key, required=required, given=given))
+        if len(alike) <= most + 1:
+            kept += alike
+            continue
+        given = f"{len(alike) - most:,} more like these"
+        more = Problem(required, given, file=file, line=alike[most].line, key=key)
+        kept += [*alike[:most], more]
     return kept

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from inventory.problems import InputError, KeyPath, Problem, few, nearest, shown
+from inventory.problems import Finding, InputError, KeyPath, nearest, shown
 from inventory.yamlfile import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -23,30 +23,53 @@ def validate(model: type[M], document: Document) -> M:
     Raises:
         InputError: every mistake in it.
     """
+    value, findings = checked(model, document.data)
+    if value is None:
+        raise InputError(document.report(findings))
+    return value
+
+
+def checked(model: type[M], data: Mapping[str, Any]) -> tuple[M | None, list[Finding]]:
+    """A document's data as a value of `model`, or None and every mistake in it."""
     try:
-        return model.model_validate(document.data)
+        return model.model_validate(data), []
     except ValidationError as error:
-        raise InputError(few(_problems(model, document, error))) from None
+        return None, _findings(model, data, error)
 
 
 def part(model: type[M], value: object) -> M | None:
-    """A part of a document as a value of `model`; None where it is wrong (`validate` says why)."""
+    """A part of a document as a value of `model`; None where it is wrong (`checked` says why)."""
     try:
         return model.model_validate(value)
     except ValidationError:
         return None
 
 
-def _problems(model: type[BaseModel], document: Document, error: ValidationError) -> list[Problem]:
+def sound(model: type[M], value: object) -> M | None:
+    """The well-formed keys of a mapping as a value of `model`, the others at their defaults.
+
+    None where it is no mapping, or where a key that must be there is wrong.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        wrong = {e["loc"][0] for e in error.errors(include_url=False) if e["loc"]}
+        left = {k: v for k, v in value.items() if k not in wrong} if isinstance(value, dict) else {}
+        return part(model, left) if wrong else None
+
+
+def _findings(
+    model: type[BaseModel], data: Mapping[str, Any], error: ValidationError
+) -> list[Finding]:
     details = [(_path(e["loc"]), e) for e in error.errors(include_url=False)]
     meant = {}
     for path, e in details:
         if e["type"] == "extra_forbidden":
-            present = _at(document.data, path[:-1])
+            present = _at(data, path[:-1])
             known = [word for word in _keys(model, path[:-1]) if word not in present]
             meant[path] = nearest(str(path[-1]), known)
     mistyped = {(*path[:-1], word) for path, word in meant.items()}
-    problems = []
+    findings = []
     for path, e in details:
         if e["type"] == "too_short" and len(e["input"]) >= e["ctx"]["min_length"]:
             continue  # its items are wrong, and said to be
@@ -58,8 +81,8 @@ def _problems(model: type[BaseModel], document: Document, error: ValidationError
             required, given, todo = f"the key {path[-1]}", "nothing", f"add `{path[-1]}: …`"
         else:
             required, given, todo = _wrong(model, path, e)
-        problems.append(document.problem(path, required, given, todo))
-    return sorted(problems, key=lambda problem: problem.line)
+        findings.append(Finding(path, required, given, todo))
+    return findings
 
 
 def _path(loc: Iterable[str | int]) -> KeyPath:

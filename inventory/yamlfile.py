@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from inventory.problems import InputError, KeyPath, Problem, key, shown
+from inventory.problems import Finding, InputError, KeyPath, Problem, few, shown
 
 STDIN = "-"
 DEEPEST = 50
@@ -63,14 +63,15 @@ class Document:
 
     def problem(self, path: KeyPath, required: str, given: str, todo: str = "") -> Problem:
         """A problem with the value at `path`."""
-        return Problem(
-            file=self.file,
-            line=self.line(path),
-            key=key(path),
-            required=required,
-            given=given,
-            todo=todo,
-        )
+        return self.placed(Finding(path, required, given, todo))
+
+    def placed(self, finding: Finding) -> Problem:
+        """A finding with its file and line."""
+        return finding.problem(self.file, self.line(finding.path), self.line(finding.also))
+
+    def report(self, findings: Iterable[Finding]) -> list[Problem]:
+        """Findings with their lines, in the order of these; of many alike the first few."""
+        return sorted(few(map(self.placed, findings)), key=lambda problem: problem.line)
 
 
 def read(path: str | Path) -> Document:

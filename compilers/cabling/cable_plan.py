@@ -6,6 +6,7 @@ bundle follow each other and a number does not depend on the phases of the insta
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +17,7 @@ from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware, hardware
 from compilers.wiring.placement import clusters
 from compilers.wiring.wiring import Wiring, generated_inventory
-from compilers.wiring.wiring_checks import Locate, nowhere
-from inventory.problems import InputError, Problem, key
+from inventory.problems import Finding, Refused
 
 MOST_PARALLEL = 16
 UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
@@ -102,16 +102,15 @@ def hardware_of(build: Build) -> Hardware:
     return hardware(inventory, build.wiring, clusters(build.topology))
 
 
-def cables_of(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> Cables:
+def cables_of(wiring: Wiring, known: Hardware) -> Cables:
     """Every cable between nodes.
 
     Args:
         wiring: the ports of every link.
         known: where nodes stand and which cables there are.
-        locate: finds the inventory's values in their file, for messages.
 
     Raises:
-        InputError: a link is longer than every cable in stock.
+        Refused: a link is longer than every cable in stock.
     """
     tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
     ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
@@ -138,7 +137,7 @@ def cables_of(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> Cabl
     bundle, bundles = _bundled(racks, found, known)
     hand = _by_hand(wiring, known, ends, socket)
     needed = way(known, ends)
-    kind, length = _from_stock(known, needed, hand, locate)
+    kind, length = _from_stock(known, needed, hand)
     number = _numbers(known.cable_number, len(ends))
     found_all = (needed, length, kind, bundle, bundles, hand, number, socket)
     return Cables(known, ends, ports, *found_all)
@@ -161,16 +160,15 @@ def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     return replace(known, cable_number=place + 1, bundle_number=bundle)
 
 
-def check_lengths(wiring: Wiring, known: Hardware, locate: Locate = nowhere) -> None:
-    """Refuse racks that stand too far apart for the cables in stock, before anything is ordered.
-
-    Raises:
-        InputError: a link is longer than every cable in stock.
-    """
+def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:
+    """Racks that stand too far apart for the cables in stock, before anything is ordered."""
     tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
     needed = way(known, np.stack((tail, wiring.far[tail, link]), axis=1))
     if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
-        cables_of(wiring, known, locate)  # not one whose length is given by hand
+        try:
+            cables_of(wiring, known)  # not one whose length is given by hand
+        except Refused as refused:
+            yield from refused.findings
 
 
 def _before(known: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -245,7 +243,7 @@ def _by_hand(
 
 
 def _from_stock(
-    known: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32], locate: Locate
+    known: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The type and the length of each cable: the first type that has one long enough."""
     types = known.cabling["types"]
@@ -260,7 +258,7 @@ def _from_stock(
         if given["length"] is not None:
             kind[e], length[e] = max(kind[e], 0), given["length"]
     if (kind < 0).any():
-        raise InputError(_too_long(float(needed[kind < 0].max()), types, locate))
+        raise Refused(_too_long(float(needed[kind < 0].max()), types))
     return kind, length
 
 
@@ -281,14 +279,10 @@ def shelved(
     return kind, length
 
 
-def _too_long(longest: float, types: list[dict[str, Any]], locate: Locate) -> Problem:
-    path = ("cabling", "types")
-    file, line = locate(path)
-    return Problem(
-        file=file,
-        line=line,
-        key=key(path),
-        required=f"a cable of {longest:.1f} m or longer",
-        given=f"lengths to {max(t['lengths'][-1] for t in types):g} m",
-        todo="add a longer one, or move racks together",
+def _too_long(longest: float, types: list[dict[str, Any]]) -> Finding:
+    return Finding(
+        ("cabling", "types"),
+        f"a cable of {longest:.1f} m or longer",
+        f"lengths to {max(t['lengths'][-1] for t in types):g} m",
+        "add a longer one, or move racks together",
     )

@@ -90,7 +90,10 @@ def _cables(
     parts: Sequence[Placed],
 ) -> tuple[Iterator[Row], list[dict[str, Any]], frozenset[frozenset[str]]]:
     """Rows, types of cable and dead links of all planes."""
-    found = [(part, cables_of(part.wiring, part.hardware(), part.loaded.locate)) for part in parts]
+    found = []
+    for part in parts:
+        with part.loaded.reported():
+            found.append((part, cables_of(part.wiring, part.hardware())))
     rows = (
         Rows.of(part.wiring, cables, phases_of(part.topology.graph, cables, 1))
         for part, cables in found

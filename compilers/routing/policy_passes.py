@@ -10,7 +10,7 @@ from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH, Policy
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError, Problem
+from inventory.problems import Finding, Refused
 
 
 def choices(
@@ -42,13 +42,13 @@ def require_searchable(topology: Topology, policy: Policy) -> None:
     """Pass where a fabric of which something is missing is small enough to search.
 
     Raises:
-        InputError: it is not.
+        Refused: it is not.
     """
     order = topology.graph.order
     if order > LARGEST_SEARCH and (policy.balances or policy.protects):
-        raise InputError(
-            Problem(
-                key="routing",
+        raise Refused(
+            Finding(
+                path=("routing",),
                 required="minimal routes without protection for more than "
                 f"{LARGEST_SEARCH:,} switches "
                 "of which some, or links, are missing",

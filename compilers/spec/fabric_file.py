@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from compilers.spec.address_blocks import block_count, ipv4_block_length
-from compilers.spec.fabric_spec import (
-    EQUAL_COST,
-    AddressingSpec,
-    FabricSpec,
-    RoutingSpec,
-    TopologySpec,
-)
-from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH
-from compilers.spec.share import share
-from compilers.topology import FAMILIES
-from compilers.topology.families import check_topology, hierarchy
-from inventory.inventory_file import load_inventory, schema_of
+from compilers.spec.fabric_checks import check_nodes, check_spec
+from compilers.spec.fabric_spec import FabricSpec
+from inventory.inventory_file import examine, schema_of
 from inventory.model import Inventory
-from inventory.problems import InputError, KeyPath, Problem, few, shown
-from inventory.validate import part, validate
+from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few, shown
+from inventory.validate import checked
 from inventory.yamlfile import STDIN, Document, Unreadable, from_values, read
-
-PLANE_LISTS = ("nodes", "cables", "dead_links")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,14 +39,61 @@ class LoadedFabric:
         documents = {"fabric": self.fabric_document, "inventory": self.inventory_document}
         return {role: document.sha256 for role, document in documents.items() if document}
 
-    def locate(self, path: KeyPath) -> tuple[str, int]:
-        """The file and line of a value of either document: ("nodes", 3, "type")."""
+    def refuse(self, findings: Iterable[Finding]) -> None:
+        """Pass where there are none.
+
+        Raises:
+            InputError: there are, with files and lines.
+        """
+        with self.reported(findings):
+            pass
+
+    @contextmanager
+    def reported(self, findings: Iterable[Finding] = ()) -> Iterator[None]:
+        """These findings, and those of the passes within, as one error with files and lines.
+
+        Raises:
+            InputError: there are any.
+        """
+        problems = [self._problem(finding) for finding in findings]
+        try:
+            yield
+        except Refused as refused:
+            problems += [self._problem(finding) for finding in refused.findings]
+        except InputError as error:
+            problems += error.problems
+        if problems:
+            raise InputError(_in_order(few(problems), self.fabric_document)) from None
+
+    def _problem(self, finding: Finding) -> Problem:
+        """In the document that the first key tells; of a plane, with the places in the file."""
+        if self.plane:
+            path, also = self._in_file(finding.path), self._in_file(finding.also)
+            given = f"{finding.given} (plane {self.plane})"
+            finding = replace(finding, path=path, also=also, given=given)
         hardware = self.inventory_document
+        of_hardware = hardware and finding.path[0] in Inventory.model_fields
+        return (hardware if hardware and of_hardware else self.fabric_document).placed(finding)
+
+    def _in_file(self, path: KeyPath) -> KeyPath:
         match path:
             case (str(word), int(i), *rest) if word in self.places:
-                path = (word, self.places[word][i], *rest)
-        here = hardware if hardware and path[0] in Inventory.model_fields else self.fabric_document
-        return here.file, here.line(path)
+                return (word, self.places[word][i], *rest)
+        return path
+
+    def with_routing(self, **words: str) -> LoadedFabric:
+        """The same fabric with other words in `routing`; the inputs stay those that were read.
+
+        Raises:
+            InputError: these words are wrong, said of keys without file and line.
+        """
+        data = self.fabric_document.data
+        data = {**data, "routing": {**data.get("routing", {}), **words}}
+        spec, findings = _spec(data)
+        if spec is None or findings:
+            raise Refused(findings)
+        document = Document("", self.fabric_document.sha256, data)
+        return replace(self, spec=spec, fabric_document=document)
 
 
 def load_fabric(
@@ -72,39 +108,59 @@ def load_fabric(
     Raises:
         InputError: every mistake in either, and where they do not fit.
     """
-    where: dict[str, Any] | str | None
+    hardware: Document | None = None
+    problems: list[Problem] = []
     if isinstance(source, Mapping):
         document = from_values(source)
-        where = document.data.get("inventory")
-        if isinstance(where, dict):
-            del document.data["inventory"]
-    else:
-        document = document or read(source)
-        where = _beside(source, document)
-    problems: list[Problem] = []
-    spec = inventory = hardware = None
-    try:
-        spec = validate(FabricSpec, document)
-    except InputError as error:
-        problems += error.problems
-    problems += _check(document)
-    if isinstance(where, str | dict):
+        if isinstance(document.data.get("inventory"), dict):
+            hardware = from_values(document.data.pop("inventory"))
+    elif document is None:
+        document = read(source)
+    if isinstance(document.data.get("inventory"), str):
         try:
-            inventory, hardware = load_inventory(where)
-        except Unreadable as error:
-            path, named = ("inventory",), shown(document.data["inventory"], 160)
-            problems += (
-                document.problem(path, p.required, f"{named}, {p.given}", p.todo)
-                for p in error.problems
-            )
+            hardware = _named(source, document)
         except InputError as error:
             problems += error.problems
-    if spec is not None and inventory is not None and hardware is not None:
-        problems += _too_many_hosts(spec.hosts_per_node, inventory, hardware)
-        problems += _of_no_plane(spec.planes, inventory, hardware)
+    spec, findings = _spec(document.data)
+    problems += document.report(findings)
+    known = examine(hardware.data) if hardware else None
+    if hardware and known:
+        problems += hardware.report([*known.findings, *check_nodes(document.data, known)])
     if spec is None or problems:
-        raise InputError(sorted(problems, key=lambda p: (p.file != document.file, p.line)))
-    return LoadedFabric(spec, inventory, document, hardware)
+        raise InputError(_in_order(problems, document))
+    return LoadedFabric(spec, known.inventory if known else None, document, hardware)
+
+
+def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:
+    """fabric.yaml as a value, and every mistake in it; none is said twice of a key."""
+    spec, findings = checked(FabricSpec, data)
+    said = {finding.path for finding in findings}
+    return spec, [*findings, *(f for f in check_spec(data) if f.path not in said)]
+
+
+def _in_order(problems: Iterable[Problem], first: Document) -> list[Problem]:
+    """By file, that of the fabric first, and line."""
+    return sorted(problems, key=lambda p: (p.file != first.file, p.file, p.line))
+
+
+def _named(source: str | Path | Mapping[str, Any], document: Document) -> Document:
+    """The inventory that a fabric names; its file name is relative to the fabric's.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    named, key = document.data["inventory"], ("inventory",)
+    if named == str(source) == STDIN:
+        todo = "the fabric itself is read from standard input"
+        raise InputError(document.problem(key, "a file name", "-", todo))
+    beside = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
+    try:
+        return read(Path(str(source)).parent / named if beside else named)
+    except Unreadable as error:
+        raise InputError(
+            document.problem(key, p.required, f"{shown(named, 160)}, {p.given}", p.todo)
+            for p in error.problems
+        ) from None
 
 
 def require_one_plane(loaded: LoadedFabric) -> None:
@@ -115,162 +171,9 @@ def require_one_plane(loaded: LoadedFabric) -> None:
     """
     if (count := loaded.spec.planes) > 1:
         todo = "compile it, and name the folder of a plane: BUILD/plane-1"
-        problem = loaded.fabric_document.problem(("planes",), "one plane here", str(count), todo)
-        raise InputError(problem)
+        loaded.refuse([Finding(("planes",), "one plane here", str(count), todo)])
 
 
 def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
     """The JSON schema of fabric.yaml or inventory.yaml, for an editor's completion."""
     return schema_of(FabricSpec if kind == "fabric" else Inventory)
-
-
-def _beside(path: str | Path, document: Document) -> str | None:
-    """The inventory's file name, seen from here; None where the fabric names none."""
-    named = document.data.get("inventory")
-    if not isinstance(named, str):
-        return None
-    if named != STDIN:
-        return named if str(path) == STDIN else str(Path(path).parent / named)
-    if str(path) == STDIN:
-        problem = document.problem(
-            ("inventory",), "a file name", "-", "the fabric itself is read from standard input"
-        )
-        raise InputError(problem)
-    return STDIN
-
-
-def _check(document: Document) -> list[Problem]:
-    """What the sections say beyond their form; those with a mistake of form are left out."""
-    data = document.data
-    topology = part(TopologySpec, data.get("topology"))
-    addressing = part(AddressingSpec, data.get("addressing", {}))
-    routing = part(RoutingSpec, data.get("routing", {}))
-    problems = _without_tables(routing, document) if routing else []
-    if topology is None:
-        return problems
-    wrong = check_topology(topology.family, topology.parameters())
-    if wrong:
-        return problems + [_anchored(problem, document) for problem in wrong]
-    family, parameters = topology.family, topology.parameters()
-    order = FAMILIES[family].order(parameters)
-    if routing is not None:
-        problems += _routing(routing, topology, order, document)
-    hosts = data.get("hosts_per_node", 1)
-    if addressing is not None and type(hosts) is int and 0 <= hosts <= 1024:
-        shape = order, hierarchy(family, parameters)
-        planes = data.get("planes", 1)
-        count = planes if type(planes) is int and 1 <= planes <= 16 else 1
-        problems += _small_pools(addressing, shape, hosts, count, document)
-    return problems
-
-
-def _anchored(problem: Problem, document: Document) -> Problem:
-    """A family's problem, whose key is a parameter, at its place in the file."""
-    path = ("topology", problem.key)
-    return document.problem(path, problem.required, shown(problem.given), problem.todo)
-
-
-def _without_tables(routing: RoutingSpec, document: Document) -> list[Problem]:
-    """A policy that no tables can hold."""
-    if routing.balance != "valiant":
-        return []
-    given = "valiant, whose packets carry their intermediate: rows by destination have no place"
-    todo = "write compact-valiant, which goes by a neighbour and needs none"
-    return [document.problem(("routing", "balance"), "a policy that tables hold", given, todo)]
-
-
-def _routing(
-    routing: RoutingSpec, topology: TopologySpec, order: int, document: Document
-) -> list[Problem]:
-    """Shares that have no value at this q, and fabrics too large to search."""
-    problems = []
-    for word in ("minimal_share", "threshold"):
-        text = getattr(routing, word)
-        if (word, text) == ("minimal_share", EQUAL_COST):
-            continue
-        try:
-            share(text, topology.q)
-        except ValueError:
-            required = f"an expression from 0 to 1 at q={topology.q}, of numbers, q and + - * / ( )"
-            problems.append(document.problem(("routing", word), required, text, "such as 1/q"))
-    policy = (routing.balance, routing.protect)
-    if (
-        order > LARGEST_SEARCH
-        and topology.family not in CONSTRUCTED
-        and policy != ("minimal", "none")
-    ):
-        problems.append(
-            document.problem(
-                ("routing",),
-                f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
-                f"{policy[0]} and {policy[1]} for {order:,}",
-                "their alternates and repairs are searched for; in PolarFly they are constructed",
-            )
-        )
-    return problems
-
-
-def _small_pools(
-    addressing: AddressingSpec,
-    shape: tuple[int, int],
-    hosts: int,
-    planes: int,
-    document: Document,
-) -> list[Problem]:
-    """Pools that cannot give every vertex its block; `shape` is (order, hierarchy)."""
-    block = ipv4_block_length(hosts)
-    order, count = shape[0], block_count(*shape)
-    bits = (count - 1).bit_length() + (planes - 1).bit_length()
-    longest = block - bits
-    spare = f", {shape[1]} a supernode in {count * shape[1] // order} blocks" * (shape[1] > 1)
-    spare += f", in {planes} planes" * (planes > 1)
-    problems = []
-    if longest < 0:
-        todo = "lower hosts_per_node or the topology's size: no pool is large enough"
-        given = f"{count:,} blocks of /{block}, more than IPv4 has"
-        path: KeyPath = ("hosts_per_node",)
-        problems.append(document.problem(path, "hosts that IPv4 can number", given, todo))
-    for word, pool, length, most in (
-        ("ipv4", addressing.ipv4, block, longest),
-        ("ipv6", addressing.ipv6, 64, 64 - bits),
-    ):
-        if pool is not None and most >= 0 and pool.prefixlen > most:
-            problems.append(
-                document.problem(
-                    ("addressing", word),
-                    f"a pool of /{most} or larger: {order:,} vertices with a /{length} each{spare}",
-                    str(pool),
-                    f"write an address with /{most}",
-                )
-            )
-    return problems
-
-
-def _of_no_plane(planes: int, inventory: Inventory, document: Document) -> list[Problem]:
-    plane = {node.name: node.plane or 1 for node in inventory.nodes}
-    problems = [
-        document.problem(
-            ("nodes", i, "plane"), f"a plane from 1 to {planes} (planes)", str(node.plane)
-        )
-        for i, node in enumerate(inventory.nodes)
-        if (node.plane or 1) > planes
-    ]
-    for word in ("cables", "dead_links"):
-        for i, link in enumerate(getattr(inventory, word)):
-            if link.a in plane and link.b in plane and plane[link.a] != plane[link.b]:
-                ends = f"{link.a} in plane {plane[link.a]}, {link.b} in plane {plane[link.b]}"
-                problems.append(document.problem((word, i), "both ends in one plane", ends))
-    return few(problems)
-
-
-def _too_many_hosts(most: int, inventory: Inventory, document: Document) -> list[Problem]:
-    return few(
-        document.problem(
-            ("nodes", i, "hosts"),
-            f"at most {most} a node (hosts_per_node)",
-            f"{len(node.hosts)}",
-            "raise hosts_per_node or remove hosts",
-        )
-        for i, node in enumerate(inventory.nodes)
-        if len(node.hosts) > most
-    )

@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compilers.topology import FAMILIES
-from compilers.topology.labelled_graph import Parameters, Topology
+from compilers.topology.field import prime_powers_near
+from compilers.topology.labelled_graph import Family, Parameters, Topology
+from compilers.topology.polarfly import LARGEST_Q
 from compilers.topology.supernodes import shape
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, did_you_mean, nearest
 
 
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
     """What is wrong with a family's name and parameters; keys are `family` or the parameter."""
     if family not in FAMILIES:
-        near = nearest(family, FAMILIES)
-        return [
-            Problem(
-                key="family",
-                required=f"one of {', '.join(FAMILIES)}",
-                given=family,
-                todo=f"did you mean {near}?" if near else "",
-            )
-        ]
+        todo = did_you_mean(family, FAMILIES)
+        wrong = Problem(f"one of {', '.join(FAMILIES)}", family, todo, key="family")
+        meant = _meant(family, given)
+        return [wrong, *(check_topology(meant, given) if meant else ())]
     wanted = FAMILIES[family].parameters
     missing = [
         Problem(key=name, required=f"a value, {family} needs it", given="none")
@@ -34,6 +31,27 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         if value is not None and name not in wanted
     ]
     return missing + surplus or FAMILIES[family].check(parameters(family, given))
+
+
+def _meant(family: str, given: Mapping[str, int | str | None]) -> str:
+    """A known family: this one, else one of a similar name, else one with these parameters."""
+    words = {name for name, value in given.items() if value is not None}
+    alike = (name for name, known in FAMILIES.items() if set(known.parameters) == words)
+    return family if family in FAMILIES else nearest(family, FAMILIES) or next(alike, "")
+
+
+def likely(family: str, given: Mapping[str, int | str | None]) -> tuple[Family, Parameters] | None:
+    """The topology that was likely meant: the nearest family and q above; None for no idea.
+
+    What depends on the size of a fabric can then be checked although its topology is wrong.
+    """
+    meant, q = _meant(family, given), given.get("q")
+    if not meant or type(q) is not int or not 2 <= q <= LARGEST_Q:
+        return None
+    for values in ({**given}, {**given, "q": prime_powers_near(q)[1]}):
+        if not check_topology(meant, values):
+            return FAMILIES[meant], parameters(meant, values)
+    return None
 
 
 def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters:

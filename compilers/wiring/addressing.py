@@ -11,6 +11,7 @@ Prefixes are numbered as in `Routes`: S blocks of vertices, then the aggregates.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Annotated
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
-from compilers.wiring.wiring_checks import Locate, Site, nowhere
-from inventory.problems import InputError, Problem, few
+from compilers.wiring.wiring_checks import Site
+from inventory.problems import Finding
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.spec.fabric_spec import FabricSpec
@@ -130,79 +131,72 @@ class Addressing:
         return format_mac(int(self.host_mac[vertex, host]))
 
 
-def plan(
-    spec: FabricSpec,
-    inventory: Inventory,
-    topology: Topology,
-    locate: Locate = nowhere,
-    plane: int = 0,
-) -> Addressing:
+def plan(spec: FabricSpec, inventory: Inventory, topology: Topology, plane: int = 0) -> Addressing:
     """The addresses of a fabric: the spec's pools, the inventory's MAC addresses where it has any.
 
     Args:
-        spec: pools that are large enough (`compilers.spec.fabric_file` has checked it).
+        spec: pools that are large enough (`compilers.spec.fabric_checks`).
         inventory: host h of the node at vertex v takes the MAC address of the node's h-th entry.
         topology: the fabric graph.
-        locate: finds the inventory's values in their file, for messages.
         plane: from 1, where there are several.
-
-    Raises:
-        InputError: a MAC address is also the gateway's, or the usual one of a host without any.
     """
-    placed = place(topology.graph.order, inventory, locate)
-    nodes = [inventory.nodes[i] for i in placed]
-    host_mac = default_host_macs(len(nodes), spec.hosts_per_node, plane)
-    gateway_mac = parse_mac(spec.addressing.gateway_mac)
-    given = {
-        (v, h): parse_mac(host.mac)
-        for v, node in enumerate(nodes)
-        for h, host in enumerate(node.hosts[: spec.hosts_per_node])
-        if host.mac
-    }
-    for where, mac in given.items():
-        host_mac[where] = mac
-    _own_macs(host_mac, given, gateway_mac, Site(nodes, placed, locate))
+    site = Site.of(inventory, place(topology.graph.order, inventory))
     return Addressing(
         ipv4=spec.addressing.ipv4,
         ipv4_length=ipv4_block_length(spec.hosts_per_node),
         ipv6=spec.addressing.ipv6,
-        gateway_mac=gateway_mac,
-        host_mac=host_mac,
+        gateway_mac=parse_mac(spec.addressing.gateway_mac),
+        host_mac=_host_macs(site, spec.hosts_per_node, plane, _given_macs(site, spec)),
         hierarchy=topology.hierarchy,
     )
 
 
-def _own_macs(
-    host_mac: NDArray[np.uint64], given: dict[tuple[int, int], int], gateway_mac: int, site: Site
-) -> None:
-    """Every host's MAC address is its own, and none is the gateway's."""
+def _given_macs(site: Site, spec: FabricSpec) -> dict[tuple[int, int], int]:
+    """The MAC addresses of the inventory, by vertex and host."""
+    return {
+        (v, h): parse_mac(host.mac)
+        for v, node in enumerate(site.nodes)
+        for h, host in enumerate(node.hosts[: spec.hosts_per_node])
+        if host.mac
+    }
+
+
+def _host_macs(
+    site: Site, hosts: int, plane: int, given: Mapping[tuple[int, int], int]
+) -> NDArray[np.uint64]:
+    """uint64[S, P]: those that are given, else the usual ones."""
+    macs = default_host_macs(len(site.nodes), hosts, plane)
+    for where, mac in given.items():
+        macs[where] = mac
+    return macs
+
+
+def clashing_macs(
+    spec: FabricSpec, inventory: Inventory, topology: Topology, plane: int = 0
+) -> Iterator[Finding]:
+    """MAC addresses that are also the gateway's, or the usual one of a host without any."""
+    site = Site.of(inventory, place(topology.graph.order, inventory))
+    given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
+    host_mac = _host_macs(site, spec.hosts_per_node, plane, given)
     macs, uses = np.unique(host_mac, return_counts=True)
     shared = set(macs[uses > 1].tolist())
-    problems = [
-        site.problem(
-            v,
-            ("hosts", h, "mac"),
-            "a MAC address that no other host has, nor the gateway",
-            format_mac(mac),
-            "choose another: addresses 02:VV:VV:VV:HH:HH of vertex V belong to hosts without one",
-        )
-        for (v, h), mac in given.items()
-        if mac in shared or mac == gateway_mac
-    ]
-    if gateway_mac in macs and gateway_mac not in given.values():
-        file, line = site.locate(("addressing", "gateway_mac"))
-        problems.append(
-            Problem(
-                file=file,
-                line=line,
-                key="addressing.gateway_mac",
-                required="a MAC address that no host has",
-                given=format_mac(gateway_mac),
-                todo="hosts have 02:VV:VV:VV:HH:HH, V their vertex; choose one outside these",
+    for (v, h), mac in given.items():
+        if mac in shared or mac == gateway:
+            yield site.finding(
+                v,
+                ("hosts", h, "mac"),
+                "a MAC address that no other host has, nor the gateway",
+                format_mac(mac),
+                "choose another: addresses 02:VV:VV:VV:HH:HH of vertex V belong to hosts without "
+                "one",
             )
+    if gateway in macs and gateway not in given.values():
+        yield Finding(
+            ("addressing", "gateway_mac"),
+            "a MAC address that no host has",
+            format_mac(gateway),
+            "hosts have 02:VV:VV:VV:HH:HH, V their vertex; choose one outside these",
         )
-    if problems:
-        raise InputError(few(problems))
 
 
 def default_host_macs(switches: int, hosts: int, plane: int = 0) -> NDArray[np.uint64]:

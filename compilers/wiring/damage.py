@@ -1,4 +1,4 @@
-"""What a fabric lacks: nodes not installed yet, links known dead, disabled ports.
+"""Missing parts of a fabric: nodes not installed yet, links known dead, disabled ports.
 
 Vertices, ports and addresses are those of the whole fabric, so that they stay when the rest comes.
 Everything behind routing sees what is there alone: the graph and the wiring without the links that
@@ -18,8 +18,7 @@ from compilers.topology.distance import components, neighbour_table
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
-from compilers.wiring.wiring_checks import Locate
-from inventory.problems import InputError, KeyPath, Problem, few, key, nearest, shown
+from inventory.problems import Finding, KeyPath, Refused, did_you_mean, shown
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
@@ -44,22 +43,20 @@ class Damage:
         return bool(self.absent.any() or self.links.any() or self.hosts.any())
 
 
-def damage_of(inventory: Inventory, wiring: Wiring, locate: Locate) -> Damage:
+def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
     """What the inventory says is missing.
 
     Args:
         inventory: `state` and `disabled_ports` of its nodes, and its `dead_links`.
         wiring: of the whole fabric.
-        locate: finds the inventory's values in their file, for messages.
 
     Raises:
-        InputError: nodes, ports or links that are not the fabric's.
+        Refused: dead links that are no links of the fabric.
     """
     vertex = {name: v for v, name in enumerate(wiring.names)}
+    if findings := [*_no_links(inventory, wiring, vertex)]:
+        raise Refused(findings)
     absent, disabled = _of_nodes(inventory, wiring, vertex)
-    problems = [*_unknown_ports(inventory, locate), *_no_links(inventory, wiring, vertex, locate)]
-    if problems:
-        raise InputError(sorted(few(problems), key=lambda problem: problem.line))
     there = wiring.far >= 0
     dead = np.take_along_axis(disabled, wiring.port, axis=1)
     dead |= absent[:, None]
@@ -91,32 +88,15 @@ def _of_nodes(
     return absent, disabled
 
 
-def _unknown_ports(inventory: Inventory, locate: Locate) -> Iterator[Problem]:
-    for i, node in enumerate(inventory.nodes):
-        if not node.disabled_ports:
-            continue
-        names = [name for block in inventory.node_types[node.type].ports for name in block.names()]
-        for j, port in enumerate(node.disabled_ports):
-            if port not in names:
-                path = ("nodes", i, "disabled_ports", j)
-                meant = nearest(port, names)
-                yield _problem(
-                    locate, path, f"a port of {node.type}", shown(port), _did_you_mean(meant)
-                )
-
-
-def _no_links(
-    inventory: Inventory, wiring: Wiring, vertex: dict[str, int], locate: Locate
-) -> Iterator[Problem]:
+def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> Iterator[Finding]:
     """Dead links that are no links of the fabric."""
     for i, link in enumerate(inventory.dead_links):
-        unknown = False
-        for end, name in (("a", link.a), ("b", link.b)):
-            if name not in vertex:
-                unknown = True
-                todo = _did_you_mean(nearest(name, vertex))
-                path = ("dead_links", i, end)
-                yield _problem(locate, path, "a node of the fabric", shown(name), todo)
+        unknown = [
+            (end, name) for end, name in (("a", link.a), ("b", link.b)) if name not in vertex
+        ]
+        for end, name in unknown:
+            todo = did_you_mean(name, vertex)
+            yield Finding(("dead_links", i, end), "a node of the fabric", shown(name), todo)
         if unknown:
             continue
         far = wiring.far[vertex[link.a]]
@@ -124,16 +104,7 @@ def _no_links(
         if link.b not in near:
             given = f"{shown(link.a)} and {shown(link.b)}, which are not joined"
             todo = f"{link.a} is joined to {', '.join(near[:4])}{', …' if len(near) > 4 else ''}"
-            yield _problem(locate, ("dead_links", i), "a link of the fabric", given, todo)
-
-
-def _did_you_mean(word: str) -> str:
-    return f"did you mean {word}?" if word else ""
-
-
-def _problem(locate: Locate, path: KeyPath, required: str, given: str, todo: str) -> Problem:
-    file, line = locate(path)
-    return Problem(required, given, todo, file=file, line=line, key=key(path))
+            yield Finding(("dead_links", i), "a link of the fabric", given, todo)
 
 
 def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topology, Wiring]:
@@ -161,20 +132,18 @@ def remaining(topology: Topology, wiring: Wiring, damage: Damage) -> tuple[Topol
     )
 
 
-def require_connected(
-    topology: Topology, names: tuple[str, ...], inventory: Inventory, locate: Locate
-) -> None:
+def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inventory) -> None:
     """Pass where every endpoint reaches every other.
 
     Raises:
-        InputError: the first ten pairs that do not, by name, and how many more there are.
+        Refused: the first ten pairs that do not, by name, and how many more there are.
     """
     ends = np.flatnonzero(topology.endpoints)
     path: KeyPath = ("dead_links",) if inventory.dead_links else ("nodes",)
     if not topology.present[ends].any():
         todo = "install more nodes or mend links"
         required = "two or more installed nodes that are joined"
-        raise InputError(_problem(locate, path, required, "none", todo))
+        raise Refused(Finding(path, required, "none", todo))
     part = components(neighbour_table(topology.graph))[ends]
     sizes = np.unique(part, return_counts=True)[1]
     count = (len(ends) ** 2 - int((sizes**2).sum())) // 2
@@ -183,15 +152,13 @@ def require_connected(
     required = "a path between any two installed nodes"
     todo = "install nodes or mend links between them, or set state: planned"
     pairs = _apart(part)
-    problems = [
-        _problem(
-            locate, path, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo
-        )
+    findings = [
+        Finding(path, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo)
         for i, j in pairs
     ]
     if more := count - len(pairs):
-        problems.append(_problem(locate, path, required, f"{more:,} more pairs without one", ""))
-    raise InputError(problems)
+        findings.append(Finding(path, required, f"{more:,} more pairs without one"))
+    raise Refused(findings)
 
 
 def _apart(part: NDArray[np.int64]) -> list[tuple[int, int]]:

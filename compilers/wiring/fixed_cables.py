@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.port_assignment import Pins, TypePorts
-from compilers.wiring.wiring_checks import Locate, Site
-from inventory.problems import KeyPath, Problem, key, nearest, shown
+from compilers.wiring.wiring_checks import Site
+from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Cable
@@ -24,7 +24,7 @@ def pins_of(
     site: Site,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
-) -> tuple[Pins, list[Problem]]:
+) -> tuple[Pins, list[Finding]]:
     """The port of each link that a cable of the inventory names, and what is wrong with cables."""
     vertex = {node.name: v for v, node in enumerate(site.nodes)}
     pins: dict[int, dict[int, int]] = defaultdict(dict)
@@ -32,7 +32,7 @@ def pins_of(
     plugs = [ports.plugs for ports in types]
     problems = []
     for i, cable in enumerate(cables):
-        wrong = _unknown(i, cable, vertex, node_type, types, site.locate)
+        wrong = _unknown(i, cable, vertex, node_type, types)
         if not wrong:
             u, v = vertex[cable.a], vertex[cable.b]
             near = topology.graph.neighbours(u)
@@ -45,10 +45,10 @@ def pins_of(
                 if ends[0][1] != ends[1][1]:
                     given = f"{cable.a_port} and {cable.b_port}"
                     required = "whole ports, or sockets of one number, at both ends"
-                    wrong += [_problem(site.locate, (i,), required, given, "")]
+                    wrong += [_finding((i,), required, given, "")]
                 for s, k, (number, socket) in ((u, where, ends[0]), (v, back, ends[1])):
                     end = (s, number, socket)
-                    wrong += _taken(i, cable, used, end, pins[s], k, site.locate)
+                    wrong += _taken(i, cable, used, end, pins[s], k)
                     pins[s][k] = number
         problems += wrong
     return pins, problems
@@ -60,30 +60,26 @@ def _unknown(
     vertex: dict[str, int],
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
-    locate: Locate,
-) -> list[Problem]:
+) -> list[Finding]:
     problems = []
     for end, name, port in (("a", cable.a, cable.a_port), ("b", cable.b, cable.b_port)):
         if name not in vertex:
-            meant = nearest(name, vertex)
-            todo = f"did you mean {meant}?" if meant else "spare nodes have no links"
-            problems.append(_problem(locate, (i, end), "a node with a vertex", shown(name), todo))
+            todo = did_you_mean(name, vertex) or "spare nodes have no links"
+            problems.append(_finding((i, end), "a node with a vertex", shown(name), todo))
             continue
         ports = types[node_type[vertex[name]]]
         fabric = set(ports.fabric)
         names = [name for name, (number, _) in ports.plugs.items() if number in fabric]
         if port not in names:
-            meant = nearest(port, names)
-            todo = f"did you mean {meant}?" if meant else ""
+            todo = did_you_mean(port, names)
             required = f"a port of {name} for links"
-            problems.append(_problem(locate, (i, f"{end}_port"), required, shown(port), todo))
+            problems.append(_finding((i, f"{end}_port"), required, shown(port), todo))
     return problems
 
 
-def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Problem:
+def _no_link(i: int, cable: Cable, u: int, v: int, near: NDArray[np.int32], site: Site) -> Finding:
     there = ", ".join(site.nodes[w].name for w in near[:6].tolist())
-    return _problem(
-        site.locate,
+    return _finding(
         (i,),
         "a link of the fabric",
         f"{cable.a} to {cable.b} (vertices {u} and {v}), which are not joined",
@@ -98,21 +94,18 @@ def _taken(
     end: tuple[int, int, int | None],
     pinned: dict[int, int],
     link: int,
-    locate: Locate,
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     before = used.get((*end[:2], None), used.setdefault(end, i))
     if before != i:
-        given = f"a second for one port, the first is cables[{before}]"
-        yield _problem(locate, (i,), "one cable a port", given, "change one of them")
+        given, todo = "a second for one port", "change one of them"
+        yield _finding((i,), "one cable a port", given, todo, ("cables", before))
     elif link in pinned and (end[2] is None or pinned[link] != end[1]):
         given = f"another between {cable.a} and {cable.b}"
-        yield _problem(locate, (i,), "one cable a link", given, "remove one of them")
+        yield _finding((i,), "one cable a link", given, "remove one of them")
 
 
-def _problem(locate: Locate, rest: KeyPath, required: str, given: str, todo: str) -> Problem:
-    path: KeyPath = ("cables", *rest)
-    file, line = locate(path)
-    return Problem(required, given, todo, file, line, key(path))
+def _finding(rest: KeyPath, required: str, given: str, todo: str, also: KeyPath = ()) -> Finding:
+    return Finding(("cables", *rest), required, given, todo, also)
 
 
 PORT_WORDS = {
@@ -129,7 +122,7 @@ def unequal_ports(
     site: Site,
     node_type: NDArray[np.uint16],
     types: Sequence[TypePorts],
-) -> Iterator[Problem]:
+) -> Iterator[Finding]:
     """Links between ports of known speeds or lanes that are not the same."""
     widest = max(len(t.names) for t in types)
     for word, (what, unit) in PORT_WORDS.items():
@@ -142,7 +135,7 @@ def unequal_ports(
         for s, k in np.argwhere(differ).tolist():
             other = int(far[s, k])
             ends = ((s, port[s, k], here[s, k]), (other, far_port[s, k], there[s, k]))
-            yield site.problem(
+            yield site.finding(
                 s,
                 ("type",),
                 f"ports {what} at both ends of a link",

@@ -10,6 +10,7 @@ from compilers.spec.fabric_file import LoadedFabric
 from compilers.topology import FAMILIES
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
+from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware
 from compilers.wiring.placement import clusters, settle
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
@@ -48,8 +49,9 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
     inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node, plane)
     # Placement before wiring: links to one rack share modules.
-    inventory = settle(topology, inventory, loaded.locate, plane, others)
+    with loaded.reported():
+        inventory = settle(topology, inventory, plane, others)
     found = clusters(topology, inventory.placement.layout or "")
-    hosts = spec.hosts_per_node
-    wiring = wire(topology, inventory, hosts, loaded.locate, found.position, plane)
+    with loaded.reported(clashing_macs(spec, inventory, topology, plane)):
+        wiring = wire(topology, inventory, spec.hosts_per_node, found.position, plane)
     return Placed(loaded, topology, inventory, found, wiring)

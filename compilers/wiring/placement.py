@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
 from compilers.wiring.rack_order import shortest_order
-from compilers.wiring.wiring import of_plane, place
-from compilers.wiring.wiring_checks import Locate, nowhere
-from inventory.problems import InputError, KeyPath, Problem, few, key
+from compilers.wiring.wiring import of_plane
+from inventory.problems import Finding, InputError, KeyPath, Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Generate, Rack
@@ -50,7 +49,6 @@ def clusters(topology: Topology, name: str = "") -> Layout:
 def settle(
     topology: Topology,
     inventory: Inventory,
-    locate: Locate = nowhere,
     plane: int = 0,
     others: Sequence[Node] = (),
 ) -> Inventory:
@@ -62,27 +60,25 @@ def settle(
     Args:
         topology: the fabric.
         inventory: what there is.
-        locate: finds the inventory's values in their file, for messages.
         plane: from 1, where there are several.
         others: nodes of other planes, whose units are taken.
 
     Raises:
-        InputError: too few nodes, vertices that are not there, or no room in the racks.
+        Refused: no such layout, or no room in the racks.
     """
-    found = _clusters(topology, inventory, locate)
+    found = _clusters(topology, inventory)
     if inventory.generate:
         inventory = _generated(topology, inventory, inventory.generate, found, plane)
     if not inventory.racks:
         return inventory
-    place(topology.graph.order, inventory, locate)  # says what is wrong with nodes and vertices
     sizes = np.bincount(found.rack, minlength=len(found.names))
     sequence = np.arange(len(sizes))
     if inventory.placement.order == "shortest":
         room = _Floor.of(inventory, others).room()
         homes = [int(home[0]) for home in _fill(sizes, room)[0] if len(home)]
-        with _said_of(("placement", "order"), locate):
+        with _said_of(("placement", "order")):
             sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
-    return _seated(topology, inventory, found, sequence, locate, others)
+    return _seated(topology, inventory, found, sequence, others)
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:
@@ -95,21 +91,19 @@ def rack_places(inventory: Inventory) -> NDArray[np.float64]:
     return np.array(grid, np.float64).reshape(-1, 2) * [cabling.row_pitch, cabling.column_pitch]
 
 
-def _clusters(topology: Topology, inventory: Inventory, locate: Locate) -> Layout:
-    with _said_of(("placement", "layout"), locate):
+def _clusters(topology: Topology, inventory: Inventory) -> Layout:
+    with _said_of(("placement", "layout")):
         return clusters(topology, inventory.placement.layout or "")
 
 
 @contextmanager
-def _said_of(path: KeyPath, locate: Locate) -> Iterator[None]:
+def _said_of(path: KeyPath) -> Iterator[None]:
     """Problems within are with the value at `path`."""
     try:
         yield
     except InputError as error:
-        file, line = locate(path)
-        raise InputError(
-            Problem(p.required, p.given, p.todo, file, line, key(path)) for p in error.problems
-        ) from None
+        found = (Finding(path, p.required, p.given, p.todo) for p in error.problems)
+        raise Refused(found) from None
 
 
 def _generated(
@@ -259,7 +253,6 @@ def _seated(
     inventory: Inventory,
     found: Layout,
     sequence: NDArray[np.int64],
-    locate: Locate,
     others: Sequence[Node],
 ) -> Inventory:
     """The inventory with every vertex at a node, and every such node in a rack."""
@@ -277,11 +270,11 @@ def _seated(
     sizes = np.bincount(rank[found.rack[waiting]], minlength=len(sequence))
     homes, missing = _fill(sizes, floor.room())
     if missing:
-        raise InputError(_no_room(inventory, len(waiting), missing, locate))
+        raise Refused(_no_room(inventory, len(waiting), missing))
     for v, r in zip(waiting.tolist(), np.concatenate(homes).tolist(), strict=True):
         i, r = (at[v], r) if v in at else floor.node(r, loose)
         nodes[i] = _put(nodes[i], v, inventory.racks[r].name)
-    return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, locate, others)})
+    return inventory.model_copy(update={"nodes": _with_units(nodes, inventory, others)})
 
 
 def _put(node: Node, vertex: int, rack: str) -> Node:
@@ -289,36 +282,31 @@ def _put(node: Node, vertex: int, rack: str) -> Node:
 
 
 def _with_units(
-    nodes: list[Node], inventory: Inventory, locate: Locate, others: Sequence[Node]
+    nodes: list[Node], inventory: Inventory, others: Sequence[Node]
 ) -> tuple[Node, ...]:
     """The nodes with a unit for each that stands in a rack, the lowest free ones by vertex."""
     floor = _Floor.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
     floor.keep_off(nodes, others)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     lacking = [i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None]
-    problems = []
+    findings = []
     for i in sorted(lacking, key=lambda i: (nodes[i].vertex is None, nodes[i].vertex or 0, i)):
         node, rack = nodes[i], nodes[i].rack or ""
         unit = floor.unit(index[rack], floor.heights[node.type])
         if unit is None:
-            path: KeyPath = ("nodes", i, "rack")
-            file, line = locate(path)
             given = f"{rack}, whose units are taken, for {node.name}"
             required = "a rack with free units"
-            problems.append(Problem(required, given, "move nodes", file, line, key(path)))
+            findings.append(Finding(("nodes", i, "rack"), required, given, "move nodes"))
         nodes[i] = node.model_copy(update={"unit": unit})
-    if problems:
-        raise InputError(few(problems))
+    if findings:
+        raise Refused(findings)
     return tuple(nodes)
 
 
-def _no_room(inventory: Inventory, needed: int, missing: int, locate: Locate) -> Problem:
-    file, line = locate(("racks",))
-    return Problem(
-        file=file,
-        line=line,
-        key="racks",
-        required=f"room for {needed:,} nodes more",
-        given=f"{len(inventory.racks):,} racks with room for {needed - missing:,}",
-        todo="add racks or units",
+def _no_room(inventory: Inventory, needed: int, missing: int) -> Finding:
+    return Finding(
+        ("racks",),
+        f"room for {needed:,} nodes more",
+        f"{len(inventory.racks):,} racks with room for {needed - missing:,}",
+        "add racks or units",
     )

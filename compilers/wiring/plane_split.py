@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import TYPE_CHECKING, TypeVar
 
-from compilers.spec.fabric_file import PLANE_LISTS, LoadedFabric
+from compilers.spec.fabric_file import LoadedFabric
 from compilers.wiring.placed_fabric import Placed, place_fabric
-from inventory.problems import InputError
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
 
 Pool = TypeVar("Pool", IPv4Network, IPv6Network)
-PLACE = re.compile(rf"\b({'|'.join(PLANE_LISTS)})\[(\d+)\]")
 
 
 def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
@@ -37,8 +34,7 @@ def each_plane(loaded: LoadedFabric) -> Iterator[Placed]:
     for plane in range(1, count + 1):
         later = [node for node in nodes if (node.plane or 1) > plane]
         part = _one(loaded, plane)
-        with said_of(part):
-            placed = place_fabric(part, (*standing, *later))
+        placed = place_fabric(part, (*standing, *later))
         standing += placed.inventory.nodes
         yield placed
 
@@ -88,26 +84,3 @@ def _inventory(inventory: Inventory, plane: int) -> tuple[Inventory, dict[str, t
     }
     own = {word: tuple(getattr(inventory, word)[i] for i in kept) for word, kept in places.items()}
     return inventory.model_copy(update=own), places
-
-
-@contextmanager
-def said_of(part: LoadedFabric) -> Iterator[None]:
-    """Problems within name the plane, and places in the lists of the file."""
-    try:
-        yield
-    except InputError as error:
-        if not part.plane:
-            raise
-
-        def there(match: re.Match[str]) -> str:
-            places, i = part.places.get(match[1], ()), int(match[2])
-            return f"{match[1]}[{places[i] if i < len(places) else i}]"
-
-        raise InputError(
-            replace(
-                p,
-                key=PLACE.sub(there, p.key),
-                given=f"{PLACE.sub(there, p.given)} (plane {part.plane})",
-            )
-            for p in error.problems
-        ) from None

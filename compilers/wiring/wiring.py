@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.fixed_cables import pins_of, unequal_ports
 from compilers.wiring.port_assignment import PortGroups, TypePorts, alike_rows, ports_of_links
-from compilers.wiring.wiring_checks import Locate, Shortage, Site, nowhere
-from inventory.problems import InputError, Problem, few
+from compilers.wiring.wiring_checks import Shortage, Site
+from inventory.problems import Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
@@ -101,7 +101,6 @@ def wire(
     topology: Topology,
     inventory: Inventory,
     hosts_per_node: int,
-    locate: Locate = nowhere,
     position: NDArray[np.int32] | None = None,
     plane: int = 0,
 ) -> Wiring:
@@ -111,26 +110,24 @@ def wire(
         topology: the fabric graph.
         inventory: nodes and their types.
         hosts_per_node: P; vertices that are not endpoints get none.
-        locate: finds the inventory's values in their file, for messages.
         position: int32[S], the order of links to one rack; by vertex without it.
         plane: from 1, where there are several; datapath ids that are not given begin with it.
 
     Raises:
-        InputError: too few nodes, nodes short of ports, names and datapath ids that clash with
-            those that nodes and hosts get where the inventory gives none, cables that are no
-            links, or links between ports of different speeds or lanes.
+        Refused: nodes short of ports, names and datapath ids that clash with those that nodes and
+            hosts get where the inventory gives none, cables that are no links, or links between
+            ports of different speeds or lanes.
     """
-    placed = place(topology.graph.order, inventory, locate)
-    nodes = [inventory.nodes[i] for i in placed]
+    site = Site.of(inventory, place(topology.graph.order, inventory))
+    nodes = site.nodes
     type_names = tuple(inventory.node_types)
     type_index = {name: t for t, name in enumerate(type_names)}
     node_type = np.array([type_index[node.type] for node in nodes], np.uint16)
     types = [TypePorts.of(inventory.node_types[name]) for name in type_names]
 
-    site = Site(nodes, placed, locate, inventory.generate is not None)
     first = first_id(plane)
     far = topology.graph.padded()
-    pins, problems = pins_of(inventory.cables, topology, site, node_type, types)
+    pins, findings = pins_of(inventory.cables, topology, site, node_type, types)
     groups = _groups(far, nodes, inventory, position)
     port = ports_of_links(far, node_type, types, groups, pins)
     hosts = np.where(topology.endpoints, hosts_per_node, 0)
@@ -140,7 +137,7 @@ def wire(
     host_names = tuple(
         name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
     )
-    problems += [
+    findings += [
         *site.short_of_ports(short),
         *site.hosts_beyond(hosts),
         *site.clashing_names(host_names, hosts_per_node),
@@ -149,10 +146,10 @@ def wire(
     present = far >= 0
     far_port = np.zeros_like(port)
     far_port[present] = port[present][topology.graph.reverse()]
-    if not problems:
-        problems += unequal_ports(port, far, far_port, site, node_type, types)
-    if problems:
-        raise InputError(few(problems))
+    if not findings:
+        findings += unequal_ports(port, far, far_port, site, node_type, types)
+    if findings:
+        raise Refused(findings)
     return Wiring(
         names=tuple(node.name for node in nodes),
         management=tuple(str(node.management or "") for node in nodes),
@@ -204,43 +201,13 @@ def _host_ports(
     return host_port, short
 
 
-def place(order: int, inventory: Inventory, locate: Locate = nowhere) -> list[int]:
+def place(order: int, inventory: Inventory) -> list[int]:
     """Which of the inventory's nodes each vertex is: those that name one first, others in order.
 
-    Raises:
-        InputError: too few nodes, or a node at a vertex that is not there.
+    There are enough of them, at vertices that are there (`compilers.spec.fabric_checks`).
     """
     nodes = inventory.nodes
-    problems = []
-    if len(nodes) < order:
-        file, line = locate(("nodes",))
-        missing = order - len(nodes)
-        problems.append(
-            Problem(
-                file=file,
-                line=line,
-                key="nodes",
-                required=f"{order:,} nodes, one a vertex",
-                given=f"{len(nodes):,}",
-                todo=f"add {missing:,} node{'s' * (missing > 1)} or choose a smaller fabric",
-            )
-        )
     fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
-    for vertex, i in fixed.items():
-        if vertex >= order:
-            file, line = locate(("nodes", i, "vertex"))
-            problems.append(
-                Problem(
-                    file=file,
-                    line=line,
-                    key=f"nodes[{i}].vertex",
-                    required=f"a vertex from 0 to {order - 1}",
-                    given=str(vertex),
-                    todo="correct it, or leave it out for a spare node",
-                )
-            )
-    if problems:
-        raise InputError(few(problems))
     free = (i for i, node in enumerate(nodes) if node.vertex is None)
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
 

@@ -1,26 +1,18 @@
-"""What can keep an inventory from carrying a fabric, said of the node that it is about."""
+"""Checks of nodes against the vertices they carry: ports, hosts, names and datapath ids."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inventory.problems import KeyPath, Problem, key
+from inventory.problems import Finding, KeyPath
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import Node
-
-# The file and line of a value in the inputs, by its path: ("nodes", 3, "type").
-Locate = Callable[[KeyPath], tuple[str, int]]
-
-
-def nowhere(path: KeyPath) -> tuple[str, int]:  # noqa: ARG001
-    """The place of values that come from no file."""
-    return "", 0
+    from inventory.model import Inventory, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +28,27 @@ class Shortage:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The nodes in vertex order, the place of each in the inventory, and how to find it there.
+    """The nodes in vertex order, and the place of each in the inventory.
 
-    Nodes that are generated have no place of their own: problems are with what generates them.
+    Nodes that are generated have no place of their own: findings are with what generates them.
     """
 
     nodes: Sequence[Node]
     placed: Sequence[int]
-    locate: Locate
     generated: bool = False
 
-    def problem(self, vertex: int, rest: KeyPath, required: str, given: str, todo: str) -> Problem:
-        """A problem with the value at `rest` of the node at `vertex`."""
-        path: KeyPath = ("nodes", self.placed[vertex], *rest)
-        if self.generated:
-            path = ("generate", *rest)
-        file, line = self.locate(path)
-        text = key(path)
-        return Problem(file=file, line=line, key=text, required=required, given=given, todo=todo)
+    @classmethod
+    def of(cls, inventory: Inventory, placed: Sequence[int]) -> Site:
+        """The inventory's nodes at these places."""
+        nodes = [inventory.nodes[i] for i in placed]
+        return cls(nodes, placed, inventory.generate is not None)
 
-    def short_of_ports(self, shortages: dict[int, Shortage]) -> Iterator[Problem]:
+    def finding(self, vertex: int, rest: KeyPath, required: str, given: str, todo: str) -> Finding:
+        """A finding about the value at `rest` of the node at `vertex`."""
+        front: KeyPath = ("generate",) if self.generated else ("nodes", self.placed[vertex])
+        return Finding((*front, *rest), required, given, todo)
+
+    def short_of_ports(self, shortages: dict[int, Shortage]) -> Iterator[Finding]:
         """Vertices whose node has too few ports, in vertex order."""
         for vertex, s in sorted(shortages.items()):
             node = self.nodes[vertex]
@@ -67,7 +60,7 @@ class Site:
                 )
                 if there < needed
             ]
-            yield self.problem(
+            yield self.finding(
                 vertex,
                 ("type",),
                 f"{s.links_needed} ports for links and {s.hosts_needed} for hosts",
@@ -76,11 +69,11 @@ class Site:
                 "choose a type with more ports, or lower hosts_per_node or the topology's size",
             )
 
-    def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Problem]:
+    def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:
         """Nodes that list more hosts than their vertex has."""
         for vertex, node in enumerate(self.nodes):
             if len(node.hosts) > hosts[vertex]:
-                yield self.problem(
+                yield self.finding(
                     vertex,
                     ("hosts",),
                     f"at most {hosts[vertex]} hosts at this vertex",
@@ -88,7 +81,7 @@ class Site:
                     "raise hosts_per_node or remove hosts",
                 )
 
-    def clashing_names(self, host_names: Sequence[str], per_node: int) -> Iterator[Problem]:
+    def clashing_names(self, host_names: Sequence[str], per_node: int) -> Iterator[Finding]:
         """Given names that are also the usual name of a host without one (h<vertex>)."""
         usual: dict[str, int] = {}
         given: list[tuple[str, int, KeyPath]] = []
@@ -102,7 +95,7 @@ class Site:
                     usual[name] = vertex
         for name, vertex, rest in given:
             if (other := usual.get(name.lower())) is not None:
-                yield self.problem(
+                yield self.finding(
                     vertex,
                     rest,
                     "a name that no other node or host has",
@@ -110,7 +103,7 @@ class Site:
                     "choose another, or give that host a name",
                 )
 
-    def clashing_ids(self, first: int = 1) -> Iterator[Problem]:
+    def clashing_ids(self, first: int = 1) -> Iterator[Finding]:
         """Given datapath ids that are also the usual one (first + vertex) of a node without one."""
         order = len(self.nodes)
         for vertex, node in enumerate(self.nodes):
@@ -118,7 +111,7 @@ class Site:
                 continue
             other = self.nodes[node.datapath_id - first]
             if other.datapath_id is None:
-                yield self.problem(
+                yield self.finding(
                     vertex,
                     ("datapath_id",),
                     "a datapath id of its own",

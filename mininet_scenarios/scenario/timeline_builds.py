@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
@@ -82,18 +81,7 @@ def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFa
         required = "a fabric before it that is compiled from fabric.yaml"
         todo = "compile it with that policy, and write build: FOLDER"
         raise InputError(Problem(required, "a build folder, or a fabric that has grown", todo))
-    document = fabric.fabric_document
-    before: dict[str, Any] = document.data.get("routing", {})
-    said = moment.policy.model_dump(mode="json", exclude_unset=True)
-    routing = {**before, **said}
-    data = {**document.data, "routing": routing}
-    line = document.line(("routing",))
-    lines = {
-        **document.lines,
-        id(data): {**document.lines[id(document.data)], "routing": line},
-        id(routing): dict.fromkeys(routing, line),
-    }
-    return load_fabric(document.file, replace(document, data=data, lines=lines))
+    return fabric.with_routing(**moment.policy.model_dump(mode="json", exclude_unset=True))
 
 
 def _placed(

@@ -17,7 +17,7 @@ from polarfab.output import (
 )
 
 if TYPE_CHECKING:
-    from compilers.evaluation.analysis.analyses import Finding
+    from compilers.evaluation.analysis.analyses import Analysis
     from compilers.topology.labelled_graph import Topology
 
 
@@ -98,7 +98,7 @@ def _words(parameters: tuple[str, ...]) -> dict[str, int | str | None]:
     return given
 
 
-def _document(topology: Topology, found: dict[str, Finding]) -> dict[str, Any]:
+def _document(topology: Topology, found: dict[str, Analysis]) -> dict[str, Any]:
     return {
         "family": topology.family,
         "parameters": dict(topology.parameters),
@@ -108,7 +108,7 @@ def _document(topology: Topology, found: dict[str, Finding]) -> dict[str, Any]:
     }
 
 
-def _print(topology: Topology, name: str, finding: Finding) -> None:
+def _print(topology: Topology, name: str, finding: Analysis) -> None:
     print_facts(f"{topology.title()}: {name}", finding.facts.items())
     if finding.rows:
         body = [list(row.values()) for row in finding.rows[:MOST_ROWS]]

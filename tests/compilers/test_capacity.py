@@ -48,7 +48,10 @@ def test_every_node_and_number(tmp_path):
         "given 14 at n0 (vertex 0); "
         "choose another type, a smaller fabric or a simpler routing policy"
     )
-    assert texts[10].startswith("inventory.yaml:14: nodes[…].type: required at most 13 LPM rows")
+    assert (
+        "inventory.yaml:14: nodes[…].type: required at most 13 LPM rows, the lpm_rows of leaf, "
+        "given 2 more like these" in texts
+    )
     assert sum("required at most 3 groups" in text for text in texts) == 9
     assert not any("big" in text for text in texts)
     assert all(("given 1 at" in t or "more" in t) for t in texts if "ports a group" in t)

@@ -38,7 +38,9 @@ def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, 
         build = compiled(tmp_path, name, balance, protect)
         assert (build.balance, build.protect) == (balance, protect)
     else:
-        with pytest.raises(InputError, match=rf"what target {name} can do, which is not"):
+        with pytest.raises(
+            InputError, match=rf"a policy that target {name} can do, given .* needs "
+        ):
             compiled(tmp_path, name, balance, protect)
 
 
@@ -51,7 +53,9 @@ def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
     try:
         target(name).require(build, choose(name, target(name).OPTIONS, None))
     except InputError:
-        with pytest.raises(InputError, match=rf"what target {name} can do, which is not"):
+        with pytest.raises(
+            InputError, match=rf"a policy that target {name} can do, given .* needs "
+        ):
             compiled(tmp_path, name, UNEQUAL)
     else:
         compiled(tmp_path, name, UNEQUAL)
@@ -91,11 +95,12 @@ def test_the_message_names_target_line_and_way_out(tmp_path):
         compiled(tmp_path, "linux, opensm, ovs", "compact-valiant", "link")
     first, second = map(str, error.value.problems)
     assert first.endswith(
-        "fabric.yaml:5: routing.balance: required what target opensm can do, which is not packets "
-        "that enter the fabric told from transit and weighted classes, given compact-valiant; "
+        "fabric.yaml:5: routing.balance: required a policy that target opensm can do, given "
+        "compact-valiant, which needs packets that enter the fabric told from transit and "
+        "weighted classes; "
         "choose minimal, let `on_missing: minimal` do so, or take opensm out of `targets`"
     )
-    assert "target opensm can do, which is not repair in the switch, given link" in second
+    assert "target opensm can do, given link, which needs repair in the switch; choose" in second
 
 
 def test_on_missing_minimal_reduces_only_what_is_missing(tmp_path):

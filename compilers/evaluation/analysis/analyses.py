@@ -27,14 +27,14 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Analysis:
     """facts: name → value. rows: the table, all with the same keys."""
 
     facts: dict[str, Any]
     rows: list[dict[str, Any]]
 
 
-Analysis = Callable[[Topology, Options, Report | None], Finding]
+Analyser = Callable[[Topology, Options, Report | None], Analysis]
 
 
 def check(names: list[str]) -> list[Problem]:
@@ -60,7 +60,7 @@ def applicable(topology: Topology) -> list[str]:
 
 def analyse(
     topology: Topology, name: str, options: Options, report: Report | None = None
-) -> Finding:
+) -> Analysis:
     """One analysis of a topology.
 
     Raises:
@@ -71,15 +71,15 @@ def analyse(
     return ANALYSES[name](topology, options, report)
 
 
-def _distances(topology: Topology, _: Options, report: Report | None) -> Finding:
+def _distances(topology: Topology, _: Options, report: Report | None) -> Analysis:
     found = distribution(topology, report)
-    return Finding(
+    return Analysis(
         {"diameter": found.diameter, "mean": found.mean},
         [{"distance": d, "pairs": n} for d, n in enumerate(found.pairs) if n],
     )
 
 
-def _paths(topology: Topology, _: Options, report: Report | None) -> Finding:
+def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
     rows = [
         {
             "adjacent": each.adjacent,
@@ -94,10 +94,10 @@ def _paths(topology: Topology, _: Options, report: Report | None) -> Finding:
         }
         for each in diversity(topology, report)
     ]
-    return Finding({"classes": len(rows)}, rows)
+    return Analysis({"classes": len(rows)}, rows)
 
 
-def _load(topology: Topology, _: Options, report: Report | None) -> Finding:
+def _load(topology: Topology, _: Options, report: Report | None) -> Analysis:
     found = uniform(topology, report)
     facts = {
         "mean_distance": found.mean_distance,
@@ -106,10 +106,10 @@ def _load(topology: Topology, _: Options, report: Report | None) -> Finding:
         "utilisation": found.utilisation,
         "full_throughput_hosts": found.full_throughput_hosts,
     }
-    return Finding(facts, [{"load": load, "arcs": n} for load, n in found.histogram()])
+    return Analysis(facts, [{"load": load, "arcs": n} for load, n in found.histogram()])
 
 
-def _bisection(topology: Topology, _: Options, report: Report | None) -> Finding:  # noqa: ARG001
+def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysis:  # noqa: ARG001
     found = halves.bisection(topology)
     facts = {"cut": found.cut, "links": found.links, "fraction": found.fraction}
     sides = ((0, ~found.half), (1, found.half))
@@ -121,10 +121,10 @@ def _bisection(topology: Topology, _: Options, report: Report | None) -> Finding
         }
         for side, half in sides
     ]
-    return Finding(facts, rows)
+    return Analysis(facts, rows)
 
 
-def _resilience(topology: Topology, options: Options, report: Report | None) -> Finding:
+def _resilience(topology: Topology, options: Options, report: Report | None) -> Analysis:
     found = resilience(topology, options.runs, options.seed, report=report)
     facts = {
         "runs": len(found.ratios),
@@ -133,17 +133,17 @@ def _resilience(topology: Topology, options: Options, report: Report | None) -> 
         "disconnection_median": found.median,
         "disconnection_max": found.ratios[-1],
     }
-    return Finding(facts, [asdict(point) for point in found.curve])
+    return Analysis(facts, [asdict(point) for point in found.curve])
 
 
-def _expansion(topology: Topology, options: Options, report: Report | None) -> Finding:
-    return Finding(
+def _expansion(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    return Analysis(
         {"methods": ", ".join(grows(topology))},
         [asdict(each) for each in growth(topology, options.racks, report)],
     )
 
 
-ANALYSES: dict[str, Analysis] = {
+ANALYSES: dict[str, Analyser] = {
     "distances": _distances,
     "paths": _paths,
     "load": _load,

@@ -137,7 +137,9 @@ INVENTORIES: dict[str, str] = {
     + "  - {name: spare, type: leaf, disabled_ports: [eth0]}\n",
     "inv-dead-link": f"{TYPE}nodes:\n{SEVEN}dead_links: [{{a: n1}}]\n",
     "inv-dead-links": f"{TYPE}nodes:\n{SEVEN}dead_links:\n  - {{a: n0, b: n0}}\n"
-    "  - {a: m0, b: zz}\n  - {a: n0, b: n4}\n  - {a: n0, b: n1}\n",
+    "  - {a: m0, b: zz}\n  - {a: n0, b: n1}\n",
+    "inv-dead-links-of-none": f"{TYPE}nodes:\n{SEVEN}  - {{name: spare, type: leaf}}\n"
+    "dead_links:\n  - {a: spare, b: n1}\n  - {a: n0, b: n4}\n  - {a: n0, b: n1}\n",
     "inv-apart": f"{TYPE}nodes:\n{SEVEN}dead_links: [{{a: n0, b: n1}}, {{a: n0, b: n3}}, "
     "{a: n5, b: n0}, {a: n2, b: n3}, {a: n2, b: n6}]\n",
     "inv-alone": TYPE

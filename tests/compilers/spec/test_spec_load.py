@@ -29,7 +29,7 @@ def test_smallest_fabric_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert loaded.spec.addressing.ipv4 == IPv4Network("10.0.0.0/8")
     assert loaded.inventory is None
     assert loaded.inputs == {"fabric": hashlib.sha256(SMALLEST.encode()).hexdigest()}
-    assert loaded.locate(("topology", "q")) == ("<stdin>", 2)
+    assert loaded.fabric_document.line(("topology", "q")) == 2
 
 
 def test_inventory_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,9 +48,10 @@ def test_example() -> None:
     loaded = load_fabric(EXAMPLE / "fabric.yaml")
     lines = (EXAMPLE / "inventory.yaml").read_text().splitlines()
     assert loaded.inventory is not None
+    assert loaded.inventory_document is not None
+    assert loaded.inventory_document.file == str(EXAMPLE / "inventory.yaml")
     for i, node in enumerate(loaded.inventory.nodes):
-        file, line = loaded.locate(("nodes", i, "name"))
-        assert file == str(EXAMPLE / "inventory.yaml")
+        line = loaded.inventory_document.line(("nodes", i, "name"))
         assert f"name: {node.name}" in lines[line - 1]
     build = compile_fabric(loaded)
     assert build.wiring.datapath_id.tolist() == list(range(0x7001, 0x7001 + 57))

@@ -29,7 +29,6 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.topology.distance import BEYOND, components, distances, neighbour_table
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.wiring import Wiring
-from compilers.wiring.wiring_checks import nowhere
 from inventory.model import Inventory
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -59,7 +58,7 @@ def missing(wiring: Wiring, nodes: list[int], links: list[tuple[int, int]]) -> D
 
 def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build:
     topology, wiring = remaining(build.topology, build.wiring, damage)
-    require_connected(topology, wiring.names, Inventory(), nowhere)
+    require_connected(topology, wiring.names, Inventory())
     tables, topology = with_exceptions(build.tables, damage, topology, wiring)
     if policy:
         tables = choices(tables, topology, wiring, policy, whole=False)
@@ -273,7 +272,7 @@ def test_both_ends_of_a_link_die(tmp_path: Path) -> None:
         if "u" in change:
             nodes: list[dict[str, object]] = content["nodes"]  # type: ignore[assignment]
             nodes[change["u"]]["disabled_ports"] = [f"eth{change['port']}"]  # type: ignore[index]
-        damage = damage_of(Inventory.model_validate(content), whole, nowhere)
+        damage = damage_of(Inventory.model_validate(content), whole)
         expected = np.zeros_like(damage.links)
         expected[u, 0] = True
         expected[v] = whole.far[v] == u

@@ -1,0 +1,157 @@
+"""Checks that no single value of fabric.yaml shows: sections against each other and the nodes.
+
+Each looks at the well-formed parts only, so that a mistake in one hides none in another. Where the
+topology is wrong, what depends on its size is checked for the one that was likely meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from compilers.spec.address_blocks import block_count, ipv4_block_length
+from compilers.spec.fabric_spec import EQUAL_COST, AddressingSpec, RoutingSpec, TopologySpec
+from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH
+from compilers.spec.share import share
+from compilers.topology.families import check_topology, hierarchy, likely
+from compilers.topology.labelled_graph import Family, Parameters
+from inventory.inventory_file import Examined
+from inventory.model import Inventory
+from inventory.problems import Finding, KeyPath, shown
+from inventory.validate import sound
+
+Data = Mapping[str, Any]
+MOST_HOSTS, MOST_PLANES = 1024, 16
+
+
+def check_spec(data: Data) -> Iterator[Finding]:
+    """Mistakes in how the sections of fabric.yaml fit each other."""
+    routing = sound(RoutingSpec, data.get("routing", {})) or RoutingSpec()
+    yield from _without_tables(routing)
+    topology = sound(TopologySpec, data.get("topology"))
+    if topology is None:
+        return
+    for wrong in check_topology(topology.family, topology.parameters()):
+        yield Finding(("topology", wrong.key), wrong.required, shown(wrong.given), wrong.todo)
+    meant = likely(topology.family, topology.parameters())
+    if meant is None:
+        return
+    family, parameters = meant
+    addressing = sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec()
+    yield from _routing(routing, family, parameters)
+    shape = family.order(parameters), hierarchy(family.name, parameters)
+    hosts, planes = _sizes(data)
+    yield from _small_pools(addressing, shape, hosts, planes)
+
+
+def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
+    """Mistakes in how the inventory's nodes fit the sizes that fabric.yaml says."""
+    hosts, planes = _sizes(data)
+    for i, node in hardware.nodes:
+        if len(node.hosts) > hosts:
+            required, todo = f"at most {hosts} a node (hosts_per_node)", "raise hosts_per_node"
+            given = str(len(node.hosts))
+            yield Finding(("nodes", i, "hosts"), required, given, f"{todo} or remove hosts")
+        if (node.plane or 1) > planes:
+            required = f"a plane from 1 to {planes} (planes)"
+            yield Finding(("nodes", i, "plane"), required, str(node.plane))
+    if hardware.inventory is not None:
+        yield from _between_planes(hardware.inventory)
+        yield from _vertices(data, hardware, planes)
+
+
+def _sizes(data: Data) -> tuple[int, int]:
+    """Hosts a node and planes, 1 where they are wrong: it takes least."""
+    hosts, planes = data.get("hosts_per_node", 1), data.get("planes", 1)
+    return (
+        hosts if type(hosts) is int and 0 <= hosts <= MOST_HOSTS else 1,
+        planes if type(planes) is int and 1 <= planes <= MOST_PLANES else 1,
+    )
+
+
+def _without_tables(routing: RoutingSpec) -> Iterator[Finding]:
+    """A policy that no tables can hold."""
+    if routing.balance == "valiant":
+        given = "valiant, whose packets carry their intermediate: rows by destination have no place"
+        todo = "write compact-valiant, which goes by a neighbour and needs none"
+        yield Finding(("routing", "balance"), "a policy that tables hold", given, todo)
+
+
+def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
+    """Shares that have no value at this q, and fabrics too large to search."""
+    q = int(parameters["q"])
+    for word in ("minimal_share", "threshold"):
+        text = getattr(routing, word)
+        if (word, text) == ("minimal_share", EQUAL_COST):
+            continue
+        try:
+            share(text, q)
+        except ValueError:
+            required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
+            yield Finding(("routing", word), required, text, "such as 1/q")
+    order, policy = family.order(parameters), (routing.balance, routing.protect)
+    searched = family.name not in CONSTRUCTED and policy != ("minimal", "none")
+    if order > LARGEST_SEARCH and searched:
+        yield Finding(
+            ("routing",),
+            f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
+            f"{policy[0]} and {policy[1]} for {order:,}",
+            "their alternates and repairs are searched for; in PolarFly they are constructed",
+        )
+
+
+def _small_pools(
+    addressing: AddressingSpec, shape: tuple[int, int], hosts: int, planes: int
+) -> Iterator[Finding]:
+    """Pools that cannot give every vertex its block; `shape` is (order, hierarchy)."""
+    block = ipv4_block_length(hosts)
+    order, count = shape[0], block_count(*shape)
+    bits = (count - 1).bit_length() + (planes - 1).bit_length()
+    longest = block - bits
+    spare = f", {shape[1]} a supernode in {count * shape[1] // order} blocks" * (shape[1] > 1)
+    spare += f", in {planes} planes" * (planes > 1)
+    if longest < 0:
+        todo = "lower hosts_per_node or the topology's size: no pool is large enough"
+        given = f"{count:,} blocks of /{block}, more than IPv4 has"
+        yield Finding(("hosts_per_node",), "hosts that IPv4 can number", given, todo)
+    for word, pool, length, most in (
+        ("ipv4", addressing.ipv4, block, longest),
+        ("ipv6", addressing.ipv6, 64, 64 - bits),
+    ):
+        if pool is not None and most >= 0 and pool.prefixlen > most:
+            yield Finding(
+                ("addressing", word),
+                f"a pool of /{most} or larger: {order:,} vertices with a /{length} each{spare}",
+                str(pool),
+                f"write an address with /{most}",
+            )
+
+
+def _between_planes(inventory: Inventory) -> Iterator[Finding]:
+    plane = {node.name: node.plane or 1 for node in inventory.nodes}
+    for word in ("cables", "dead_links"):
+        for i, link in enumerate(getattr(inventory, word)):
+            if link.a in plane and link.b in plane and plane[link.a] != plane[link.b]:
+                ends = f"{link.a} in plane {plane[link.a]}, {link.b} in plane {plane[link.b]}"
+                yield Finding((word, i), "both ends in one plane", ends)
+
+
+def _vertices(data: Data, hardware: Examined, planes: int) -> Iterator[Finding]:
+    """Every plane has a node a vertex, and none at a vertex that is not there."""
+    topology = sound(TopologySpec, data.get("topology"))
+    if topology is None or check_topology(topology.family, topology.parameters()):
+        return
+    family, parameters = likely(topology.family, topology.parameters()) or (None, {})
+    order = family.order(parameters) if family else 0
+    listed: KeyPath = ("nodes",)
+    for plane in range(1, planes + 1) if hardware.nodes else ():
+        where = f" (plane {plane})" * (planes > 1)
+        own = [(i, node) for i, node in hardware.nodes if (node.plane or 1) == plane]
+        if missing := max(order - len(own), 0):
+            todo = f"add {missing:,} node{'s' * (missing > 1)} or choose a smaller fabric"
+            yield Finding(listed, f"{order:,} nodes, one a vertex", f"{len(own):,}{where}", todo)
+        for i, node in own:
+            if (node.vertex or 0) >= order:
+                required = f"a vertex from 0 to {order - 1}"
+                todo = "correct it, or leave it out for a spare node"
+                yield Finding(("nodes", i, "vertex"), required, f"{node.vertex}{where}", todo)
