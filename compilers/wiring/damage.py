@@ -95,7 +95,7 @@ def _no_links(inventory: Inventory, wiring: Wiring, vertex: dict[str, int]) -> I
             (end, name) for end, name in (("a", link.a), ("b", link.b)) if name not in vertex
         ]
         for end, name in unknown:
-            todo = did_you_mean(name, vertex)
+            todo = did_you_mean(name, vertex) or "spare nodes have no links"
             yield Finding(("dead_links", i, end), "a node of the fabric", shown(name), todo)
         if unknown:
             continue
