@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
+from compilers.topology.distance import components, neighbour_table
 from compilers.topology.graph import Graph
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
@@ -124,24 +125,12 @@ def working_pairs(build: Build, phases: Phases) -> NDArray[np.int64]:
 
 
 def connected_pairs(graph: Graph, phases: Phases) -> NDArray[np.int64]:
-    """int64[phases]: ordered pairs that some path joins: what tables for that phase could do."""
+    """int64[phases]: ordered pairs that some path joins: those that tables could serve."""
     edges = graph.edges()
     when = phases.vertex[edges].max(axis=1)
-    return np.array(
-        [_joined(graph.order, edges[when <= p]) for p in range(1, phases.count + 1)], np.int64
-    )
-
-
-def _joined(order: int, edges: NDArray[np.int32]) -> int:
-    """Ordered pairs within the components of a graph, by spreading the least vertex."""
-    least = np.arange(order, dtype=np.int32)
-    while True:
-        spread = least.copy()
-        np.minimum.at(spread, edges[:, 0], least[edges[:, 1]])
-        np.minimum.at(spread, edges[:, 1], least[edges[:, 0]])
-        spread = spread[spread]
-        if (spread == least).all():
-            break
-        least = spread
-    sizes = np.bincount(least).astype(np.int64)
-    return int((sizes * (sizes - 1)).sum())
+    joined = []
+    for phase in range(1, phases.count + 1):
+        there = neighbour_table(Graph.from_edges(graph.order, edges[when <= phase]))
+        sizes = np.unique(components(there), return_counts=True)[1]
+        joined.append((sizes * (sizes - 1)).sum())
+    return np.array(joined, np.int64)

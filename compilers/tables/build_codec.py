@@ -26,7 +26,7 @@ from compilers.topology.graph import Graph
 from compilers.wiring.hardware import Hardware
 
 PREFIX = {Graph: "graph_", Routes: "route_", Classes: "class_", Hardware: "hardware_"}
-"""How the names of a dataclass's arrays begin; those of others are the names of the fields."""
+"""Begins the names of the arrays of a dataclass; others' are called as their fields."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 TABLED = ("balance", "protect")
@@ -47,7 +47,7 @@ class ArrayField:
         return f"{' or '.join(self.types)}[{', '.join(self.dimensions.split())}]"
 
     def misfit(self, array: NDArray[Any], sizes: dict[str, int]) -> str:
-        """What is wrong with an array, or ""; lengths that nobody named before go into `sizes`."""
+        """The fault of an array in words, "" without; notes new lengths in `sizes`."""
         shape, words = array.shape, self.dimensions.split()
         fits = len(shape) == len(words) and str(array.dtype) in self.types
         if not fits or not all(_fits(*pair, sizes) for pair in zip(words, shape, strict=True)):
@@ -95,7 +95,7 @@ def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:
 
 
 def misfit(build: Build) -> str:
-    """What is wrong with the first array that is not as declared; "" where all are."""
+    """The fault of the first array that is not as declared; "" where all are."""
     sizes: dict[str, int] = {}
     return next(filter(None, (field.misfit(array, sizes) for field, array in arrays_of(build))), "")
 

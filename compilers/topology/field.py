@@ -77,6 +77,22 @@ def field(q: int) -> Field:
     return Field(q=q, add=add, mul=mul, neg=neg, inv=inv)
 
 
+def powers(q: int) -> NDArray[np.int32]:
+    """int32[q - 1]: ξ⁰, ξ¹, … for ξ the least primitive element of F_q.
+
+    Raises:
+        ValueError: q is not a prime power.
+    """
+    times = field(q).mul.tolist()
+    for element in range(1, q):
+        found = [1]
+        while (power := times[element][found[-1]]) != 1:
+            found.append(power)
+        if len(found) == q - 1:
+            return np.array(found, np.int32)
+    raise AssertionError("every finite field has a primitive element")
+
+
 def _prime(p: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     elements = np.arange(p, dtype=np.int32)
     return np.add.outer(elements, elements) % p, np.multiply.outer(elements, elements) % p

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 class Graph:
     """Compressed neighbour lists, each ascending, without loops or multiple edges.
 
-    offsets: int64[N + 1]; targets: int32[2E]. The neighbours of v are
+    offsets: int64[S + 1] for S vertices; targets: int32[2E]. The neighbours of v are
     targets[offsets[v]:offsets[v + 1]].
     """
 
@@ -48,7 +48,7 @@ class Graph:
 
     @classmethod
     def from_padded(cls, padded: NDArray[np.int32]) -> Graph:
-        """The graph of padded neighbour lists, int32[N, K], ascending, -1 where there is none."""
+        """The graph of padded neighbour lists, int32[S, K], ascending, -1 where there is none."""
         present = padded >= 0
         offsets = np.zeros(len(padded) + 1, np.int64)
         np.cumsum(present.sum(axis=1), out=offsets[1:])
@@ -56,7 +56,7 @@ class Graph:
 
     @property
     def order(self) -> int:
-        """N, the number of vertices."""
+        """S, the number of vertices."""
         return len(self.offsets) - 1
 
     @property
@@ -66,7 +66,7 @@ class Graph:
 
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """int64[N]."""
+        """int64[S]."""
         return np.diff(self.offsets)
 
     def neighbours(self, vertex: int) -> NDArray[np.int32]:
@@ -83,7 +83,7 @@ class Graph:
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def padded(self) -> NDArray[np.int32]:
-        """int32[N, K] with K the largest degree: neighbour lists, -1 beyond the last."""
+        """int32[S, K] with K the largest degree: neighbour lists, -1 beyond the last."""
         degrees = self.degrees
         table = np.full((self.order, int(degrees.max(initial=0))), -1, np.int32)
         table[np.arange(table.shape[1]) < degrees[:, None]] = self.targets

@@ -1,4 +1,4 @@
-"""What every fabric graph offers to the passes behind it, and what a family of them must bring."""
+"""The labelled graph of a fabric, and the interface of a family of such graphs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Parameters = Mapping[str, int | str]
 class Topology:
     """A fabric graph in canonical numbering.
 
-    kinds names the kinds of vertices, kind (uint8[N]) says which each vertex is; coordinates
-    (int[N, …]) are what the family's algebra knows a vertex by; endpoints (bool[N]) tells which
+    kinds names the kinds of vertices, kind (uint8[S]) says which each vertex is; coordinates
+    (int32[S, D]) are what the family's algebra knows a vertex by; endpoints (bool[S]) tells which
     vertices carry hosts; diameter is the graph's, by theorem (tests check it). hierarchy is the
     number of consecutive vertices that make a supernode, 1 where there are none.
     """
@@ -37,7 +37,7 @@ class Topology:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """bool[N]: vertices with links; the others, of a damaged fabric, have no program."""
+        """bool[S]: vertices with links; the others, of a damaged fabric, have no program."""
         present: NDArray[np.bool_] = self.graph.degrees > 0
         return present
 

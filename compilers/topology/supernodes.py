@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.field import field, prime_power
+from compilers.topology.field import field, powers, prime_power
 from compilers.topology.graph import Graph
 
 
@@ -83,7 +83,7 @@ class Supernode:
 
 
 class SupernodeShape(NamedTuple):
-    """What formulas know of a supernode: members, links, and loop links at a quadric."""
+    """The size of a supernode by formula: members, links, and loop links at a quadric."""
 
     order: int
     links: int
@@ -247,25 +247,12 @@ def _residue(order: int) -> int:
 def _cayley(degree: int) -> Supernode:
     """The Cayley graphs of McKay, Miller and Širáň: X ∪ ξX is everything; f(x) = ξx."""
     order = _cayley_order(degree) or 0
-    f = field(order)
-    root, powers = _primitive(f.mul)
+    xi = powers(order)
     exponents = np.arange(0, order - 1, 2)
     if _residue(order) == -1:
         half = (order - 3) // 2
         exponents = np.concatenate((np.arange(0, half + 1, 2), np.arange(half + 1, order - 1, 2)))
-    return _cayley_graph("cayley", order, powers[exponents], root)
-
-
-def _primitive(mul: NDArray[np.int32]) -> tuple[int, NDArray[np.int32]]:
-    """The smallest primitive element ξ of a field and its powers ξ⁰, ξ¹, …, ξ^(q-2)."""
-    q = len(mul)
-    for root in range(1, q):
-        powers = np.ones(q - 1, np.int32)
-        for exponent in range(1, q - 1):
-            powers[exponent] = mul[powers[exponent - 1], root]
-        if len(np.unique(powers)) == q - 1:
-            return root, powers
-    raise AssertionError("every finite field has a primitive element")
+    return _cayley_graph("cayley", order, xi[exponents], int(xi[1 % len(xi)]))
 
 
 def _cayley_graph(name: str, q: int, steps: NDArray[np.int32], factor: int) -> Supernode:

@@ -1,4 +1,4 @@
-"""What a fabric is made of beyond its wiring: racks, units, modules, labels, cables by hand."""
+"""The hardware around the wiring: racks, units, modules, labels, cables by hand."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Hardware:
     """Where the S nodes of a fabric stand, and what their types are.
 
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
-    unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place: int32[R, 2],
-    row and column; rack_units: int32[R]. host_rack, host_unit: int32[S, P], where hosts stand, -1
-    and 0 where that is unknown. serial and guid: a text a vertex, "" where unknown; host_guid: a
-    text for each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
-    `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
-    from 1, 0 where the fabric has one only.
+    unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place:
+    int32[racks, 2], row and column; rack_units: int32[racks]. host_rack, host_unit: int32[S, P],
+    where hosts stand, -1 and 0 where that is unknown. serial and guid: a text a vertex, "" where
+    unknown; host_guid: a text for each entry of `Wiring.host_names`. types: by
+    `Wiring.node_type`. cabling: `inventory.floor.Cabling` as plain data; hand: cables of the
+    inventory as plain data. plane: from 1, 0 where the fabric has one only.
 
     cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
     whole fabric, from 1; empty where nothing is missing.

@@ -1,7 +1,8 @@
-"""etcd, through the JSON gateway of its API (v3, from etcd 3.4): what controllers agree on.
+"""The store of a cluster of controllers: etcd, by the JSON gateway of its API (v3, from etcd 3.4).
 
-The Python clients of etcd are gRPC, whose threads do not go with eventlet, or unkept; the calls
-that are needed are few. Not for the hub: calls block, so they are made in threads of their own.
+No Python client does it in less: gRPC's threads do not go with eventlet, and etcd3gw, which is
+kept, knows one member only, does not tell how long a granted lease lasts, and has transactions
+written as here. Calls block, so they are made in threads beside the hub.
 
 Keys, below a prefix: `leader` (a name, while a lease lasts), `epoch`, and what leaders put.
 """
@@ -73,7 +74,7 @@ class Etcd:
         )
 
     def get(self, key: str) -> bytes | None:
-        """What stands under a key."""
+        """The value of a key; None where there is none."""
         found = self._call("kv/range", {"key": self._key(key)}).get("kvs")
         return b64decode(found[0].get("value", "")) if found else None
 

@@ -1,4 +1,4 @@
-"""What a baseline brings beside the `Family` interface, and the checks that they share."""
+"""The interface of a baseline, `Family` and more, and the checks that baselines share."""
 
 from __future__ import annotations
 

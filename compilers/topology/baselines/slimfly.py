@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.baselines.baseline import BaselineDesign, integers, mean_of_diameter_two
-from compilers.topology.field import Field, field, prime_power, prime_powers_near
+from compilers.topology.field import field, powers, prime_power, prime_powers_near
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
@@ -36,24 +36,13 @@ def degree(q: int) -> int:
     return (3 * q - residue(q)) // 2
 
 
-def powers(f: Field) -> NDArray[np.int32]:
-    """int32[q - 1]: ξ⁰, ξ¹, … for ξ the least primitive element of F_q."""
-    for element in range(1, f.q):
-        found = [1]
-        while (power := int(f.mul[found[-1], element])) != 1:
-            found.append(power)
-        if len(found) == f.q - 1:
-            return np.array(found, np.int32)
-    raise AssertionError("every finite field has a primitive element")
-
-
 def generator_sets(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """X_0 and X_1 = ξ·X_0, |X_0| = (q - δ)/2.
 
     For δ = -1 the exponents in X_0 are 0, 2, …, (q-3)/2 and (q-1)/2, …, q-2; the paper's are off
     by one there.
     """
-    xi = powers(field(q))
+    xi = powers(q)
     exponents = np.arange(0, q - 1, 2)
     if residue(q) == -1:
         exponents = np.concatenate((np.arange(0, (q - 1) // 2, 2), np.arange((q - 1) // 2, q, 2)))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compilers.topology.field import field, prime_power, prime_powers_near
+from compilers.topology.field import field, powers, prime_power, prime_powers_near
 
 GALOIS = json.loads((Path(__file__).parents[2] / "data/galois_fields.json").read_text())
 
@@ -47,6 +47,19 @@ def test_field_axioms(q, data):
     assert a == 0 or f.mul[a, f.inv[a]] == 1
     assert f.mul[a, f.add[b, c]] == f.add[f.mul[a, b], f.mul[a, c]]
     assert f.mul[f.mul[a, b], c] == f.mul[a, f.mul[b, c]]
+
+
+@pytest.mark.parametrize("q", [2, 3, 7, 8, 9, 25, 27])
+def test_powers_of_the_least_primitive_element(q):
+    f, found = field(q), powers(q)
+    assert sorted(found) == list(range(1, q))
+    root = int(found[1 % (q - 1)])
+    assert (f.mul[found[:-1], root] == found[1:]).all()
+    for smaller in range(1, root):
+        power, order = smaller, 1
+        while power != 1:
+            power, order = int(f.mul[power, smaller]), order + 1
+        assert order < q - 1
 
 
 @pytest.mark.parametrize(
