@@ -53,6 +53,12 @@ def compile_placed(
     Raises:
         InputError: every problem of the pass at once.
     """
+    with placed.loaded.reported():
+        return _compiled(placed, stage, beside)
+
+
+def _compiled(placed: Placed, stage: Stage | None, beside: Build | None) -> Build:
+    """The passes behind placement, in their order."""
     loaded, inventory = placed.loaded, placed.inventory
     spec, routing = loaded.spec, affordable(loaded.spec, inventory)
     topology, wiring = placed.topology, placed.wiring
@@ -66,8 +72,7 @@ def compile_placed(
     if damage:
         topology, wiring = remaining(topology, wiring, damage)
         known = numbered(known, placed.wiring, wiring) if known else None
-        with loaded.reported():
-            require_connected(topology, wiring.names, inventory)
+        require_connected(topology, wiring.names, inventory)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     if beside is not None and wiring.same_ports(beside.wiring):
         tables, topology = beside.tables, beside.topology
@@ -85,9 +90,8 @@ def compile_placed(
         tables=tables,
         hardware=known,
     )
-    with loaded.reported(
-        over_capacity(tables, wiring, inventory, build.addressing.ipv6 is not None)
-    ):
+    ipv6 = spec.addressing.ipv6 is not None
+    with loaded.reported(over_capacity(tables, wiring, inventory, ipv6)):
         require_targets(build, spec.targets)
     return build
 
@@ -102,8 +106,7 @@ def _tables(
     # Alternates and repair keep to what is minimal from the next switch on.
     policy = routing.policy(placed.loaded.spec.topology.q)
     if damage:
-        with placed.loaded.reported():
-            require_searchable(topology, policy)
+        require_searchable(topology, policy)
     return choices(tables, topology, wiring, policy, whole=not damage), topology
 
 
