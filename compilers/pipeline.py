@@ -111,7 +111,7 @@ def _tables(
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
-    """What was asked for and `on_missing` took back, for reports."""
+    """The policy words that `on_missing` reduced, as they were asked for, for reports."""
     words = ("balance", "protect", "minimal_share")
     return {
         f"asked_{word}": getattr(asked, word)
@@ -121,7 +121,7 @@ def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
 
 
 def _for_controllers(routing: RoutingSpec) -> dict[str, str]:
-    """What shifting weights at run time starts from; the weights themselves are in the tables."""
+    """Shares from which a controller shifts weights; the weights themselves are in the tables."""
     if routing.balance == "minimal":
         return {}
     shares = {"minimal_share": routing.minimal_share, "disjoint": routing.disjoint}

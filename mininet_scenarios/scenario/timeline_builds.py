@@ -1,4 +1,4 @@
-"""The builds that a timeline moves the fabric to, made beforehand."""
+"""The builds that a timeline moves the fabric to, made before the fabric starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Accept = Callable[[Path, Build], None]
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """How the builds of a timeline come about: `keep` and `accept`; work is where folders go."""
+    """Makes the builds of a timeline, with `keep` and `accept`, in folders below `work`."""
 
     work: Path
     keep: Keep
