@@ -83,11 +83,13 @@ class Intact:
 class Repaired:
     """Tables without dead links, and where they differ from those before.
 
-    rows: int64[n, 2], switch and prefix number. classes: int64[m, 2], switch and class. cut_off:
-    pairs of a destination and a switch with links that no path joins any more.
+    walker: of these tables and all cables. rows: int64[n, 2], switch and prefix number. classes:
+    int64[m, 2], switch and class. cut_off: pairs of a destination and a switch with links that no
+    path joins any more.
     """
 
     tables: Tables
+    walker: Walker
     rows: NDArray[np.int64]
     classes: NDArray[np.int64]
     cut_off: int = 0
@@ -117,7 +119,7 @@ def repaired(
     hurt = np.flatnonzero(avoided.any(axis=1) & there)
     if not len(hurt):
         none = np.zeros((0, 2), np.int64)
-        return Repaired(intact.tables, none, none)
+        return Repaired(intact.tables, intact.walker, none, none)
     routes, removed = _without(intact, avoided, dead, hurt)
     ends = behind(routes, removed[:, 1])
     ends = ends[intact.endpoints[ends]]
@@ -142,6 +144,7 @@ def repaired(
     classes, touched = refilled(left)
     return Repaired(
         tables=replace(tables, classes=classes),
+        walker=left.walker,
         rows=np.unique(np.concatenate((removed, np.column_stack((switch, end)))), axis=0),
         classes=touched,
         cut_off=int(((distance == BEYOND) & there[:, None] & there[ends]).sum()),

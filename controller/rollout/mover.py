@@ -13,7 +13,7 @@ from controller.rollout.rollout import Rollout
 from controller.rollout.shared_record import Record
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
-from controller.upkeep.live_programs import Steering
+from controller.upkeep.live_programs import LivePrograms
 from inventory.problems import InputError, Problem
 
 
@@ -103,7 +103,7 @@ class Mover:
 
 def _standing(current: Current) -> Build | None:
     """The build with the tables that switches hold now: repaired, and with weights that moved."""
-    return current.programs.build if isinstance(current.programs, Steering) else current.build
+    return current.programs.build if isinstance(current.programs, LivePrograms) else current.build
 
 
 def refusal(found: PairLoss) -> Problem:

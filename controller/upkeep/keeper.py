@@ -20,6 +20,7 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
+from compilers.update.repair_rounds import RepairRounds
 from controller.openflow import messages
 from controller.settings import Duties
 from controller.switches.current import Current
@@ -28,7 +29,7 @@ from controller.upkeep.adaptation import Adaptation
 from controller.upkeep.balance import weighted
 from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
-from controller.upkeep.live_programs import Steering
+from controller.upkeep.live_programs import LivePrograms
 from controller.upkeep.rounds import Rounds
 from inventory.problems import InputError, Problem
 
@@ -38,7 +39,7 @@ class _Kept:
     """A build that is kept: what it was before failures, and what holds now."""
 
     build: Build
-    steering: Steering
+    programs: LivePrograms
     intact: Intact
     repair: Repaired
     watching: Watching
@@ -94,7 +95,7 @@ class Keeper:
     @property
     def build(self) -> Build:
         """The build with the tables that hold now: repaired, and with weights that moved."""
-        return self._need.steering.build
+        return self._need.programs.build
 
     def status(self) -> dict[str, Any]:
         """Failures, miswires and weights, as the status file has them."""
@@ -154,7 +155,7 @@ class Keeper:
         intact = Intact.of(build)
         self._kept = kept = _Kept(
             build=build,
-            steering=Steering(build, programs, discovers=duties.discover),
+            programs=LivePrograms(build, programs, discovers=duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             watching=watching or Watching(build.wiring, duties, now),
@@ -163,13 +164,13 @@ class Keeper:
         links = kept.watching.links
         if duties.repair and (links.dead.any() or links.drained.any()):
             kept.repair = repaired(intact, links.dead, links.drained)
-            kept.steering.hold(kept.repair.tables)
-        return replace(current, programs=kept.steering)
+            kept.programs.hold(kept.repair.tables)
+        return replace(current, programs=kept.programs)
 
     def _active(self) -> _Kept | None:
         """What is kept, unless somebody else says just now what switches are to hold."""
         kept = self._kept
-        ours = kept is not None and self.fabric.current.programs is kept.steering
+        ours = kept is not None and self.fabric.current.programs is kept.programs
         return kept if ours else None
 
     def _watched(self, vertex: int) -> _Kept | None:
@@ -231,7 +232,7 @@ class Keeper:
         started, links = perf_counter(), kept.watching.links
         found = repaired(kept.intact, links.dead, links.drained)
         computed = perf_counter() - started
-        vertices = np.union1d(found.switches, kept.repair.switches)
+        change = RepairRounds.between(kept.repair, found)
         kept.repair, kept.stale, kept.since = found, False, self.fabric.clock()
         self.repairs += 1
         kept.report = partial(
@@ -245,7 +246,7 @@ class Keeper:
             computed,
         )
         tables = self._with_weights(kept, found.tables)
-        self.rounds.start(kept.steering.reroute(tables, vertices, self._generation))
+        self.rounds.start(kept.programs.change(tables, change, self._generations(change)))
 
     def _finished(self) -> None:
         """The last round of a change has been confirmed."""
@@ -264,7 +265,8 @@ class Keeper:
             return
         vertices = np.unique(moves[:, 0])
         tables = self._with_weights(kept, kept.repair.tables)
-        rounds = kept.steering.reweigh(tables, vertices, self._generation)
+        change = RepairRounds.of_classes(moves)
+        rounds = kept.programs.change(tables, change, self._generations(change))
         for vertex in vertices.tolist():
             numbers = moves[moves[:, 0] == vertex, 1]
             moved = adaptation.shifts.moved[vertex, numbers]
@@ -281,8 +283,14 @@ class Keeper:
             return tables
         return replace(tables, classes=weighted(tables.classes, kept.adaptation.shifts))
 
-    def _generation(self, vertex: int) -> int:
-        return self.fabric.generation(vertex) if vertex in self.fabric.connections else 0
+    def _generations(self, change: RepairRounds) -> NDArray[np.int64]:
+        """int64[S]: of the numbers that the switches hold which a change is sent to."""
+        generations = np.zeros(len(self.fabric.names), np.int64)
+        there = self.fabric.in_sync
+        for vertex in change.switches.tolist():
+            if vertex in there:
+                generations[vertex] = self.fabric.generation(vertex)
+        return generations
 
 
 def _same_cables(one: Build, other: Build) -> bool:

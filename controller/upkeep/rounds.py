@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
+from compilers.update.repair_messages import Round
 from controller.switches.transaction import Done, Outcome
-from controller.upkeep.live_programs import Round
 
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch."""

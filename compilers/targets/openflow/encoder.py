@@ -9,13 +9,15 @@ is about (`Encoder.describe`), and an error quotes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
@@ -65,6 +67,13 @@ class Encoder:
         self._pipeline = Pipeline(build)
         self._layout()
 
+    def with_tables(self, tables: Tables) -> Encoder:
+        """The encoder of the same build with other tables, as many classes a switch."""
+        other = copy(self)
+        other.build = replace(self.build, tables=tables)
+        other._pipeline = Pipeline(other.build)
+        return other
+
     def rows(self, vertex: int) -> int:
         """How many flows the switch has once programmed."""
         return self._pipeline.rows(vertex)
@@ -88,11 +97,36 @@ class Encoder:
                 self._nd_finish,
                 *self._ipv6_of(vertex, generation),
             ]
-        flows += [self._classes_of(group, generation) for group in groups]
+        flows += [self.class_messages(group, generation) for group in groups]
         return Program(
-            groups=tuple(self._groups_of(group, generation) for group in groups),
+            groups=tuple(self.group_messages(group, generation) for group in groups),
             flows=(*flows, self._markers[generation]),
         )
+
+    def group_messages(self, groups: Groups, generation: int) -> Block:
+        """Messages that add these groups, whatever switches they are for."""
+        count = groups.port.shape[1]
+        layout = groups.role, groups.type, count, generation
+        if layout not in self._groups:
+            self._groups[layout] = rows.groups(self._width, *layout)
+        watched = groups.type != GroupType.INDIRECT
+        made = buckets(groups.port, groups.output, groups.weight, watched)
+        return filled(self._groups[layout], groups.classes, buckets=made)
+
+    def class_messages(self, groups: Groups, generation: int) -> Block:
+        """Messages that add the rows that lead to these groups."""
+        layout, egress = self._classes[generation][groups.role], groups.classes[groups.led]
+        if groups.entering or groups.role == GroupRole.TRANSIT:
+            return filled(layout, egress)
+        return filled(layout, egress, in_port=groups.in_port)
+
+    def route_messages(
+        self, prefix: NDArray[np.integer], egress: NDArray[np.integer], generation: int
+    ) -> tuple[Block, ...]:
+        """Messages that add routes, of IPv4 and of IPv6 if the build has it."""
+        metadata = class_numbers(egress, generation)
+        families = (self._ipv4, self._ipv6) if self._pipeline.ipv6 else (self._ipv4,)
+        return tuple(filled(family.routes, prefix, metadata=metadata) for family in families)
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
@@ -138,21 +172,6 @@ class Encoder:
                 enter=rows.enter(gateway, hosts, IPV6),
                 local=rows.ipv6_hosts(gateway, hosts),
             )
-
-    def _groups_of(self, groups: Groups, generation: int) -> Block:
-        count = groups.port.shape[1]
-        layout = groups.role, groups.type, count, generation
-        if layout not in self._groups:
-            self._groups[layout] = rows.groups(self._width, *layout)
-        watched = groups.type != GroupType.INDIRECT
-        made = buckets(groups.port, groups.output, groups.weight, watched)
-        return filled(self._groups[layout], groups.classes, buckets=made)
-
-    def _classes_of(self, groups: Groups, generation: int) -> Block:
-        layout, egress = self._classes[generation][groups.role], groups.classes[groups.led]
-        if groups.entering or groups.role == GroupRole.TRANSIT:
-            return filled(layout, egress)
-        return filled(layout, egress, in_port=groups.in_port)
 
     def _ipv4_of(self, vertex: int, generation: int) -> tuple[Block, ...]:
         hosts = self._pipeline.hosts(vertex)

@@ -9,7 +9,7 @@ there. In it that port comes last, as the output IN_PORT.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
@@ -19,6 +19,8 @@ from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
+ANYWHERE, ENTERING, NOT_LED = 0, -1, -2
+"""What leads packets to a group where no port does: any packet, those from hosts, none."""
 HASH_VALUES = 64
 """As many as Open vSwitch has for a select group that says nothing of them (ofproto-dpif.c)."""
 
@@ -42,9 +44,10 @@ class GroupRole(IntEnum):
 class Groups:
     """n groups of one role and as many buckets each.
 
-    classes: int64[n]. port: int[n, B], the ports that the buckets watch. weight: int[n, B], 0 but
-    for ENTER. in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led:
-    bool[n], whether a row leads here, and not just another group.
+    classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
+    `groups` none is). weight: int[n, B], 0 but for ENTER. in_port: int[n], where a packet has to
+    come in to be led here; 0: anywhere. led: bool[n], whether a row leads here, and not just
+    another group.
     """
 
     role: int
@@ -63,6 +66,22 @@ class Groups:
     def entering(self) -> bool:
         """Whether only packets from hosts are led here."""
         return self.role in (GroupRole.ENTER, GroupRole.FALLBACK)
+
+    @property
+    def there(self) -> NDArray[np.bool_]:
+        """bool[n]: the groups that have buckets; others are none."""
+        return np.asarray((self.port > 0).any(axis=1))
+
+    @property
+    def entry(self) -> NDArray[np.int64]:
+        """int64[n]: the port on which packets come that a row leads here, or one of the three."""
+        entry = ENTERING if self.entering else self.in_port.astype(np.int64)
+        return np.where(self.led & self.there, entry, NOT_LED)
+
+    def take(self, chosen: Numbers | NDArray[np.bool_]) -> Groups:
+        """Some of them."""
+        names = "classes", "port", "weight", "in_port", "led"
+        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
 
     @property
     def type(self) -> GroupType:
@@ -90,28 +109,53 @@ def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]
 
 def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
     """All groups of a switch, those that others lead to first."""
-    there = np.flatnonzero(classes.port[vertex] > 0)
-    minimal = classes.port[vertex, there, None]
-    order = np.concatenate((minimal, classes.protection[vertex, there]), axis=1)
-    weight = classes.weight[vertex, there]
-    used = np.concatenate((minimal, classes.alternate[vertex, there]), axis=1) * (weight > 0)
-    anywhere, always = np.zeros(len(there), np.int32), np.ones(len(there), np.bool_)
+    for role in class_groups(classes, vertex, np.flatnonzero(classes.port[vertex] > 0)):
+        for _, alike in by_buckets(role):
+            yield alike
 
-    yield from _alike(GroupRole.TRANSIT, there, order, anywhere, always)
-    if used.shape[1] > 1 or not weight.all():
+
+def class_groups(
+    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64]
+) -> Iterator[Groups]:
+    """The groups of n classes, a role after the other, those that others lead to first.
+
+    Every role has n groups; those that a class does not need have no buckets.
+
+    Args:
+        classes: of the fabric.
+        switch: int64[n], where each of these classes is, or one for all.
+        number: int64[n], their numbers there.
+    """
+    minimal = classes.port[switch, number][:, None]
+    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)
+    anywhere, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
+
+    yield _groups(GroupRole.TRANSIT, number, order, anywhere, always)
+    if classes.alternate.shape[2]:
+        weight = classes.weight[switch, number]
+        used = np.concatenate((minimal, classes.alternate[switch, number]), axis=1) * (weight > 0)
         enters = (used[:, 1:] > 0).any(axis=1) & (used.sum(axis=1) > 0)
         beyond = ~(order[:, :, None] == used[:, None, :]).any(axis=2) & (order > 0)
         falls = enters & beyond.any(axis=1)
         fine, shares = _finely(used * enters[:, None], weight)
-        yield from _alike(GroupRole.ENTER, there, fine, anywhere, ~falls, shares)
-        yield from _alike(GroupRole.FALLBACK, there, order * falls[:, None], anywhere, always)
+        yield _groups(GroupRole.ENTER, number, fine, anywhere, ~falls, shares)
+        yield _groups(GroupRole.FALLBACK, number, order * falls[:, None], anywhere, always)
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
-        bounce = _last(classes.bounce[vertex, there], minimal)
-        yield from _alike(GroupRole.BOUNCE, there, bounce, minimal[:, 0], always)
+        bounce = _last(classes.bounce[switch, number], minimal)
+        yield _groups(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
     for place in range(1, order.shape[1]):
         came = order[:, place, None]
         aside = _last(order, came) * (came > 0)
-        yield from _alike(GroupRole.ASIDE + place - 1, there, aside, came[:, 0], always)
+        yield _groups(GroupRole.ASIDE + place - 1, number, aside, came[:, 0], always)
+
+
+def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
+    """Groups with as many buckets each, and int64[m], which of the given ones they are."""
+    count = np.count_nonzero(groups.port, axis=1)
+    for buckets in np.unique(count[count > 0]).tolist():
+        rows = np.flatnonzero(count == buckets)
+        some = groups.take(rows)
+        yield rows, replace(some, port=some.port[:, :buckets], weight=some.weight[:, :buckets])
 
 
 def _last(order: Numbers, port: Numbers) -> Numbers:
@@ -136,26 +180,16 @@ def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
     return np.column_stack((used, small)), np.column_stack((weight, fine))
 
 
-def _alike(
+def _groups(
     role: int,
     classes: NDArray[np.int64],
     port: Numbers,
     in_port: Numbers,
     led: NDArray[np.bool_],
     weight: Numbers | None = None,
-) -> Iterator[Groups]:
-    """Groups by their number of buckets; ports that are 0 are none."""
-    weight = np.zeros_like(port) if weight is None else weight
-    present = port > 0
-    count = present.sum(axis=1)
-    for buckets in np.unique(count[count > 0]).tolist():
-        rows = count == buckets
-        kept, shape = present[rows], (-1, buckets)
-        yield Groups(
-            role=role,
-            classes=classes[rows],
-            port=port[rows][kept].reshape(shape),
-            weight=weight[rows][kept].reshape(shape),
-            in_port=in_port[rows],
-            led=led[rows],
-        )
+) -> Groups:
+    """Groups whose buckets, ports that are not 0, come first in their order."""
+    first = np.argsort(port == 0, axis=1, kind="stable")
+    port = np.take_along_axis(port, first, axis=1)
+    shares = np.take_along_axis(weight, first, axis=1) * (port > 0) if weight is not None else 0
+    return Groups(role, classes, port, np.broadcast_to(shares, port.shape), in_port, led)

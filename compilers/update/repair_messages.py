@@ -1,0 +1,161 @@
+"""The messages of a repair: only rows and groups that change, for each switch and round.
+
+In round 0 groups are put right, and packets from hosts keep to the minimal ports of the classes
+that change; then routes change; in the last round these packets get their alternates back, and
+groups that nothing uses go (docs/plan.md). What all classes concerned do before and after is compared role
+by role, and what differs is encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.intermediate_form import Classes
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.groups import (
+    ENTERING,
+    NOT_LED,
+    Groups,
+    by_buckets,
+    class_groups,
+)
+from compilers.targets.openflow.protocol import Block
+from compilers.update.difference import CLASS_PARTS
+from compilers.update.move_plan import PREPARE
+from compilers.update.repair_rounds import GONE, RepairRounds
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Round = dict[int, list[bytes]]
+"""The messages of a round, by vertex."""
+
+
+def repair_messages(
+    encoder: Encoder, after: Classes, change: RepairRounds, generations: Numbers
+) -> list[Round]:
+    """The messages of every round that has any.
+
+    Args:
+        encoder: of the tables that stand.
+        after: the classes that shall stand, with the same ports as those that stand.
+        change: the rows that change, and the classes that may.
+        generations: int64[S], of the numbers that each switch holds.
+    """
+    rounds: list[Round] = [{} for _ in range(change.last + 1)]
+    for generation in np.unique(generations[change.switches]).tolist():
+        there = change.at(generations == generation)
+        for part in _Bundles.of(encoder, after, there, generation).parts():
+            part.hand_out(rounds)
+    return [messages for messages in rounds if messages]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """n messages of one layout: for which switches, int64[n], and in which rounds, int64[n]."""
+
+    block: Block
+    switch: Numbers
+    round: Numbers
+
+    def hand_out(self, rounds: list[Round]) -> None:
+        """Put each switch's messages behind those that it has in these rounds."""
+        order = np.lexsort((self.switch, self.round))
+        switch, round = self.switch[order], self.round[order]
+        first = np.flatnonzero((np.diff(switch) != 0) | (np.diff(round) != 0)) + 1
+        starts = [0, *first.tolist(), len(order)] if len(order) else []
+        for start, end in pairwise(starts):
+            messages = rounds[round[start]].setdefault(int(switch[start]), [])
+            messages.append(self.block[order[start:end]].tobytes())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bundles:
+    """What the bundles of switches are made of whose numbers are of one generation.
+
+    switch: int64[m], of each class concerned; old and new: their groups, a role after the other.
+    """
+
+    encoder: Encoder
+    generation: int
+    change: RepairRounds
+    switch: Numbers
+    old: list[Groups]
+    new: list[Groups]
+
+    @classmethod
+    def of(
+        cls, encoder: Encoder, after: Classes, change: RepairRounds, generation: int
+    ) -> _Bundles:
+        """Look up the classes that differ, and where rows change those that packets come to."""
+        before = encoder.build.tables.classes
+        pairs = change.classes[_differ(before, after, *change.classes.T)]
+        if change.last > 1:
+            pairs = np.unique(np.concatenate((pairs, change.entered)), axis=0)
+        old, new = (list(class_groups(classes, *pairs.T)) for classes in (before, after))
+        return cls(encoder, generation, change, pairs[:, 0], old, new)
+
+    def parts(self) -> Iterator[_Part]:
+        """Groups, rows, then removals of rows and of groups: one that others lead to comes first,
+        and goes last.
+        """
+        roles = list(zip(self.old, self.new, strict=True))
+        put, gone = self._class_rows()
+        for one, other in roles:
+            differ = (one.port != other.port) | (one.weight != other.weight)
+            for block, switch in self._groups(other, other.there & ~one.there):
+                yield self._part(block, switch)
+            stale = one.there & other.there & differ.any(axis=1)
+            for block, switch in self._groups(other, stale):
+                yield self._part(protocol.group_changes(block), switch)
+        for (_, other), chosen in zip(roles, put, strict=True):
+            block = self.encoder.class_messages(other.take(chosen), self.generation)
+            late = other.entering and self.change.last > 1
+            yield self._part(block, self.switch[chosen], self.change.last if late else PREPARE)
+        yield from self._routes()
+        for (one, _), chosen in zip(roles, gone, strict=True):
+            block = self.encoder.class_messages(one.take(chosen), self.generation)
+            yield self._part(protocol.flow_deletions(block), self.switch[chosen])
+        for one, other in reversed(roles):
+            for block, switch in self._groups(one, one.there & ~other.there):
+                yield self._part(protocol.group_deletions(block), switch, self.change.last)
+
+    def _class_rows(self) -> tuple[Flags, Flags]:
+        """bool[roles, m] twice: the groups whose rows are put, and those whose rows go."""
+        before, after = (np.array([g.entry for g in side]) for side in (self.old, self.new))
+        put = (after != NOT_LED) & (after != before)
+        gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
+        if self.change.last > 1:
+            put, gone = put | (after == ENTERING), gone | (before == ENTERING)
+        return put, gone
+
+    def _routes(self) -> Iterator[_Part]:
+        switch, prefix, egress, round = self.change.rows.T
+        for stays in (True, False):
+            chosen = (egress != GONE) == stays
+            number = np.maximum(egress[chosen], 0)
+            for block in self.encoder.route_messages(prefix[chosen], number, self.generation):
+                block = block if stays else protocol.flow_deletions(block)
+                yield _Part(block, switch[chosen], round[chosen])
+
+    def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
+        switch = self.switch[chosen]
+        for which, alike in by_buckets(groups.take(chosen)):
+            yield self.encoder.group_messages(alike, self.generation), switch[which]
+
+    def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
+        return _Part(block, switch, np.full(len(switch), round))
+
+
+def _differ(before: Classes, after: Classes, switch: Numbers, number: Numbers) -> Flags:
+    """bool[n]: the classes that do something else."""
+    differ = np.zeros(len(switch), np.bool_)
+    for word in CLASS_PARTS:
+        one, other = (getattr(classes, word)[switch, number] for classes in (before, after))
+        differ |= (one != other).any(axis=1)
+    return differ

@@ -1,0 +1,165 @@
+"""From the tables of one repair to those of the next: the rows and classes that differ, in rounds.
+
+Both repairs say where they differ from the build, so nothing else is looked at. The order is that
+of `compilers.update.order` (docs/plan.md has the proof): a row changes after those that its packets
+meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that goes is the
+last to, and one that comes back does so before its members lose the rows that they had meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.exact_rows import behind
+from compilers.routing.link_repair import Repaired
+from compilers.routing.split_classes import rows_of
+from compilers.tables.intermediate_form import Routes, no_route
+from compilers.tables.walk import MOST_HOPS
+
+Numbers = NDArray[Any]
+GONE = -1
+"""The egress class of a row that is not there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RepairRounds:
+    """n rows that change, and the classes that may; rounds are 0 to `last`, as in `Update`.
+
+    rows: int64[n, 4], switch, prefix number, new egress class or GONE, round. classes: int64[m, 2],
+    switch and number. entered: int64[k, 2], classes to which packets come that went elsewhere.
+    """
+
+    rows: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    entered: NDArray[np.int64]
+    last: int
+
+    @classmethod
+    def of_classes(cls, classes: NDArray[np.int64]) -> RepairRounds:
+        """Only these classes change."""
+        return cls(np.zeros((0, 4), np.int64), classes, np.zeros((0, 2), np.int64), last=1)
+
+    @classmethod
+    def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
+        """The rounds from one repair of a build to another."""
+        classes = _distinct(before.classes, after.classes)
+        rows = _distinct(before.rows, after.rows)
+        old, new = (_egress(one.tables.routes, rows) for one in (before, after))
+        rows, egress = rows[old != new], new[old != new]
+        if not len(rows):
+            return cls.of_classes(classes)
+        cells = _Cells.of(before, after, rows)
+        level = cells.levels(egress == GONE)
+        rounds = np.zeros(len(rows), np.int64)
+        np.maximum.at(rounds, cells.row, level)
+        last = int(level.max(initial=0)) + 1
+        rounds = np.where(rounds > 0, rounds, np.where(egress == GONE, last, 1))
+        return cls(np.column_stack((rows, egress, rounds)), classes, cells.entered, last)
+
+    def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
+        """What changes at the chosen of all switches, bool[S]."""
+        rows, classes, entered = (
+            part[chosen[part[:, 0]]] for part in (self.rows, self.classes, self.entered)
+        )
+        return RepairRounds(rows, classes, entered, self.last)
+
+    @property
+    def switches(self) -> NDArray[np.int64]:
+        """The switches at which something may change, ascending."""
+        return np.union1d(self.rows[:, 0], self.classes[:, 0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The n cells (switch and destination) whose packets go elsewhere than before, by new rows.
+
+    row: int64[n], the changed row that does it; own: bool[n], whether that is the destination's own.
+    whole: int64[n], the changed row of its aggregate, GONE where there is none. ahead: int64[n],
+    the next of the cells on the new path, n where there is none. entered: int64[n, 2].
+    """
+
+    row: NDArray[np.int64]
+    own: NDArray[np.bool_]
+    whole: NDArray[np.int64]
+    ahead: NDArray[np.int64]
+    entered: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
+        """The cells that these rows, int64[n, 2] in order, change."""
+        routes = after.tables.routes
+        ends = behind(routes, rows[:, 1])
+        now = after.walker.egress(ends)
+        changed = (now != before.walker.egress(ends)) & (now != no_route(now))
+        switch, column = np.nonzero(changed)
+        own, whole = (_places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends]))
+        return cls(
+            row=np.where(own >= 0, own, whole),
+            own=own >= 0,
+            whole=whole,
+            ahead=_ahead(after.walker.next_switch(ends), switch, column),
+            entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
+        )
+
+    def levels(self, gone: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """int64[n]: one more than the level of the next cell, and no less than the aggregate's.
+
+        All 1 where aggregates wait for each other: that concerns destinations which were cut off.
+
+        Args:
+            gone: bool[rows], the rows that are there no more.
+        """
+        level = np.zeros(len(self.row) + 1, np.int64)
+        waits = (self.whole >= 0) & (~self.own | gone[self.row])
+        for _ in range(MOST_HOPS):
+            found = 1 + level[self.ahead]
+            if waits.any():
+                whole = np.zeros(len(gone), np.int64)
+                np.maximum.at(whole, self.row[~self.own], found[~self.own])
+                found[waits] = np.maximum(found[waits], whole[self.whole[waits]])
+            if (found == level[:-1]).all():
+                return found
+            level[:-1] = found
+        return np.ones(len(self.row), np.int64)
+
+
+def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArray[np.int64]:
+    """int64[n]: which of these cells the packets of each meet next; n where they meet none."""
+    none = len(switch)
+    number = np.full(after.shape, none)
+    number[switch, column] = np.arange(none)
+    at, ahead = switch, np.full(none, none)
+    for _ in range(MOST_HOPS):
+        there = after[at, column]
+        moving = (ahead == none) & (there >= 0) & (there != at)
+        if not moving.any():
+            break
+        at = np.where(moving, there, at)
+        ahead = np.where(moving, number[at, column], ahead)
+    return ahead
+
+
+def _distinct(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n, 2]: the pairs that are in either, in order."""
+    width = int(max(one.max(initial=0), other.max(initial=0))) + 1
+    keys = np.union1d(one[:, 0] * width + one[:, 1], other[:, 0] * width + other[:, 1])
+    return np.column_stack(np.divmod(keys, width))
+
+
+def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:
+    """int64[n]: where the row of each switch and prefix stands in `rows`, GONE if nowhere."""
+    width = int(rows.max()) + 2
+    keys, wanted = rows[:, 0] * width + rows[:, 1], switch * width + prefix
+    found = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where((keys[found] == wanted) & (prefix >= 0) & (prefix < width), found, GONE)
+
+
+def _egress(routes: Routes, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n]: the class that each row (switch, prefix) leads to; GONE where it is not there."""
+    row, there = rows_of(routes, rows[:, 0], rows[:, 1])
+    egress = routes.egress[rows[:, 0], row]
+    return np.where(there & (egress != no_route(egress)), egress.astype(np.int64), GONE)
