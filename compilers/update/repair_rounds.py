@@ -77,7 +77,7 @@ class RepairRounds:
 class _Cells:
     """The n cells (switch and destination) whose packets go elsewhere than before, by new rows.
 
-    row: int64[n], the changed row that does it; own: bool[n], whether that is the destination's own.
+    row: int64[n], the changed row that does it; own: bool[n], whether that row serves nothing else.
     whole: int64[n], the changed row of its aggregate, GONE where there is none. ahead: int64[n],
     the next of the cells on the new path, n where there is none. entered: int64[n, 2].
     """

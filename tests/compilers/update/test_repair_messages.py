@@ -1,0 +1,151 @@
+"""From repair to repair: switches hold what the encoder says, and no mixture loses a packet.
+
+The switches are programmed by the messages alone (`openflow_switch`), the order is compared with
+the one that `plan` finds from the whole tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.targets.openflow.encoder import Encoder
+from compilers.update.move_plan import plan
+from compilers.update.repair_messages import repair_messages
+from compilers.update.repair_rounds import GONE, RepairRounds
+from compilers.update.update_proof import prove
+from tests.compilers.routed import routed
+from tests.compilers.targets.openflow_switch import Switch
+from tests.compilers.update.updates import MINIMAL, Moving, build
+
+SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
+STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 3}"
+FABRICS = [
+    (f"{{family: polarfly, q: {q}}}", policy, more)
+    for q, more in ((2, ""), (3, ADDRESSED), (4, ""))
+    for policy in (MINIMAL, ("minimal", "node"), ("compact-valiant", "link"))
+]
+FABRICS += [(STAR, MINIMAL, ADDRESSED), (STAR, ("compact-valiant", "link"), "")]
+
+
+def repair(whole, chance, links, nodes):
+    """The tables after so many random links have failed, and nodes are drained."""
+    far = whole.wiring.far
+    dead, aside = np.zeros(far.shape, np.bool_), np.zeros(len(far), np.bool_)
+    for u, k in chance.sample(np.argwhere(far >= 0).tolist(), links):
+        dead[u, k] = True
+        dead[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
+    aside[chance.sample(range(len(far)), nodes)] = True
+    return repaired(Intact.of(whole), dead, aside)
+
+
+def programs(whole, tables, generation):
+    encoder = Encoder(replace(whole, tables=tables))
+    found = (encoder.program(v, generation) for v in range(tables.switches))
+    return [Switch().apply((*program.groups, *program.flows)) for program in found]
+
+
+def rounds_of(whole, old, new, generation):
+    change = RepairRounds.between(old, new)
+    generations = np.full(old.tables.switches, generation)
+    encoder = Encoder(whole).with_tables(old.tables)
+    return repair_messages(encoder, new.tables.classes, change, generations)
+
+
+def carry_out(switch, messages):
+    switch.apply([np.frombuffer(b"".join(messages), np.uint8)])
+
+
+@SLOW
+@given(
+    fabric=st.sampled_from(FABRICS),
+    steps=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 1)), min_size=1, max_size=4),
+    seed=st.integers(0, 1 << 30),
+    generation=st.integers(0, 1),
+)
+def test_switches_hold_the_repaired_programs(fabric, steps, seed, generation):
+    """Links and nodes fail and come back, other ones with each step."""
+    whole, chance = build(fabric[0], fabric[1], (), fabric[2]), Random(seed)  # noqa: S311
+    repairs = [repair(whole, chance, *step) for step in ((0, 0), *steps, (0, 0))]
+    switches = programs(whole, whole.tables, generation)
+    for old, new in pairwise(repairs):
+        for messages in rounds_of(whole, old, new, generation):
+            for vertex, parts in messages.items():
+                carry_out(switches[vertex], parts)
+        assert switches == programs(whole, new.tables, generation)
+
+
+@SLOW
+@given(
+    fabric=st.sampled_from(FABRICS),
+    links=st.tuples(st.integers(0, 3), st.integers(0, 3)),
+    seed=st.integers(0, 1 << 30),
+    generation=st.integers(0, 1),
+)
+def test_every_mixture_delivers(fabric, links, seed, generation):
+    """What was not cut off, that is; and nothing runs in a circle."""
+    whole, chance = build(fabric[0], fabric[1], (), fabric[2]), Random(seed)  # noqa: S311
+    old, new = (repair(whole, chance, count, 0) for count in links)
+    update = plan(*(replace(whole, tables=one.tables) for one in (old, new)), in_place=True)
+    moving, node = Moving(update, generation), update.nodes.node_after
+    moving.hosts = chance.sample(moving.hosts, min(12, len(moving.hosts)))
+    cut_off = old.cut_off or new.cut_off
+    bound = prove(update).bound + 1
+
+    def check():
+        longest, wrong = moving.worst()
+        assert not [text for text in wrong if not cut_off or "loops" in text]
+        assert longest <= bound
+
+    for messages in rounds_of(whole, old, new, generation):
+        vertices = list(messages)
+        chance.shuffle(vertices)
+        stop = chance.choice(vertices)
+        for vertex in vertices:
+            carry_out(moving.switches[node[vertex]], messages[vertex])
+            if vertex == stop:
+                check()
+        check()
+
+
+@pytest.mark.parametrize("q", [3, 5, 7])
+def test_rows_change_in_the_rounds_of_a_plan(q):
+    whole = replace(routed(q=q, spread=True, protect="link"), identity="0" * 16)
+    chance = Random(q)  # noqa: S311
+    for links, nodes in ((1, 0), (3, 0), (0, 1), (2, 1)):
+        old, new = repair(whole, chance, 1, 0), repair(whole, chance, links, nodes)
+        update = plan(*(replace(whole, tables=one.tables) for one in (old, new)), in_place=True)
+        change = RepairRounds.between(old, new)
+        assert change.last == update.last
+        for switch, prefix, egress, round in change.rows.tolist():
+            if egress != GONE:
+                assert update.rounds_of(switch, np.array([prefix])) == round
+            else:
+                assert round == update.last
+
+
+def test_weights_change_groups_alone():
+    whole = build("{family: polarfly, q: 3}", ("compact-valiant", "link"))
+    classes = whole.tables.classes
+    pairs, weight = np.argwhere(classes.port > 0)[::3], classes.weight.copy()
+    weight[tuple(pairs[::2].T)] += np.arange(1, weight.shape[2] + 1, dtype=np.uint16)
+    tables = replace(whole.tables, classes=replace(classes, weight=weight))
+    change = RepairRounds.of_classes(pairs)
+    generations = np.arange(whole.tables.switches) % 2
+    (messages,) = repair_messages(Encoder(whole), tables.classes, change, generations)
+    both = [[programs(whole, t, g) for g in (0, 1)] for t in (whole.tables, tables)]
+    for vertex, generation in enumerate(generations.tolist()):
+        before, after = (side[generation][vertex] for side in both)
+        rows = dict(before.rows)
+        if vertex in messages:
+            carry_out(before, messages[vertex])
+        assert before == after
+        assert before.rows == rows
