@@ -24,8 +24,7 @@ from compilers.routing.exact_rows import behind, nearer_links, with_rows
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Routes, Tables, no_route
 from compilers.tables.walk import Walker
-from compilers.topology.distance import BEYOND, distances, neighbour_table
-from compilers.topology.graph import Graph
+from compilers.topology.distance import BEYOND, distances, table_of
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
@@ -124,7 +123,7 @@ def repaired(
     ends = behind(routes, removed[:, 1])
     ends = ends[intact.endpoints[ends]]
     near, number = _left(far, live, hurt)
-    distance = distances(neighbour_table(Graph.from_padded(near)), ends).T
+    distance = distances(table_of(near), ends).T
     after = intact.walker_of(routes).next_switch(ends)
     switch, end, link = _changing(nearer_links(after, near, ends, distance), there)
     link = number[switch, link]

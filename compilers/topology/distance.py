@@ -12,9 +12,14 @@ BEYOND = 255
 
 def neighbour_table(graph: Graph) -> NDArray[np.int64]:
     """int64[N + 1, K]: neighbour lists filled up with N, and a row N of nothing else."""
-    padded = graph.padded()
-    table = np.full((graph.order + 1, padded.shape[1]), graph.order)
-    table[:-1] = np.where(padded < 0, graph.order, padded)
+    return table_of(graph.padded())
+
+
+def table_of(padded: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The `neighbour_table` of a graph by its neighbours, int32[N, K], -1 beyond the last."""
+    order = len(padded)
+    table = np.full((order + 1, padded.shape[1]), order)
+    table[:-1] = np.where(padded < 0, order, padded)
     return table
 
 

@@ -51,7 +51,8 @@ def repair_messages(
     for generation in np.unique(generations[change.switches]).tolist():
         there = change.at(generations == generation)
         for part in _Bundles.of(encoder, after, there, generation).parts():
-            part.hand_out(rounds)
+            if len(part.block):
+                part.hand_out(rounds)
     return [messages for messages in rounds if messages]
 
 
@@ -65,12 +66,12 @@ class _Part:
 
     def hand_out(self, rounds: list[Round]) -> None:
         """Put each switch's messages behind those that it has in these rounds."""
-        order = np.lexsort((self.switch, self.round))
-        switch, round = self.switch[order], self.round[order]
-        first = np.flatnonzero((np.diff(switch) != 0) | (np.diff(round) != 0)) + 1
-        starts = [0, *first.tolist(), len(order)] if len(order) else []
-        for start, end in pairwise(starts):
-            messages = rounds[round[start]].setdefault(int(switch[start]), [])
+        key = self.round << 32 | self.switch
+        order = np.argsort(key, kind="stable")
+        cuts = np.flatnonzero(np.diff(key[order])) + 1
+        for start, end in pairwise((0, *cuts.tolist(), len(order))):
+            round, switch = int(self.round[order[start]]), int(self.switch[order[start]])
+            messages = rounds[round].setdefault(switch, [])
             messages.append(self.block[order[start:end]].tobytes())
 
 
@@ -144,6 +145,8 @@ class _Bundles:
                 yield _Part(block, switch[chosen], round[chosen])
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:
+        if not chosen.any():
+            return
         switch = self.switch[chosen]
         for which, alike in by_buckets(groups.take(chosen)):
             yield self.encoder.group_messages(alike, self.generation), switch[which]

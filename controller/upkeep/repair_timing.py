@@ -1,0 +1,111 @@
+"""How long a dead link takes: from its port-status message to the last byte that is queued for it.
+
+The switches here confirm everything at once and hold nothing, so that what is timed is the
+controller alone: link state, new tables, rounds, messages, sessions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.tables.build import Build
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.message_rows import BUNDLE
+from controller.openflow import messages
+from controller.openflow.multipart import PORT
+from controller.settings import Damping, Duties
+from controller.switches.current import current_of
+from controller.switches.session import LiveFabric
+from controller.switches.transaction import COMMIT
+from controller.upkeep.keeper import Keeper
+from controller.upkeep.link_monitor import PORT_DOWN_BIT
+
+LINKS_TIMED, REPEATS = 12, 5
+MODIFIED, COMMITTED = 2, 5
+"""`ofp_port_reason` of a port that has changed; `onf_bundle_ctrl_type` of a commit's reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepairTiming:
+    """How long something takes, and that over the time in which the new tables are computed."""
+
+    what: str
+    seconds: float
+    ratio: float
+
+
+def repair_timings(build: Build) -> list[RepairTiming]:
+    """Time a dead link and its return, for links spread over the fabric; the best of a few times.
+
+    Raises:
+        ValueError: the build was never saved, so it has no identity.
+    """
+    fabric = LiveFabric(current_of(build, Encoder(build)), lambda kind, code: (str(kind), str(code)))
+    keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9), adapt=False))
+    for vertex, datapath_id in enumerate(build.wiring.datapath_id.tolist()):
+        fabric.connected(vertex, datapath_id)
+    _confirm(fabric)
+    intact, found = Intact.of(build), []
+    switch, link = np.nonzero(build.wiring.far > np.arange(len(build.wiring.far))[:, None])
+    for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
+        end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
+        times = []
+        for _ in range(REPEATS):
+            down = _timed(fabric, end, port, up=False)
+            tables = _tables(intact, keeper.dead)
+            times.append((tables, down, _timed(fabric, end, port, up=True)))
+        found.append(np.min(times, axis=0))
+    tables, down, up = np.transpose(found).tolist()
+    base = median(tables)
+    rows = {
+        "the new tables": base,
+        "a dead link": median(down),
+        "the slowest of these": max(down),
+        "a link that is back": median(up),
+    }
+    return [RepairTiming(what, seconds, seconds / base) for what, seconds in rows.items()]
+
+
+def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
+    start = perf_counter()
+    repaired(intact, dead)
+    return perf_counter() - start
+
+
+def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
+    described = np.zeros(1, PORT)
+    described["port"], described["state"] = port, 0 if up else PORT_DOWN_BIT
+    body = struct.pack("!B7x", MODIFIED) + described.tobytes()
+    message = messages.message(messages.Type.PORT_STATUS, 0, body)
+    start = perf_counter()
+    fabric.received(vertex, message)
+    _confirm(fabric)
+    return perf_counter() - start
+
+
+def _confirm(fabric: LiveFabric) -> None:
+    """Answer until nothing is to be sent any more."""
+    while out := fabric.take():
+        for sent in out:
+            for answer in _answers(sent.data or b""):
+                fabric.received(sent.key, answer)
+
+
+def _answers(sent: bytes) -> Iterator[bytes]:
+    kind, _, xid = messages.header(sent)
+    if kind == messages.Type.MULTIPART_REQUEST:
+        yield messages.message(messages.Type.MULTIPART_REPLY, xid, sent[8:10] + bytes(6))
+    elif kind == messages.Type.BARRIER_REQUEST:
+        yield messages.message(messages.Type.BARRIER_REPLY, xid)
+    elif sent.startswith(COMMIT):
+        reply = struct.pack("!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, BUNDLE, COMMITTED, 3)
+        yield messages.message(messages.Type.EXPERIMENTER, xid, reply)
+        yield messages.message(messages.Type.BARRIER_REPLY, messages.header(sent[len(COMMIT) :])[2])
