@@ -48,7 +48,9 @@ def repair_timings(build: Build) -> list[RepairTiming]:
     Raises:
         ValueError: the build was never saved, so it has no identity.
     """
-    fabric = LiveFabric(current_of(build, Encoder(build)), lambda kind, code: (str(kind), str(code)))
+    fabric = LiveFabric(
+        current_of(build, Encoder(build)), lambda kind, code: (str(kind), str(code))
+    )
     keeper = Keeper(fabric, Duties(damping=Damping(suppress=1e9), adapt=False))
     for vertex, datapath_id in enumerate(build.wiring.datapath_id.tolist()):
         fabric.connected(vertex, datapath_id)

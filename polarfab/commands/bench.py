@@ -86,6 +86,31 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
     )
 
 
+@command.command("repair")
+@click.option("--q", type=int, default=31, show_default=True, help="Order of the field.")
+@click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
+@json_option
+def repair(q: int, spread: bool, as_json: bool) -> None:
+    """Time a dead link in PolarFly, from the port-status message to the last byte queued.
+
+    Over switches that confirm at once: it is the controller alone that is timed.
+    """
+    from compilers.tables.build_folder import load
+    from controller.upkeep.repair_timing import repair_timings
+
+    routing = "routing: {balance: compact-valiant, protect: link}\n" if spread else ""
+    with _compiled(q, routing) as build:
+        timings = repair_timings(load(build))
+    if as_json:
+        print_json([asdict(timing) for timing in timings])
+        return
+    print_table(
+        f"PolarFly q={q}: a dead link",
+        ["what", "ms", "times the tables"],
+        [(t.what, round(t.seconds * 1e3, 2), round(t.ratio, 2)) for t in timings],
+    )
+
+
 @command.command("emulate")
 @click.option("--q", type=int, default=7, show_default=True, help="Order of the field.")
 @json_option
@@ -136,7 +161,7 @@ def _require_rigs(name: str) -> None:
 
 
 @contextmanager
-def _compiled(q: int) -> Iterator[Path]:
+def _compiled(q: int, more: str = "") -> Iterator[Path]:
     """A build of PolarFly in a folder that goes at the end."""
     from tempfile import TemporaryDirectory
 
@@ -147,6 +172,6 @@ def _compiled(q: int) -> Iterator[Path]:
     _check_order(q)
     with TemporaryDirectory(prefix="polarfab-") as folder:
         spec, build = Path(folder, "fabric.yaml"), Path(folder, "build")
-        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n")
+        spec.write_text(f"name: bench\ntopology: {{family: polarfly, q: {q}}}\n{more}")
         save(compile_fabric(load_fabric(spec)), build)
         yield build
