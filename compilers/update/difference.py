@@ -61,21 +61,14 @@ class TableDifference:
     walker_before: Walker
 
     @classmethod
-    def of(cls, old: Build, new: Build, in_place: bool | None = None) -> TableDifference:
-        """Compare; in place wherever that is possible, unless it is said.
-
-        Raises:
-            ValueError: in place is asked for, but class numbers mean other ports.
-        """
+    def of(cls, old: Build, new: Build) -> TableDifference:
+        """Compare; in place wherever that is possible."""
         nodes = Matching.of(old, new)
-        possible = same_numbers(old.tables.classes, new.tables.classes, nodes)
-        if in_place and not possible:
-            raise ValueError("class numbers mean other ports than before")
         return cls(
             old=old,
             new=new,
             nodes=nodes,
-            in_place=possible if in_place is None else in_place,
+            in_place=same_numbers(old.tables.classes, new.tables.classes, nodes),
             walker=Walker.of(new.tables, new.wiring.cables()),
             walker_before=Walker.of(old.tables, old.wiring.cables()),
         )

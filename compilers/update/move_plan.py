@@ -90,19 +90,17 @@ class Update:
         return np.where(cells[place] == wanted, levels[place], rounds)
 
 
-def plan(old: Build, new: Build, in_place: bool | None = None) -> Update:
+def plan(old: Build, new: Build) -> Update:
     """The rounds that lead from one build to another.
 
     Args:
         old: what every switch holds.
         new: what it shall hold.
-        in_place: whether the generation of numbers stays; None for wherever it can.
 
     Raises:
         InputError: no order of rows is safe.
-        ValueError: in place is asked for, but class numbers mean other ports.
     """
-    difference = TableDifference.of(old, new, in_place)
+    difference = TableDifference.of(old, new)
     routes = new.tables.routes
     row = np.zeros(routes.egress.shape, np.uint8)
     classes = new.tables.classes.port.shape[1]

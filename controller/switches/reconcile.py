@@ -84,17 +84,6 @@ def held(flows: bytes, groups: bytes) -> Held:
     return Held(frozenset(ours), frozenset(others), _groups(groups), marker)
 
 
-def held_by(program: Program) -> Held:
-    """What a switch holds that has just this program."""
-    found = [row for block in program.flows for row in _bytes(_form_of_mods(block))]
-    groups = {
-        int.from_bytes(message[12:16], "big"): message[10:11] + message[16:]
-        for block in program.groups
-        for message in _bytes(block[:, WRAPPED:])
-    }
-    return Held(rows=frozenset(found), groups=groups)
-
-
 def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> Difference:
     """The difference between a program and what a switch holds.
 

@@ -101,6 +101,15 @@ class FakeSwitch:
         return body.tobytes()
 
 
+def held_by(program):
+    """What a switch holds that has just this program."""
+    switch = FakeSwitch(())
+    for block in (*program.groups, *program.flows):
+        for message in block[:, 24:]:
+            switch.change(message.tobytes())
+    return switch.held()
+
+
 def as_entry(mod):
     """A row as a switch that holds it reports it."""
     entry = struct.pack("!BxII", mod[16], 77, 88) + mod[22:24] + mod[18:22] + mod[36:38]

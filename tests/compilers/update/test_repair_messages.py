@@ -94,7 +94,7 @@ def test_every_mixture_delivers(fabric, links, seed, generation):
     """What was not cut off, that is; and nothing runs in a circle."""
     whole, chance = build(fabric[0], fabric[1], (), fabric[2]), Random(seed)  # noqa: S311
     old, new = (repair(whole, chance, count, 0) for count in links)
-    update = plan(*(replace(whole, tables=one.tables) for one in (old, new)), in_place=True)
+    update = plan(*(replace(whole, tables=one.tables) for one in (old, new)))
     moving, node = Moving(update, generation), update.nodes.node_after
     moving.hosts = chance.sample(moving.hosts, min(12, len(moving.hosts)))
     ends = np.flatnonzero(whole.topology.endpoints)
@@ -123,7 +123,7 @@ def test_rows_change_in_the_rounds_of_a_plan(q):
     chance = Random(q)  # noqa: S311
     for links, nodes in ((1, 0), (3, 0), (0, 1), (2, 1)):
         old, new = repair(whole, chance, 1, 0), repair(whole, chance, links, nodes)
-        update = plan(*(replace(whole, tables=one.tables) for one in (old, new)), in_place=True)
+        update = plan(*(replace(whole, tables=one.tables) for one in (old, new)))
         change = RepairRounds.between(old, new)
         assert change.last == update.last
         for switch, prefix, egress, round in change.rows.tolist():

@@ -15,12 +15,12 @@ from compilers.update.programs import SwitchPrograms
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.switches.current import Current
-from controller.switches.reconcile import held_by
 from controller.switches.session import LiveFabric
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 from tests.controller.cluster.endpoint import Endpoint
+from tests.controller.fake_switches import held_by
 from tests.controller.upkeep.test_keeper import links_of as links_of_network
 from tests.controller.upkeep.test_keeper import network, tables_for
 

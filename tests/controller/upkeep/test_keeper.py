@@ -11,14 +11,13 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
-from controller.switches.reconcile import held_by
 from controller.switches.session import LiveFabric
 from controller.upkeep.keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.wiring.test_damage import missing
-from tests.controller.fake_switches import FakeNetwork
+from tests.controller.fake_switches import FakeNetwork, held_by
 from tests.controller.switches.test_session import names
 
 BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
