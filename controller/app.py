@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from controller.cluster.cluster_member import Several
 from controller.cluster.roles import SwitchSessions
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
@@ -13,8 +14,6 @@ from controller.switches import connection
 from controller.switches.current import Current
 from controller.switches.framework import Framework
 from controller.switches.inbox import Inbox
-from controller.switches.sending import SendPriority
-from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
 TICK = 0.25
@@ -22,7 +21,7 @@ TICK = 0.25
 
 
 def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework's: `App(fabric=…, reporter=…, read=…)`."""
+    """The app as a class of the framework's: `App(mover=…, reporter=…, read=…, member=…)`."""
     seen, on = framework.ofp_event, framework.handler.set_ev_cls
     main, dead, hub = (
         framework.handler.MAIN_DISPATCHER,
@@ -33,7 +32,8 @@ def app_class(framework: Framework) -> Any:
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
-        read gives the build that is to be the current one from then on.
+        mover moves the fabric that the reporter reports; read gives the build that is to be the
+        current one from then on; member is there where this is one of several controllers.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
@@ -41,16 +41,16 @@ def app_class(framework: Framework) -> Any:
         def __init__(
             self,
             *args: Any,
-            fabric: LiveFabric,
+            mover: Mover,
             reporter: Reporter,
             read: Callable[[], Current],
+            member: Several | None = None,
             **kwargs: Any,
         ) -> None:
             super().__init__(*args, **kwargs)
-            self.fabric, self.reporter, self.read = fabric, reporter, read
-            self.mover, self.hung_up = Mover(fabric), False
-            self.sessions: SwitchSessions = fabric
-            self.lapsed: Callable[[], bool] = lambda: False
+            self.fabric, self.mover, self.reporter, self.read = mover.fabric, mover, reporter, read
+            self.member, self.hung_up = member, False
+            self.sessions: SwitchSessions = member.roles if member else mover.fabric
             self.inbox = Inbox(hub, self)
             connection.use(framework, self)
 
@@ -92,14 +92,7 @@ def app_class(framework: Framework) -> Any:
         @property
         def silenced(self) -> bool:
             """Whether nothing may be sent any more, since another controller leads."""
-            return self.lapsed()
-
-        def send(self, datapath: Any, data: bytes | None) -> None:
-            """Send something urgent, or end the connection."""
-            if data is None:
-                datapath.end()
-            else:
-                datapath.enqueue(SendPriority.URGENT, data)
+            return self.member is not None and self.member.lapsed
 
         def malformed(self, datapath: Any, text: str) -> None:
             """A connection is being ended for what its peer sent."""
@@ -108,10 +101,7 @@ def app_class(framework: Framework) -> Any:
         def flush(self) -> None:
             """Send what the fabric wants sent."""
             for out in self.fabric.take():
-                if out.data is None:
-                    out.key.end()
-                else:
-                    out.key.enqueue(out.priority, out.data)
+                connection.send(out.key, out.priority, out.data)
 
         def reload(self) -> None:
             """Read the build anew and move the switches to it; a bad one is told and not used."""

@@ -22,10 +22,7 @@ PROGRESS = 1.0
 
 @dataclass(slots=True)
 class Reporter:
-    """Turns a fabric's events into output. `write` gets a line at a time, observers each event.
-
-    stands_by: whether no switches are waited for, since another controller leads.
-    """
+    """Turns a fabric's events into output. `write` gets a line at a time, observers each event."""
 
     fabric: LiveFabric
     write: Callable[[str], None]
@@ -33,7 +30,6 @@ class Reporter:
     status_file: Path | None = None
     observers: list[Callable[[Event], None]] = field(default_factory=list)
     clock: Callable[[], float] = monotonic
-    stands_by: Callable[[], bool] = lambda: False
     _written: str = ""
     _unwritable: str = ""
     _spoke: float = 0.0
@@ -96,8 +92,12 @@ class Reporter:
         elif done != self._counted and self.clock() - self._spoke > PROGRESS:
             yield f"{done}/{fabric.expected} programmed"
             self._counted = done
-        elif not (fabric.complete or self.stands_by()) and self.clock() - self._spoke > REMIND:
+        elif self.clock() - self._spoke > REMIND and not (fabric.complete or self._follows()):
             yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
+
+    def _follows(self) -> bool:
+        """Whether no switches are waited for, since another controller leads."""
+        return bool(self.fabric.status().get("leading", {}).get("role") == "follower")
 
     def _status(self) -> None:
         """Write the status file beside itself and rename it, if it has changed."""

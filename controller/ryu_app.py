@@ -14,6 +14,7 @@ from typing import Any
 
 from controller.app import app_class
 from controller.reporter import Reporter
+from controller.rollout.mover import Mover
 from controller.switches import framework
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
@@ -33,8 +34,8 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
-        super().__init__(*args, fabric=reporter.fabric, reporter=reporter, read=_read, **kwargs)
-        self.mover.foresee = keeper.foresee
+        mover = Mover(reporter.fabric, keeper.foresee)
+        super().__init__(*args, mover=mover, reporter=reporter, read=_read, **kwargs)
         _hear_interrupts()
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from controller import management
 from controller.app import app_class
 from controller.cluster import cluster_member
 from controller.reporter import Reporter
+from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
 from controller.switches import listening
 from controller.switches.current import Current
@@ -81,11 +83,16 @@ def serve(
 
     manager = framework.app_manager.AppManager.get_instance()
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
-    app = manager.instantiate(app_class(framework), fabric=fabric, reporter=reporter, read=read)
-    app.mover.foresee = keeper.foresee
-    resign = cluster_member.join(settings, app, folder) if settings.group and folder else None
+    member, resign = None, None
+    if settings.group and folder:
+        new_mover = partial(Mover, fabric, keeper.foresee)
+        member, resign = cluster_member.join(settings, new_mover, folder, reporter.tick)
+    mover = member.mover if member else Mover(fabric, keeper.foresee)
+    app = manager.instantiate(
+        app_class(framework), mover=mover, reporter=reporter, read=read, member=member
+    )
     if settings.http:
-        management.start(settings.http, settings, reporter, keeper, app.flush, app.mover, folder)
+        management.start(settings.http, settings, reporter, keeper, app.flush, mover, folder)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

@@ -31,6 +31,7 @@ from controller.rollout.build_archive import beside, find, unpack
 from controller.rollout.mover import Mover
 from controller.rollout.shared_record import Record
 from controller.settings import Settings
+from controller.switches.connection import send_urgent
 from controller.switches.current import Current
 from inventory.problems import InputError
 
@@ -59,12 +60,13 @@ class Inherited:
 class Several:
     """One instance among the others; `roles` stands between the edge and the fabric.
 
+    mover makes the one that moves the fabric, and asks before each step of a move.
     state: "preparing" is a leader that learns what its predecessor did.
     """
 
     def __init__(
         self,
-        mover: Mover,
+        mover: Callable[[Callable[[Record], bool]], Mover],
         folder: Path,
         read: Callable[[Path], Current],
         election: Election,
@@ -72,7 +74,8 @@ class Several:
         send: Callable[[Hashable, bytes | None], None],
         again: Callable[[], None],
     ) -> None:
-        self.fabric, self.mover, self.folder = mover.fabric, mover, folder.resolve()
+        self.mover, self.folder = mover(self.agree), folder.resolve()
+        self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
         self.roles = Roles(self.fabric, send, self._refused, self.fabric.clock)
@@ -81,7 +84,6 @@ class Several:
         self._writing: Record | None = None
         self._retry: float | None = None
         self._leader, self._trouble, self._told = "", "", set[int]()
-        mover.agree = self.agree
         self.fabric.parts["leading"] = self.status
         self.fabric.hooks.on_tick(self.tick)
 
@@ -213,20 +215,29 @@ def _inherit(store: shared_record.Shelf, own: str) -> Inherited:
     return Inherited(record, {name: shared_record.fetch(store, name) for name in sorted(needed)})
 
 
-def join(settings: Settings, app: Any, folder: Path) -> Callable[[], None]:
-    """Be one of several controllers from now on; gives what lets another lead at once.
+def join(
+    settings: Settings,
+    mover: Callable[[Callable[[Record], bool]], Mover],
+    folder: Path,
+    report: Callable[[], None],
+) -> tuple[Several, Callable[[], None]]:
+    """Be one of several controllers from now on.
 
     Args:
         settings: with the group.
-        app: of the framework (`controller.app`).
+        mover: makes the one that moves the fabric, and asks before each step of a move.
         folder: where the build is.
+        report: prints what has happened, before the process starts anew.
+
+    Returns:
+        The instance, and what lets another one lead at once.
 
     Raises:
         InputError: the TLS files cannot be used.
     """
     from controller.switches.current import read_build
 
-    group, reporter = settings.group, app.reporter
+    group = settings.group
     if group is None:
         raise ValueError("no group")
     context = settings.tls.asking() if settings.tls else None
@@ -235,20 +246,18 @@ def join(settings: Settings, app: Any, folder: Path) -> Callable[[], None]:
     campaign = Campaign(election, boottime)
 
     def again() -> None:
-        reporter.tick()
+        report()
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
     one = Several(
-        app.mover,
+        mover,
         folder,
         lambda place: read_build(place, unverified=True),
         election,
         Desk(stores[1]),
-        app.send,
+        send_urgent,
         again,
     )
-    reporter.stands_by = lambda: one.state == "follower"
-    app.sessions, app.lapsed = one.roles, lambda: one.lapsed
-    app.fabric.hooks.on_tick(campaign.tick)
-    return campaign.end
+    one.fabric.hooks.on_tick(campaign.tick)
+    return one, campaign.end

@@ -69,7 +69,7 @@ def start(
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
     overview = Overview(reporter.fabric, ports)
     metrics = Metrics(overview)
-    reporter.observers += [overview.happened, metrics.happened]
-    context = settings.tls.context(clients=False) if settings.tls else None
     moves = Moves(mover, folder) if folder else None
+    reporter.observers += [one.happened for one in (overview, metrics, moves) if one]
+    context = settings.tls.context(clients=False) if settings.tls else None
     serve(address, Api(overview, metrics, tokens, flush, moves), context)

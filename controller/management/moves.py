@@ -13,8 +13,7 @@ from typing import Any
 from compilers.tables.build_folder import load, put
 from controller.rollout.build_archive import find, unpack
 from controller.rollout.mover import Mover
-from controller.switches.current import Current
-from controller.switches.events import FileUnwritable
+from controller.switches.events import Event, FileUnwritable, MoveFinished
 from inventory.problems import InputError, Problem
 
 
@@ -24,7 +23,6 @@ class Moves:
     def __init__(self, mover: Mover, folder: Path) -> None:
         self.mover, self.folder = mover, folder.resolve()
         self._waiting = self.folder.with_name(f".{self.folder.name}.next")
-        mover.arrived = self._arrived
 
     def running(self) -> bytes:
         """The build that the switches hold, packed.
@@ -61,13 +59,15 @@ class Moves:
         """How far the last move is; only the state where there was none."""
         return self.mover.status() or {"state": "none", "build": self.mover.fabric.identity}
 
-    def _arrived(self, target: Current) -> None:
-        if self._waiting.is_dir() and load(self._waiting).identity == target.identity:
-            fabric = self.mover.fabric
+    def happened(self, event: Event) -> None:
+        """Put a build that was applied into the controller's folder once all switches hold it."""
+        if not isinstance(event, MoveFinished) or not self._waiting.is_dir():
+            return
+        if load(self._waiting).identity == event.build:
             try:
                 put(self.folder, lambda beside: shutil.copytree(self._waiting, beside))
             except InputError as error:
-                fabric.tell(FileUnwritable(str(self.folder), str(error)))
+                self.mover.fabric.tell(FileUnwritable(str(self.folder), str(error)))
             shutil.rmtree(self._waiting, ignore_errors=True)
 
 

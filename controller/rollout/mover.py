@@ -20,16 +20,21 @@ from inventory.problems import InputError, Problem
 class Mover:
     """Moves a fabric to other builds; its `rollout` is the last one, None before the first.
 
-    arrived is called with a build that all switches have come to hold. foresee gives a build the
-    tables that its switches will hold, where these are not the compiled ones. agree is asked before
-    each step of a move whether it may be taken (`controller.cluster.cluster_member`).
+    Args:
+        fabric: which is to move.
+        foresee: gives a build the tables that its switches will hold, where these are not the
+            compiled ones.
+        agree: asked before each step of a move whether it may be taken
+            (`controller.cluster.cluster_member`).
     """
 
-    def __init__(self, fabric: LiveFabric) -> None:
-        self.fabric = fabric
-        self.arrived: Callable[[Current], None] = lambda _: None
-        self.foresee: Callable[[Build], Build] = lambda build: build
-        self.agree: Callable[[Record], bool] = lambda _: True
+    def __init__(
+        self,
+        fabric: LiveFabric,
+        foresee: Callable[[Build], Build] = lambda build: build,
+        agree: Callable[[Record], bool] = lambda _: True,
+    ) -> None:
+        self.fabric, self.foresee, self.agree = fabric, foresee, agree
         self.rollout: Rollout | None = None
         fabric.hooks.on_tick(self._tick)
         fabric.parts["rollout"] = self.status
@@ -94,11 +99,8 @@ class Mover:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
 
     def _tick(self) -> None:
-        if self.rollout is None or self.rollout.over:
-            return
-        self.rollout.tick()
-        if self.rollout.state == "done":
-            self.arrived(self.rollout.target)
+        if self.rollout is not None:
+            self.rollout.tick()
 
 
 def _standing(current: Current) -> Build | None:

@@ -46,6 +46,19 @@ class Edge(Protocol):
         """The connection is being ended for what it sent."""
 
 
+def send(datapath: Any, priority: SendPriority, data: bytes | None) -> None:
+    """Send whole messages over a connection of ours, or end it when data is None."""
+    if data is None:
+        datapath.end()
+    else:
+        datapath.enqueue(priority, data)
+
+
+def send_urgent(datapath: Any, data: bytes | None) -> None:
+    """Send something before bulk, or end the connection when data is None."""
+    send(datapath, SendPriority.URGENT, data)
+
+
 def use(framework: Framework, edge: Edge) -> None:
     """Have the framework use our datapath for every connection that it accepts from now on."""
     own = _datapath_class(framework, edge)

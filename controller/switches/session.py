@@ -34,7 +34,7 @@ from controller.switches.events import (
     UnknownDatapath,
     UnnamedPeer,
 )
-from controller.switches.hooks import Hooks
+from controller.switches.hooks import Adopt, Hooks
 from controller.switches.reconcile import Difference
 from controller.switches.sending import SendPriority
 from controller.switches.switch import Switch
@@ -214,6 +214,11 @@ class LiveFabric:
         for key, switch in list(self._switches.items()):
             switch.vertex = None
             self._place(key, switch)
+
+    def adopt(self, adopt: Adopt) -> None:
+        """Give somebody a say in what is loaded, and in the build that is there already."""
+        self.hooks.on_load(adopt)
+        self.current = adopt(self.current)
 
     def cannot_load(self, text: str) -> None:
         """A build was to be loaded and cannot be: the current one stays."""

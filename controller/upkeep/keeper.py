@@ -62,14 +62,13 @@ class Keeper:
         self._kept: _Kept | None = None
         self.repairs = 0
         hooks = fabric.hooks
-        hooks.on_load(self._adopt)
         hooks.on_ports(self._described)
         hooks.on_presence(self._present)
         hooks.on_tick(self._tick)
         hooks.on(messages.Type.PORT_STATUS, self._port_status)
         hooks.on(messages.Type.PACKET_IN, self._packet_in)
         fabric.parts["links"] = self.status
-        fabric.current = self._adopt(fabric.current)
+        fabric.adopt(self._adopt)
 
     # What the status and the page show
 

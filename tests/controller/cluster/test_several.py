@@ -120,7 +120,7 @@ class Instance:
         self.fabric = LiveFabric(current, words, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         self.several = Several(
-            Mover(self.fabric),
+            lambda agree: Mover(self.fabric, agree=agree),
             folder,
             lambda place: read_build(place, unverified=True),
             self.election,
