@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_spec import EQUAL_COST, FabricSpec, RoutingSpec
-from compilers.targets import target
 from compilers.targets.features import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES, WEIGHTS
-from compilers.targets.options import choose
+from compilers.targets.registry import target
 from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -61,9 +60,8 @@ def require_targets(build: Build, targets: Iterable[str]) -> None:
     """
     problems: list[Problem] = []
     for name in targets:
-        module = target(name)
         try:
-            module.require(build, choose(name, module.OPTIONS, None))
+            target(name).check(build)
         except InputError as error:
             problems += error.problems
     if problems:
@@ -81,7 +79,7 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
 
 def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
     for name in spec.targets:
-        able = target(name).CAPABILITIES.features
+        able = target(name).capabilities.features
         # One that shares no traffic at all is told so where balance is.
         if (missing := needs - able) and not (missing == {SHARES} and WEIGHTS not in able):
             yield name, sorted(missing)

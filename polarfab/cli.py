@@ -30,6 +30,7 @@ VERBS = {
     "verify": "Walk every ordered pair through a build's tables.",
     "throughput": "How much hosts can send under traffic patterns, by the tables.",
     "explain": "The paths between two nodes, hop by hop, with ports.",
+    "targets": "The systems that render can write for: what they can do, their options.",
     "render": "Write every switch's configuration for a target.",
     "draw": "The racks as a picture or an interactive page, and plots.",
     "cables": "Cable schedule, labels, bill of materials, install phases.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import (
@@ -9,6 +10,7 @@ from jinja2 import (
     ChoiceLoader,
     Environment,
     FileSystemLoader,
+    PrefixLoader,
     StrictUndefined,
     select_autoescape,
 )
@@ -16,13 +18,18 @@ from jinja2 import (
 TEMPLATES = Path(__file__).parent
 
 
-def environment(own: Path | None = None) -> Environment:
-    """The templates of all targets, `TARGET/FILE.j2`; those in the folder `own` stand in for ours.
+def environment(own: Path | None = None, folders: Mapping[str, Path] | None = None) -> Environment:
+    """The templates of all targets, `TARGET/FILE.j2`.
 
     A variable that does not exist is an error, never an empty text.
+
+    Args:
+        own: a folder of the user's, whose templates stand in for others.
+        folders: those of targets of other packages, by target.
     """
-    folders = [TEMPLATES] if own is None else [own, TEMPLATES]
-    loaders: list[BaseLoader] = [FileSystemLoader(folder) for folder in folders]
+    loaders: list[BaseLoader] = [FileSystemLoader(own)] if own else []
+    loaders.append(PrefixLoader({n: FileSystemLoader(f) for n, f in (folders or {}).items()}))
+    loaders.append(FileSystemLoader(TEMPLATES))
     return Environment(
         loader=ChoiceLoader(loaders),
         undefined=StrictUndefined,

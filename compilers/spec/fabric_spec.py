@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.spec.policy import Policy
 from compilers.spec.share import LONGEST_EXPRESSION, share
-from compilers.spec.target_names import SYSTEMS
+from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
 from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
 from inventory.problems import nearest
 
@@ -27,15 +27,21 @@ NOT_FOR_HOSTS = tuple(
 
 
 def _target(value: Any) -> Any:
-    if not isinstance(value, str) or value not in SYSTEMS:
-        near = nearest(str(value), SYSTEMS)
-        raise refusal(f"one of {', '.join(SYSTEMS)}", f"did you mean {near}?" if near else "")
+    if value in BUILT_IN_SYSTEMS:
+        return value
+    systems = system_names()
+    if not isinstance(value, str) or value not in systems:
+        near = nearest(str(value), systems)
+        raise refusal(f"one of {', '.join(systems)}", f"did you mean {near}?" if near else "")
     return value
 
 
 TargetName = Annotated[
-    str, BeforeValidator(_target), WithJsonSchema({"type": "string", "enum": list(SYSTEMS)})
+    str,
+    BeforeValidator(_target),
+    WithJsonSchema({"type": "string", "anyOf": [{"enum": list(BUILT_IN_SYSTEMS)}, {}]}),
 ]
+"""The schema names those of polarfab, and takes what a package may register."""
 
 
 def _pool(value: Any) -> Any:

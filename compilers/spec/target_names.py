@@ -1,24 +1,53 @@
-"""The targets that a fabric.yaml may name, and the module of each."""
+"""Names of targets: polarfab's own, and those that installed packages register.
+
+A target of polarfab is a module of `compilers/targets/` with a folder of templates of its name. A
+package registers one by an entry point of the group `polarfab.targets`; nothing of it is imported
+here, nor anything of ours.
+"""
 
 from __future__ import annotations
 
-TARGETS = {
-    "ansible": "compilers.targets.push.ansible",
-    "containerlab": "compilers.targets.push.containerlab",
-    "eos": "compilers.targets.routed.eos",
-    "frr": "compilers.targets.routed.frr",
-    "junos": "compilers.targets.routed.junos",
-    "linux": "compilers.targets.routed.linux",
-    "nornir": "compilers.targets.push.nornir",
-    "nxos": "compilers.targets.routed.nxos",
-    "opensm": "compilers.targets.infiniband.opensm",
-    "ovs": "compilers.targets.openflow.ovs",
-    "sonic": "compilers.targets.routed.sonic",
-    "srlinux": "compilers.targets.routed.srlinux",
-    "srv6": "compilers.targets.routed.srv6",
-}
-"""The module that renders each target."""
-TOOLS = frozenset({"ansible", "containerlab", "nornir"})
-"""Targets that forward nothing: they bring up others, or push what is rendered for others."""
-SYSTEMS = tuple(name for name in TARGETS if name not in TOOLS)
-"""Targets that forward."""
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands name no target
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "polarfab.targets"
+"""The group of entry points by which packages register targets."""
+TOOLS_FOLDER = "push"
+"""Of targets that forward nothing: they bring up others, or push what is rendered for others."""
+
+
+def _modules() -> dict[str, str]:
+    templates = Path(__file__).parents[2] / "templates"
+    files = (Path(__file__).parents[1] / "targets").glob("*/*.py")
+    there = sorted((p.stem, p.parent.name) for p in files if (templates / p.stem).is_dir())
+    return {name: f"{folder}.{name}" for name, folder in there}
+
+
+BUILT_IN: Mapping[str, str] = _modules()
+"""The module of each target of polarfab, below `compilers.targets`."""
+BUILT_IN_SYSTEMS = tuple(n for n, m in BUILT_IN.items() if not m.startswith(f"{TOOLS_FOLDER}."))
+"""Those that forward."""
+
+
+@cache
+def registered() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """The entry points of other packages' targets by name; of one name more than one is a clash."""
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=ENTRY_POINTS)
+    return {name: tuple(e for e in found if e.name == name) for name in sorted(found.names)}
+
+
+def target_names() -> list[str]:
+    """Every target that is installed."""
+    return sorted({*BUILT_IN, *registered()})
+
+
+def system_names() -> list[str]:
+    """Targets that `targets` of a fabric.yaml may name: those that forward."""
+    return sorted({*BUILT_IN_SYSTEMS, *registered()})

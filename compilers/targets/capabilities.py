@@ -23,29 +23,29 @@ class Capabilities:
     of one address family, groups the classes, or whatever the target makes of them.
     """
 
-    target: str
     features: frozenset[str] = frozenset()
     rows: int | None = None
     groups: int | None = None
 
-    def require(self, build: Build, groups: int | None = None) -> None:
+    def require(self, build: Build, target: str, groups: int | None = None) -> None:
         """Pass when the target can do all that the build asks for.
 
         Args:
             build: what is to be emitted.
+            target: its name, for messages.
             groups: how many it needs of these, None for one a class.
 
         Raises:
             InputError: it cannot; every reason at once, with what remains.
         """
         if problems := [
-            *self._policies(build),
-            *self._weights(build),
-            *self._limits(build, groups),
+            *self._policies(build, target),
+            *self._weights(build, target),
+            *self._limits(build, target, groups),
         ]:
             raise InputError(problems)
 
-    def _policies(self, build: Build) -> list[Problem]:
+    def _policies(self, build: Build, target: str) -> list[Problem]:
         problems = []
         for key, given, needs in (
             ("routing.balance", build.balance, BALANCE_NEEDS),
@@ -56,7 +56,7 @@ class Capabilities:
                 problems.append(
                     Problem(
                         key=key,
-                        required=f"{' or '.join(able)}: target {self.target} cannot do "
+                        required=f"{' or '.join(able)}: target {target} cannot do "
                         f"{' and '.join(sorted(missing))}",
                         given=given,
                         todo="change the fabric's policy or choose another target",
@@ -64,20 +64,20 @@ class Capabilities:
                 )
         return problems
 
-    def _weights(self, build: Build) -> list[Problem]:
+    def _weights(self, build: Build, target: str) -> list[Problem]:
         """Only where the target shares traffic at all; otherwise that is the message."""
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
         return [
             Problem(
                 key="routing.minimal_share",
-                required=f"equal-cost: target {self.target} cannot do {SHARES}",
+                required=f"equal-cost: target {target} cannot do {SHARES}",
                 given=str(build.policy.get("minimal_share", "unequal shares")),
                 todo="change the fabric's policy, options of the target, or choose another target",
             )
         ] * _unequal(build.tables.classes)
 
-    def _limits(self, build: Build, groups: int | None) -> list[Problem]:
+    def _limits(self, build: Build, target: str, groups: int | None) -> list[Problem]:
         routes = build.tables.routes
         if groups is None:
             groups = int((build.tables.classes.port > 0).sum(axis=1).max())
@@ -86,7 +86,7 @@ class Capabilities:
             problems.append(
                 Problem(
                     key="topology.family",
-                    required=f"a fabric without {AGGREGATES}: target {self.target} has none",
+                    required=f"a fabric without {AGGREGATES}: target {target} has none",
                     given=build.topology.title(),
                     todo="choose another target",
                 )
@@ -99,7 +99,7 @@ class Capabilities:
                 problems.append(
                     Problem(
                         key="topology",
-                        required=f"at most {limit} {what} a switch for target {self.target}",
+                        required=f"at most {limit} {what} a switch for target {target}",
                         given=f"{most}",
                         todo="choose a smaller fabric or another target",
                     )

@@ -7,14 +7,10 @@ hier_config computes it for the systems that it knows.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-
-HIER_CONFIG_PLATFORMS = {"eos": "ARISTA_EOS", "nxos": "CISCO_NXOS"}
-"""Targets whose configurations hier_config reads, by its platforms."""
-SUFFIX = {"eos": ".cfg", "nxos": ".cfg"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +25,11 @@ class FileChange:
     remediation: str = ""
 
 
-def differences(old: Path, new: Path, target: str) -> Iterator[FileChange]:
-    """The files that differ between two folders that `render` wrote."""
+def differences(old: Path, new: Path, platforms: Mapping[str, str]) -> Iterator[FileChange]:
+    """The files that differ between two folders that `render` wrote.
+
+    platforms: those of hier_config by the name of a file that it reads (`Target.hier_config`).
+    """
     files = {
         path.relative_to(folder)
         for folder in (old, new)
@@ -51,7 +50,8 @@ def differences(old: Path, new: Path, target: str) -> Iterator[FileChange]:
             f"a/{file}",
             f"b/{file}",
         )
-        yield FileChange(str(file), "".join(lines), _remediation(file, before, after, target))
+        platform = platforms.get(file.name, "")
+        yield FileChange(str(file), "".join(lines), _remediation(before, after, platform))
 
 
 def _bytes(path: Path) -> bytes:
@@ -65,13 +65,12 @@ def _text(data: bytes) -> str | None:
         return None
 
 
-def _remediation(file: Path, before: str, after: str, target: str) -> str:
+def _remediation(before: str, after: str, platform: str) -> str:
     """What to type on the device; "" where nothing computes it, or it has no configuration yet."""
-    if file.suffix != SUFFIX.get(target) or not before or not find_spec("hier_config"):
+    if not platform or not before or not find_spec("hier_config"):
         return ""
     from hier_config import Platform, WorkflowRemediation, get_hconfig
 
-    platform = getattr(Platform, HIER_CONFIG_PLATFORMS[target])
-    running, wanted = (get_hconfig(platform, text) for text in (before, after))
+    running, wanted = (get_hconfig(Platform[platform], text) for text in (before, after))
     found = WorkflowRemediation(running, wanted).remediation_config
     return "".join(f"{line.cisco_style_text()}\n" for line in found.all_children_sorted())

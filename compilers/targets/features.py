@@ -8,6 +8,7 @@ INGRESS = "packets that enter the fabric told from transit"
 REPAIR = "repair in the switch"
 AGGREGATES = "aggregated routes"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
+FEATURES = frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS})
 
 BALANCE_NEEDS = {
     "minimal": frozenset[str](),

@@ -24,16 +24,16 @@ class Option:
     required: str
     accepts: Callable[[str], bool]
 
+    @classmethod
+    def choice(cls, what: str, *values: str) -> Option:
+        """An option that is one of these words; the first is the default."""
+        return cls(what, values[0], " or ".join(values), values.__contains__)
+
 
 Options = Mapping[str, Option]
 Chosen = Mapping[str, str]
 NO_OPTIONS: Options = MappingProxyType({})
 """Of targets without options."""
-
-
-def choice(what: str, *values: str) -> Option:
-    """An option that is one of these words; the first is the default."""
-    return Option(what, values[0], " or ".join(values), values.__contains__)
 
 
 def read(words: Iterable[str]) -> Chosen:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.parallel import on_all_cores
-from compilers.targets.template_check import Variables, check_templates
+from compilers.targets.template_check import own_templates
+from compilers.targets.template_variables import names_by_file
 from inventory.problems import InputError, Problem
 from templates import environment
 
@@ -49,44 +50,46 @@ def nodes(
 
 
 class Renderer:
-    """The templates of one target, those in the folder `own` before ours.
+    """The templates of one target, those in the folder `own` before its own.
 
     Args:
         target: whose templates.
-        own: the user's own, checked here.
-        variables: those of each file.
-        only: vertices of the switches to write; None for all.
+        folder: the target's.
+        own: the user's, checked here.
+        files: the dataclass of the variables of each file, those of a switch first.
 
     Raises:
         InputError: templates of the user's are wrong.
     """
 
     def __init__(
-        self,
-        target: str,
-        own: Path | None,
-        variables: Variables,
-        only: Collection[int] | None = None,
+        self, target: str, folder: Path, own: Path | None, files: Mapping[str, type]
     ) -> None:
         self.target = target
         self.written = Written()
-        self._own, self._only = own, only
-        self._environment = environment(own)
+        self._own = own
+        self._environment = environment(own, {target: folder})
+        self._files = {
+            kind: [file for file, other in files.items() if other is kind]
+            for kind in files.values()
+        }
         if own:
-            check_templates(target, own, self._environment, variables)
+            shipped = environment(None, {target: folder})
+            added = own_templates(target, own, self._environment, shipped, names_by_file(files))
+            next(iter(self._files.values())).extend(added)
 
     def each(
         self,
-        build: Build,
-        write: Callable[[int, str], None],
+        vertices: Sequence[int],
+        write: Callable[[int], None],
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        """Have the files of every node with a program written, on all cores.
+        """Have the files of every switch written, on all cores.
 
         Args:
-            build: whose nodes.
-            write: writes those of a node, by vertex and name; what else it changes may be lost.
-            progress: called with (nodes done, all nodes).
+            vertices: those of the switches.
+            write: writes the files of one; what else it changes may be lost.
+            progress: called with (switches done, all switches).
 
         Raises:
             InputError: a template is wrong, or a folder cannot be written.
@@ -94,28 +97,25 @@ class Renderer:
 
         def one(vertex: int) -> Written:
             before = self.written
-            write(vertex, build.wiring.names[vertex])
+            write(vertex)
             return self.written - before
 
-        present = np.flatnonzero(build.topology.present).tolist()
-        if self._only is not None:
-            present = [vertex for vertex in present if vertex in self._only]
         total = self.written
-        for done, here in enumerate(on_all_cores(one, present), start=1):
+        for done, here in enumerate(on_all_cores(one, vertices), start=1):
             total += here
             if progress:
-                progress(done, len(present))
+                progress(done, len(vertices))
         self.written = total
 
-    def write(self, folder: Path, files: Iterable[str], variables: Mapping[str, Any]) -> None:
-        """Render FILE.j2 for each of `files` and put it in `folder`, whole or not at all.
+    def write(self, folder: Path, kind: type, variables: Mapping[str, Any]) -> None:
+        """Render the files whose variables are of a kind into `folder`, each whole or not at all.
 
         Raises:
             InputError: a template is wrong, or the folder cannot be written.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            for file in files:
+            for file in self._files[kind]:
                 self._put(folder, file, [self._render(file, variables).encode()])
         except OSError as error:
             raise _unwritable(folder, error) from error
@@ -186,19 +186,3 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
             todo="name another folder with -o, or make room",
         )
     )
-
-
-def require_all(target: str, only: Collection[int] | None) -> None:
-    """Pass when nobody asks for some nodes of a target that writes for the whole fabric.
-
-    Raises:
-        InputError: somebody does.
-    """
-    if only is not None:
-        raise InputError(
-            Problem(
-                key="--node",
-                required=f"no node: target {target} writes for the whole fabric",
-                given=f"{len(only)}",
-            )
-        )

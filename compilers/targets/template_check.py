@@ -1,20 +1,21 @@
-"""Templates of the user's own: every mistake that shows before anything is rendered.
+"""The user's own templates: which files they add, and every mistake that shows before rendering.
 
-Files that are no template of the target, syntax, filters, templates that another one needs, and
-variables that the target has not. What only a value shows (an attribute that an object has not)
-is an error when it is rendered.
+A template that no other needs and that the target has not is a file more for every switch. Wrong
+are names that are a slip away from one of the target's, syntax, filters, templates that another
+one needs, and variables that the target has not. What only a value shows (an attribute that an
+object has not) is an error when it is rendered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
-from jinja2 import Environment, TemplateSyntaxError, meta, nodes
+from jinja2 import Environment, TemplateNotFound, TemplateSyntaxError, meta, nodes
 
-from compilers.spec.target_names import TARGETS
+from compilers.spec.target_names import target_names
 from inventory.problems import InputError, Problem, few, nearest, shown
-from templates import TEMPLATES
 
 Variables = Mapping[str, frozenset[str]]
 """The variables of each file of a target."""
@@ -22,29 +23,31 @@ REFERENCES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
 SEE = "see the page of the target in docs/"
 
 
-def known(files: Iterable[str], *words: str) -> Variables:
-    """The same variables, words of these texts, for each of some files."""
-    return dict.fromkeys(files, frozenset(" ".join(words).split()))
-
-
-def check_templates(target: str, own: Path, environment: Environment, variables: Variables) -> None:
-    """Pass when the templates in the folder `own` are some that `render` can use for a target.
+def own_templates(
+    target: str, own: Path, environment: Environment, shipped: Environment, variables: Variables
+) -> list[str]:
+    """The files that the templates in the folder `own` add to those of a target.
 
     Args:
         target: whose templates.
         own: the folder; those of other targets in it are left alone.
-        environment: of these templates, before ours.
-        variables: of each file of the target.
+        environment: of these templates, before the target's.
+        shipped: of the target's only.
+        variables: of each file of the target, those of a switch first; added files have these.
 
     Raises:
         InputError: every mistake, with file and line.
     """
-    mine = _ours(target, environment)
+    mine = _shipped(target, shipped)
     ours = set(mine)
     there = {path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file()}
-    check = _Check(own, environment)
-    check.read({name for name in there if name in ours})
-    problems = check.problems + list(_strays(target, own, there - check.read_already, ours))
+    check = _Check(own, environment, shipped)
+    check.read(there & ours)
+    unread = {name for name in there - check.read_already if _may_add(name, target)}
+    slips = {name: near for name in unread if (near := _slip(name, ours))}
+    check.read(unread - slips.keys())
+    added = sorted(unread - slips.keys() - check.needed)
+    problems = [*check.problems, *_strays(target, own, there - check.read_already, ours, slips)]
     if not check.read_already and not problems:
         problems.append(
             Problem(
@@ -55,20 +58,56 @@ def check_templates(target: str, own: Path, environment: Environment, variables:
         )
     trees = (*mine.values(), *check.trees.values())
     everywhere = frozenset().union(*variables.values(), *map(_assigned, trees))
+    known = {f"{target}/{file}.j2": words for file, words in variables.items()}
+    known |= dict.fromkeys(added, next(iter(variables.values())))
     for name in check.trees:
-        file = name.removeprefix(f"{target}/").removesuffix(".j2")
-        problems += check.unknown(name, variables.get(file, everywhere))
+        problems += check.unknown(name, known.get(name, everywhere))
     if problems:
         raise InputError(few(problems))
+    return [_file(name) for name in added]
 
 
-def _ours(target: str, environment: Environment) -> dict[str, nodes.Template]:
+def _may_add(name: str, target: str) -> bool:
+    """Whether a file of the user's, if no other needs it, is one more to be rendered."""
+    folder, _, file = name.rpartition("/")
+    return folder == target and file.endswith(".j2") and not file.startswith(".")
+
+
+def _file(name: str) -> str:
+    """What a template prints: `eos.cfg` for `eos/eos.cfg.j2`."""
+    return name.rpartition("/")[2].removesuffix(".j2")
+
+
+def _slip(name: str, ours: set[str]) -> str:
+    """The template of the target whose name this one nearly has; "" where there is none.
+
+    Nearly the same is what differs before the first dot or after it, not both, and before it by a
+    few letters only.
+    """
+    stem, _, ending = _file(name).partition(".")
+    for other in sorted(ours):
+        its, _, last = _file(other).partition(".")
+        if stem == its or (ending == last and get_close_matches(stem, [its])):
+            return other
+    return ""
+
+
+def _source(environment: Environment, name: str) -> str | None:
+    """The text of a template; None where there is none."""
+    assert environment.loader is not None, "ours have one"  # noqa: S101
+    try:
+        return environment.loader.get_source(environment, name)[0]
+    except TemplateNotFound:
+        return None
+
+
+def _shipped(target: str, shipped: Environment) -> dict[str, nodes.Template]:
     """The templates of a target and those that they include, by name."""
     trees = {}
-    wanted = {path.relative_to(TEMPLATES).as_posix() for path in (TEMPLATES / target).glob("*.j2")}
+    wanted = {name for name in shipped.list_templates(["j2"]) if name.rpartition("/")[0] == target}
     while wanted:
         name = wanted.pop()
-        trees[name] = environment.parse((TEMPLATES / name).read_text())
+        trees[name] = shipped.parse(_source(shipped, name) or "")
         wanted |= {other for other in meta.find_referenced_templates(trees[name]) if other}
     return trees
 
@@ -76,11 +115,12 @@ def _ours(target: str, environment: Environment) -> dict[str, nodes.Template]:
 class _Check:
     """The user's templates that a target uses, as trees by name, and what is wrong with them."""
 
-    def __init__(self, own: Path, environment: Environment) -> None:
+    def __init__(self, own: Path, environment: Environment, shipped: Environment) -> None:
         self.trees: dict[str, nodes.Template] = {}
         self.read_already: set[str] = set()
+        self.needed: set[str] = set()
         self.problems: list[Problem] = []
-        self._own, self._environment = own, environment
+        self._own, self._environment, self._shipped = own, environment, shipped
 
     def read(self, names: set[str]) -> None:
         """Parse these templates, and those that they need."""
@@ -96,7 +136,9 @@ class _Check:
             except (OSError, UnicodeDecodeError) as error:
                 self._add(name, 0, "a text file that can be read", str(error))
             else:
-                self.read(set(self._needed(name)))
+                needed = set(self._needed(name))
+                self.needed |= needed
+                self.read(needed)
 
     def _needed(self, name: str) -> Iterator[str]:
         """The user's templates that one of them includes, imports or extends."""
@@ -106,7 +148,7 @@ class _Check:
                 continue
             if (self._own / wanted.value).is_file():
                 yield wanted.value
-            elif not (TEMPLATES / wanted.value).is_file() and not getattr(
+            elif _source(self._shipped, wanted.value) is None and not getattr(
                 node, "ignore_missing", 0
             ):
                 self._add(name, node.lineno, "a template that is there", shown(wanted.value))
@@ -136,14 +178,15 @@ def _assigned(tree: nodes.Template) -> frozenset[str]:
     return frozenset(node.name for node in tree.find_all(nodes.Name) if node.ctx != "load")
 
 
-def _strays(target: str, own: Path, unused: set[str], ours: set[str]) -> Iterator[Problem]:
+def _strays(
+    target: str, own: Path, unused: set[str], ours: set[str], slips: Mapping[str, str]
+) -> Iterator[Problem]:
     """Files that nobody would read, though they look like templates."""
+    others = set(target_names()) - {target}
     for name in sorted(unused):
         folder, _, file = name.rpartition("/")
-        near = nearest(name, ours)
-        if file.startswith(".") or file.endswith("~"):
-            continue
-        if folder.partition("/")[0] in set(TARGETS) - {target}:
+        near = slips.get(name) or nearest(name, ours)
+        if file.startswith(".") or file.endswith("~") or folder.partition("/")[0] in others:
             continue
         if name.endswith(".j2") or (folder == target and near):
             yield Problem(

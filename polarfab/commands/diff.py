@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilers.spec.target_names import TARGETS
 from polarfab.output import json_option, print_json, print_table, progress, say
+from polarfab.target_choice import TargetChoice
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -23,9 +23,7 @@ SHOWN_FILES = 20
 @click.command("diff")
 @click.argument("one", metavar="BUILD_A", type=click.Path(path_type=Path))
 @click.argument("other", metavar="BUILD_B", type=click.Path(path_type=Path))
-@click.option(
-    "--target", type=click.Choice(list(TARGETS)), help="Compare what `render` writes for this one."
-)
+@click.option("--target", type=TargetChoice(), help="Compare what `render` writes for this one.")
 @click.option(
     "--set", "words", metavar="NAME=VALUE", multiple=True, help="As for `render --target`."
 )
@@ -83,8 +81,8 @@ def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, An
     """What `render` writes for both, file by file where it differs."""
     from tempfile import TemporaryDirectory
 
-    from compilers.targets import target as target_of
     from compilers.targets.config_differences import differences
+    from compilers.targets.registry import target as target_of
 
     renderer = target_of(target)
     with TemporaryDirectory() as name:
@@ -92,7 +90,7 @@ def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, An
         for build, folder in zip((old, new), folders, strict=True):
             with progress(f"rendering {target}") as bar:
                 renderer.render(build, folder, progress=bar, options=options)
-        files = [asdict(change) for change in differences(*folders, target)]
+        files = [asdict(change) for change in differences(*folders, renderer.hier_config)]
     return {
         "a": old.identity,
         "b": new.identity,

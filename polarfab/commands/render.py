@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from compilers.spec.target_names import TARGETS
 from polarfab.output import json_option, print_json, progress, say
+from polarfab.target_choice import TargetChoice
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--target", type=click.Choice(list(TARGETS)), required=True, help="The system.")
+@click.option("--target", type=TargetChoice(), required=True, help="The system.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write."
 )
 @click.option(
     "--templates",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Templates of your own that stand in for those of the target.",
+    help="Templates of your own, instead of the target's or besides.",
 )
 @click.option(
     "--set",
@@ -50,18 +50,8 @@ def command(
 
     Where BUILD has several planes, in OUTPUT/plane-1/<node>/ and so on.
 
-    \b
-    ovs:   groups.txt and flows.txt, for
-           ovs-ofctl -O OpenFlow13 add-groups BRIDGE groups.txt
-           ovs-ofctl -O OpenFlow13 add-flows BRIDGE flows.txt
-    linux: load.sh, which does it all, and the files it loads
-    frr:   frr.conf, and batches and sysctl.conf for what FRR leaves to others
-    srv6:  paths of hosts, in OUTPUT/hosts/<host>/, and SIDs of switches
-    opensm: lfts.txt and what else OpenSM needs, for the whole fabric
-    eos, nxos, junos, srlinux, sonic: a config of that system; docs/ has a page each
-    containerlab, ansible, nornir: a lab or an inventory for the files of another target
-
-    docs/ has a page a target, with the options that --set takes.
+    `polarfab targets` says what each target writes and which options --set takes; docs/ has a page
+    a target.
     """
     from compilers.tables.build_folder import load
     from compilers.tables.plane_folders import builds_in
@@ -99,7 +89,7 @@ def _render(
     options: Chosen,
     only: list[int] | None,
 ) -> dict[str, Any]:
-    from compilers.targets import target as target_of
+    from compilers.targets.registry import target as target_of
 
     with progress(f"rendering {target}") as report:
         written = target_of(target).render(build, output, templates, report, options, only)

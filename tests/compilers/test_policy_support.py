@@ -6,10 +6,10 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.target_names import SYSTEMS
-from compilers.targets import target
+from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import BALANCE_NEEDS, PROTECT_NEEDS
 from compilers.targets.options import choose
+from compilers.targets.registry import target
 from inventory.problems import InputError
 
 FABRIC = """
@@ -28,12 +28,12 @@ def compiled(tmp_path, targets, balance="minimal", protect="none", on_missing="r
     return compile_fabric(load_fabric(file))
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", BUILT_IN_SYSTEMS)
 @pytest.mark.parametrize("balance", ["minimal", "compact-valiant", "ugal-pf"])
 @pytest.mark.parametrize("protect", ["none", "link", "node"])
 def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, protect):
     needs = BALANCE_NEEDS[balance] | PROTECT_NEEDS[protect]
-    able = needs <= target(name).CAPABILITIES.features
+    able = needs <= target(name).capabilities.features
     if able:
         build = compiled(tmp_path, name, balance, protect)
         assert (build.balance, build.protect) == (balance, protect)
@@ -47,7 +47,7 @@ def test_what_compile_refuses_is_what_the_target_lacks(tmp_path, name, balance, 
 UNEQUAL = "compact-valiant, minimal_share: 1/2"
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", BUILT_IN_SYSTEMS)
 def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
     build = compiled(tmp_path, "", UNEQUAL)
     try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,80 +20,90 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS
 from compilers.targets.infiniband import lfts
 from compilers.targets.infiniband.guids import Guids
-from compilers.targets.options import Chosen, Option, choice, choose
-from compilers.targets.rendering import Renderer, Written, nodes, require_all
-from compilers.targets.template_check import known
+from compilers.targets.options import Chosen, Option
+from compilers.targets.rendering import Renderer, nodes
+from compilers.targets.target import Progress, Target
 from inventory.problems import InputError, Problem
 
-FILES = ("opensm.conf", "qos-policy.conf", "fabric.net")
-VARIABLES = known(
-    FILES, "identity folder lanes max_vls arbitration sl2vl groups rules switches hosts"
-)
 LFTS = "lfts.txt"
-OPTIONS = {
-    "guids": choice(
-        "where GUIDs come from; made-up ones are for a simulator", "inventory", "made-up"
-    ),
-    "folder": Option(
-        "where the files will lie on the subnet manager's host",
-        "/etc/opensm",
-        "an absolute path of printable characters without spaces",
-        lambda text: text.startswith("/") and text.isprintable() and " " not in text,
-    ),
-}
-CAPABILITIES = Capabilities("opensm", frozenset({AGGREGATES, CHANNELS}), rows=lfts.MOST_LIDS)
 LANES = (1, 2, 4, 8, 15)
 """How many data lanes a port can run (InfiniBand Architecture Specification, volume 1, 3.5.7)."""
 MOST_SWITCH_PORTS = 254
 GUIDS_A_LINE = 8
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of the fabric; see `compilers.targets.Target.render`.
-
-    The LFT file is read back and compared with the tables before it takes its place.
-    """
-    require_all("opensm", only)
-    chosen = choose("opensm", OPTIONS, options)
-    require(build, chosen)
-    guids = Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.known(build)
-    found = layers(build)
-    _require(build, found)
-    renderer = Renderer("opensm", templates, VARIABLES)
-    renderer.write(out, FILES, variables(build, guids, found, chosen["folder"]))
-    tables = _Tables(build, guids)
-    renderer.write_bytes(out, LFTS, tables.blocks(progress), tables.prove)
-    return renderer.written
-
-
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when OpenSM can do what is asked; see `compilers.targets.Target.require`."""
-    CAPABILITIES.require(build)
-
-
-def variables(build: Build, guids: Guids, found: Layers, folder: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class OpensmVariables:
     """The variables of the templates (docs/opensm.md lists them)."""
-    most = min(n for n in LANES if n >= found.count)
-    groups, rules = _policy(build, guids, found)
-    return {
-        "identity": build.identity,
-        "folder": folder,
-        "lanes": found.count,
-        "max_vls": most,
-        "arbitration": ",".join(f"{lane}:64" for lane in range(found.count)),
-        "sl2vl": ",".join(str(sl if sl < found.count else 0) for sl in range(16)),
-        "groups": groups,
-        "rules": rules,
-        "switches": list(_switches(build, guids)),
-        "hosts": list(_hosts(build, guids)),
-    }
+
+    identity: str
+    folder: str
+    lanes: int
+    max_vls: int
+    arbitration: str
+    sl2vl: str
+    groups: list[dict[str, Any]]
+    rules: list[dict[str, Any]]
+    switches: list[dict[str, Any]]
+    hosts: list[dict[str, Any]]
+
+
+class Opensm(Target):
+    """OpenSM's `file` routing engine and QoS."""
+
+    name = "opensm"
+    summary = "lfts.txt and what else OpenSM needs, for the whole fabric"
+    files = dict.fromkeys(("opensm.conf", "qos-policy.conf", "fabric.net"), OpensmVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS}), rows=lfts.MOST_LIDS)
+    whole_fabric = True
+    options = MappingProxyType(
+        {
+            "guids": Option.choice(
+                "where GUIDs come from; made-up ones are for a simulator", "inventory", "made-up"
+            ),
+            "folder": Option(
+                "where the files will lie on the subnet manager's host",
+                "/etc/opensm",
+                "an absolute path of printable characters without spaces",
+                lambda text: text.startswith("/") and text.isprintable() and " " not in text,
+            ),
+        }
+    )
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
+        """See `Target.variables`."""
+        guids = _guids(build, chosen)
+        found = layers(build)
+        _require(build, found)
+        groups, rules = _policy(build, guids, found)
+        values = OpensmVariables(
+            identity=build.identity,
+            folder=chosen["folder"],
+            lanes=found.count,
+            max_vls=min(n for n in LANES if n >= found.count),
+            arbitration=",".join(f"{lane}:64" for lane in range(found.count)),
+            sl2vl=",".join(str(sl if sl < found.count else 0) for sl in range(16)),
+            groups=groups,
+            rules=rules,
+            switches=list(_switches(build, guids)),
+            hosts=list(_hosts(build, guids)),
+        )
+        return lambda _: values
+
+    def write_fabric(
+        self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress
+    ) -> None:
+        """See `Target.write_fabric`.
+
+        The LFT file is read back and compared with the tables before it takes its place.
+        """
+        super().write_fabric(renderer, build, chosen, out, None)
+        tables = _Tables(build, _guids(build, chosen))
+        renderer.write_bytes(out, LFTS, tables.blocks(progress), tables.prove)
+
+
+def _guids(build: Build, chosen: Chosen) -> Guids:
+    return Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.known(build)
 
 
 def _require(build: Build, found: Layers) -> None:
@@ -147,7 +159,7 @@ class _Tables:
         here = np.flatnonzero(egress == local(egress))
         return np.where(np.isin(self.at, here), self.own, port[self.at])
 
-    def blocks(self, progress: Callable[[int, int], None] | None) -> Iterator[bytes]:
+    def blocks(self, progress: Progress) -> Iterator[bytes]:
         """The file, a switch after the other."""
         yield f"# polarfab build {self.build.identity}\n".encode()
         for vertex, _ in nodes(self.build, progress):

@@ -6,7 +6,7 @@ the pipeline row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -27,7 +27,6 @@ OUR_GROUPS = GENERATIONS * GROUP_SPACE
 """Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
-    target="openflow",
     features=frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}),
     groups=GROUP_SPACE,
 )
@@ -154,14 +153,14 @@ class Pipeline:
         return fixed + families * (len(self.routes(vertex)[0]) + hosts) + led
 
 
-def require(build: Build, target: str = CAPABILITIES.target) -> None:
+def require(build: Build, target: str = "openflow") -> None:
     """Pass when the target, or another with the same program, can do all that the build asks for.
 
     Raises:
         InputError: it cannot; every reason at once.
     """
     classes = build.tables.classes
-    replace(CAPABILITIES, target=target).require(build, roles(classes) * classes.port.shape[1])
+    CAPABILITIES.require(build, target, roles(classes) * classes.port.shape[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,8 @@ The same rows as `compilers.targets.openflow.encoder` sends, from the same pipel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +22,9 @@ from compilers.targets.openflow.flow_tables import (
 from compilers.targets.openflow.flow_tables import require as require_openflow
 from compilers.targets.openflow.groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
-from compilers.targets.options import NO_OPTIONS, Chosen, choose
-from compilers.targets.rendering import Renderer, Written
-from compilers.targets.template_check import known
+from compilers.targets.options import Chosen
+from compilers.targets.target import Target
 from compilers.wiring.addressing import format_mac
-
-FILES = ("groups.txt", "flows.txt")
-VARIABLES = known(
-    FILES,
-    "node identity marker_cookie gateway_mac ipv4_length ipv4_block ipv6_block ipv4_routes "
-    "ipv6_routes hosts entering classes groups",
-)
-OPTIONS = NO_OPTIONS
-CAPABILITIES = replace(OPENFLOW, target="ovs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,29 +56,40 @@ class GroupText:
     buckets: tuple[str, ...]
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    require(build, choose("ovs", OPTIONS, options))
-    renderer = Renderer("ovs", templates, VARIABLES, only)
-    fabric = FabricTexts.of(build)
+@dataclass(frozen=True, slots=True)
+class OvsVariables:
+    """The variables of a switch's templates (docs/openflow.md lists them)."""
 
-    def write(vertex: int, name: str) -> None:
-        renderer.write(out / name, FILES, fabric.variables(vertex))
+    node: str
+    identity: str
+    marker_cookie: str
+    gateway_mac: str
+    ipv4_length: int
+    ipv4_block: str
+    ipv6_block: str
+    ipv4_routes: list[tuple[str, int, int]]
+    ipv6_routes: list[tuple[str, int, int]]
+    hosts: list[HostText]
+    entering: bool
+    classes: list[ClassRow]
+    groups: list[GroupText]
 
-    renderer.each(build, write, progress)
-    return renderer.written
 
+class Ovs(Target):
+    """Open vSwitch, programmed from text instead of by the controller."""
 
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when Open vSwitch can do what is asked; see `compilers.targets.Target.require`."""
-    require_openflow(build, CAPABILITIES.target)
+    name = "ovs"
+    summary = "groups.txt and flows.txt for ovs-ofctl -O OpenFlow13 add-groups, add-flows"
+    files = dict.fromkeys(("groups.txt", "flows.txt"), OvsVariables)
+    capabilities = OPENFLOW
+
+    def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
+        """See `Target.require`."""
+        require_openflow(build, self.name)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OvsVariables]:  # noqa: ARG002
+        """See `Target.variables`."""
+        return FabricTexts.of(build).variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,28 +116,28 @@ class FabricTexts:
             else [],
         )
 
-    def variables(self, vertex: int) -> dict[str, Any]:
-        """The variables of a switch's templates (docs/openflow.md lists them)."""
+    def variables(self, vertex: int) -> OvsVariables:
+        """The variables of a switch's templates."""
         build = self.pipeline.build
         prefix, egress = (column.tolist() for column in self.pipeline.routes(vertex))
         groups = self.pipeline.groups(vertex)
-        return {
-            "node": build.wiring.names[vertex],
-            "identity": build.identity,
-            "marker_cookie": f"{marker_cookie(build):#x}",
-            "gateway_mac": format_mac(build.addressing.gateway_mac),
-            "ipv4_length": build.addressing.ipv4_length,
-            "ipv4_block": self.networks[vertex][0],
-            "ipv6_block": self.networks6[vertex][0] if self.networks6 else "",
-            "ipv4_routes": [(*self.networks[p], k) for p, k in zip(prefix, egress, strict=True)],
-            "ipv6_routes": [(*self.networks6[p], k) for p, k in zip(prefix, egress, strict=True)]
+        return OvsVariables(
+            node=build.wiring.names[vertex],
+            identity=build.identity,
+            marker_cookie=f"{marker_cookie(build):#x}",
+            gateway_mac=format_mac(build.addressing.gateway_mac),
+            ipv4_length=build.addressing.ipv4_length,
+            ipv4_block=self.networks[vertex][0],
+            ipv6_block=self.networks6[vertex][0] if self.networks6 else "",
+            ipv4_routes=[(*self.networks[p], k) for p, k in zip(prefix, egress, strict=True)],
+            ipv6_routes=[(*self.networks6[p], k) for p, k in zip(prefix, egress, strict=True)]
             if self.networks6
             else [],
-            "hosts": [self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
-            "entering": self.pipeline.entering,
-            "classes": [row for group in groups for row in self._class_rows(group)],
-            "groups": [row for group in groups for row in self._groups(group)],
-        }
+            hosts=[self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
+            entering=self.pipeline.entering,
+            classes=[row for group in groups for row in self._class_rows(group)],
+            groups=[row for group in groups for row in self._groups(group)],
+        )
 
     def _class_rows(self, groups: Groups) -> list[ClassRow]:
         led = groups.led

@@ -4,17 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen, choose
-from compilers.targets.push import pushed_files
-from compilers.targets.rendering import Renderer, Written, require_all
-from compilers.targets.template_check import known
+from compilers.targets.options import Chosen
+from compilers.targets.push.pushed_files import (
+    SYSTEM,
+    PushedNode,
+    PushTarget,
+    node_list,
+    push_options,
+)
 
-FILES = ("inventory.yaml", "push.yaml")
-VARIABLES = known(FILES, "name identity system connection network_os nodes files")
 CONNECTIONS = {
     "frr": ("ssh", ""),
     "linux": ("ssh", ""),
@@ -25,23 +27,39 @@ CONNECTIONS = {
     "srlinux": ("ssh", ""),
 }
 """How Ansible talks to a system: its connection and network_os."""
-OPTIONS = pushed_files.options(*CONNECTIONS)
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write OUT/inventory.yaml and OUT/push.yaml; see `compilers.targets.Target.render`."""
-    require_all("ansible", only)
-    chosen = choose("ansible", OPTIONS, options)
-    renderer = Renderer("ansible", templates, VARIABLES)
-    connection, network_os = CONNECTIONS[chosen[pushed_files.SYSTEM]]
-    how = {"connection": connection, "network_os": network_os}
-    return pushed_files.write_all(
-        renderer, out, FILES, pushed_files.variables(build, chosen) | how, progress
-    )
+@dataclass(frozen=True, slots=True)
+class AnsibleVariables:
+    """The variables of the templates (docs/automation.md lists them)."""
+
+    name: str
+    identity: str
+    system: str
+    nodes: list[PushedNode]
+    files: tuple[str, ...]
+    connection: str
+    network_os: str
+
+
+class Ansible(PushTarget):
+    """An Ansible inventory, and a playbook that pushes another target's files."""
+
+    name = "ansible"
+    summary = "an Ansible inventory, and a playbook that pushes another target's files"
+    files = dict.fromkeys(("inventory.yaml", "push.yaml"), AnsibleVariables)
+    options = push_options(*CONNECTIONS)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], AnsibleVariables]:
+        """See `Target.variables`."""
+        connection, network_os = CONNECTIONS[chosen[SYSTEM]]
+        values = AnsibleVariables(
+            name=build.name,
+            identity=build.identity,
+            system=chosen[SYSTEM],
+            nodes=node_list(build, chosen),
+            files=self.files_of(chosen),
+            connection=connection,
+            network_os=network_os,
+        )
+        return lambda _: values

@@ -5,25 +5,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen, Option, Options, choose
-from compilers.targets.push import pushed_files
-from compilers.targets.rendering import Renderer, Written, require_all
+from compilers.targets.options import Chosen, Option
+from compilers.targets.push.pushed_files import (
+    SYSTEM,
+    PushedNode,
+    PushTarget,
+    node_list,
+    push_options,
+)
 from compilers.targets.routed import interfaces
 from compilers.targets.routed.interfaces import Interfaces
-from compilers.targets.routed.static_routes import HOST_NAME, Routed
-from compilers.targets.template_check import known
+from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
 from inventory.problems import InputError, Problem, few
 
-FILES = ("topology.clab.yml", "daemons")
-VARIABLES = known(FILES, "name identity management system kind image host_image nodes hosts links")
 MANAGEMENT = IPv4Network("172.28.0.0/16")
 """Of the containers' first interfaces: the usual network has room for 253 of them."""
 IMAGE = re.compile(r"[a-z0-9][A-Za-z0-9._/:@-]{0,254}")
@@ -89,82 +90,88 @@ def _image(what: str) -> Option:
     return Option(what, "", required, lambda text: not text or IMAGE.fullmatch(text) is not None)
 
 
-OPTIONS: Options = MappingProxyType(
-    {
-        **pushed_files.options(*CONTAINER_KINDS),
-        "image": _image("The image of switches; the system's usual one if empty."),
-        "host_image": replace(_image("The image of hosts."), default="alpine:3"),
-    }
-)
+@dataclass(frozen=True, slots=True)
+class ContainerlabVariables:
+    """The variables of the templates (docs/containerlab.md lists them)."""
+
+    name: str
+    identity: str
+    management: str
+    system: str
+    kind: ContainerKind
+    image: str
+    host_image: str
+    nodes: list[PushedNode]
+    hosts: list[dict[str, Any]]
+    links: list[tuple[str, str]]
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write OUT/topology.clab.yml and OUT/daemons; see `compilers.targets.Target.render`."""
-    require_all("containerlab", only)
-    chosen = choose("containerlab", OPTIONS, options)
-    system = CONTAINER_KINDS[chosen[pushed_files.SYSTEM]]
-    routed = Routed.of(build, system.ports)
-    build = routed.build
-    listed = pushed_files.node_list(build, chosen)
-    require(build, chosen)
-    renderer = Renderer("containerlab", templates, VARIABLES)
-    variables = {
-        "name": build.name,
-        "identity": build.identity,
-        "management": str(MANAGEMENT),
-        "system": chosen[pushed_files.SYSTEM],
-        "kind": system,
-        "image": chosen["image"] or system.image,
-        "host_image": chosen["host_image"],
-        "nodes": listed,
-        "hosts": list(hosts(routed)),
-        "links": list(links(build, chosen)),
-    }
-    return pushed_files.write_all(renderer, out, FILES, variables, progress)
+class Containerlab(PushTarget):
+    """The fabric and its hosts as containers."""
 
+    name = "containerlab"
+    summary = "the fabric and its hosts as a lab that binds another target's files"
+    files = dict.fromkeys(("topology.clab.yml", "daemons"), ContainerlabVariables)
+    options = MappingProxyType(
+        {
+            **push_options(*CONTAINER_KINDS),
+            "image": _image("The image of switches; the system's usual one if empty."),
+            "host_image": replace(_image("The image of hosts."), default="alpine:3"),
+        }
+    )
 
-def require(build: Build, chosen: Chosen) -> None:
-    """Pass when containerlab can wire the fabric.
+    def with_port_names(self, build: Build, chosen: Chosen) -> Build:
+        """See `Target.with_port_names`: as the system in the containers does."""
+        return CONTAINER_KINDS[chosen[SYSTEM]].ports.named(build)
 
-    Raises:
-        InputError: it cannot.
-    """
-    used = {end for link in links(build, chosen) for end in link}
-    problems = [
-        Problem(
-            key="hosts",
-            required="a name of at most 63 letters, digits and . _ -, that no node has",
-            given=repr(name),
-            todo="it becomes the name of a container",
-        )
-        for name in build.wiring.host_names
-        if not HOST_NAME.fullmatch(name) or name in build.wiring.names
-    ]
-    problems += [
-        Problem(
-            key="node_types",
-            required="ports that containerlab leaves to the fabric: eth0 is its own",
-            given="eth0",
-            todo="name the ports from eth1 on",
-        )
-    ] * any(end.endswith(":eth0") for end in used)
-    if build.addressing.ipv4.overlaps(MANAGEMENT):
-        problems.append(
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        used = {end for link in links(build, chosen) for end in link}
+        problems = [
             Problem(
-                key="addressing.ipv4",
-                required=f"a pool outside {MANAGEMENT}, containerlab's management network here",
-                given=str(build.addressing.ipv4),
+                key="hosts",
+                required="a name of at most 63 letters, digits and . _ -, that no node has",
+                given=repr(name),
+                todo="it becomes the name of a container",
             )
+            for name in build.wiring.host_names
+            if not HOST_NAME.fullmatch(name) or name in build.wiring.names
+        ]
+        problems += [
+            Problem(
+                key="node_types",
+                required="ports that containerlab leaves to the fabric: eth0 is its own",
+                given="eth0",
+                todo="name the ports from eth1 on",
+            )
+        ] * any(end.endswith(":eth0") for end in used)
+        if build.addressing.ipv4.overlaps(MANAGEMENT):
+            problems.append(
+                Problem(
+                    key="addressing.ipv4",
+                    required=f"a pool outside {MANAGEMENT}, containerlab's management network here",
+                    given=str(build.addressing.ipv4),
+                )
+            )
+        if problems:
+            raise InputError(few(problems))
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], ContainerlabVariables]:
+        """See `Target.variables`."""
+        system = CONTAINER_KINDS[chosen[SYSTEM]]
+        values = ContainerlabVariables(
+            name=build.name,
+            identity=build.identity,
+            management=str(MANAGEMENT),
+            system=chosen[SYSTEM],
+            kind=system,
+            image=chosen["image"] or system.image,
+            host_image=chosen["host_image"],
+            nodes=node_list(build, chosen),
+            hosts=list(hosts(RoutedFabric.of(build, system.ports))),
+            links=list(links(build, chosen)),
         )
-    if problems:
-        raise InputError(few(problems))
+        return lambda _: values
 
 
 def endpoint(system: str, name: str, port: int) -> str:
@@ -180,7 +187,7 @@ def endpoint(system: str, name: str, port: int) -> str:
 
 def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
     """Both ends of every link, NODE:INTERFACE, then those of hosts."""
-    w, system = build.wiring, chosen[pushed_files.SYSTEM]
+    w, system = build.wiring, chosen[SYSTEM]
 
     def end(vertex: int, port: int) -> str:
         return f"{w.names[vertex]}:{endpoint(system, w.port_name(vertex, port), port)}"
@@ -194,7 +201,7 @@ def links(build: Build, chosen: Chosen) -> Iterator[tuple[str, str]]:
         yield end(int(v), int(w.host_port[v, h])), f"{w.host_names[v * count + h]}:eth1"
 
 
-def hosts(routed: Routed) -> Iterator[dict[str, Any]]:
+def hosts(routed: RoutedFabric) -> Iterator[dict[str, Any]]:
     """Every host: its name, and commands that give it addresses and routes to the fabric."""
     w, a, pools = routed.build.wiring, routed.build.addressing, routed.pools()
     count = w.host_port.shape[1]

@@ -4,17 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen, choose
-from compilers.targets.push import pushed_files
-from compilers.targets.rendering import Renderer, Written, require_all
-from compilers.targets.template_check import known
+from compilers.targets.options import Chosen
+from compilers.targets.push.pushed_files import (
+    SYSTEM,
+    PushedNode,
+    PushTarget,
+    node_list,
+    push_options,
+)
 
-FILES = ("config.yaml", "hosts.yaml", "groups.yaml", "defaults.yaml")
-VARIABLES = known(FILES, "name identity system platform nodes files")
 NORNIR_PLATFORMS = {
     "frr": "linux",
     "linux": "linux",
@@ -25,22 +27,38 @@ NORNIR_PLATFORMS = {
     "srlinux": "srl",
 }
 """The platform of a system in the words of NAPALM and its community drivers."""
-OPTIONS = pushed_files.options(*NORNIR_PLATFORMS)
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write OUT/hosts.yaml and the files beside it; see `compilers.targets.Target.render`."""
-    require_all("nornir", only)
-    chosen = choose("nornir", OPTIONS, options)
-    renderer = Renderer("nornir", templates, VARIABLES)
-    how = {"platform": NORNIR_PLATFORMS[chosen[pushed_files.SYSTEM]]}
-    return pushed_files.write_all(
-        renderer, out, FILES, pushed_files.variables(build, chosen) | how, progress
+@dataclass(frozen=True, slots=True)
+class NornirVariables:
+    """The variables of the templates (docs/automation.md lists them)."""
+
+    name: str
+    identity: str
+    system: str
+    nodes: list[PushedNode]
+    files: tuple[str, ...]
+    platform: str
+
+
+class Nornir(PushTarget):
+    """A Nornir inventory that names another target's files."""
+
+    name = "nornir"
+    summary = "a Nornir inventory that names another target's files"
+    files = dict.fromkeys(
+        ("config.yaml", "hosts.yaml", "groups.yaml", "defaults.yaml"), NornirVariables
     )
+    options = push_options(*NORNIR_PLATFORMS)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], NornirVariables]:
+        """See `Target.variables`."""
+        values = NornirVariables(
+            name=build.name,
+            identity=build.identity,
+            system=chosen[SYSTEM],
+            nodes=node_list(build, chosen),
+            files=self.files_of(chosen),
+            platform=NORNIR_PLATFORMS[chosen[SYSTEM]],
+        )
+        return lambda _: values

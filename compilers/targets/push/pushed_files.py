@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from compilers.tables.build import Build
-from compilers.targets import target
-from compilers.targets.options import Chosen, Option, Options, choice
-from compilers.targets.rendering import Renderer, Written, nodes
+from compilers.targets.options import Chosen, Option, Options
+from compilers.targets.registry import target
+from compilers.targets.rendering import nodes
 from compilers.targets.routed.static_routes import bad_nodes
+from compilers.targets.target import Target
 from inventory.problems import InputError, few
 
 SYSTEM, CONFIGS = "system", "configs"
 REMOTE_FOLDER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]{0,254}")
 
 
-def options(*systems: str) -> Options:
+def push_options(*systems: str) -> Options:
     """The options of a target that pushes the files of these."""
     return MappingProxyType(
         {
-            SYSTEM: choice("Whose files are pushed.", *systems),
+            SYSTEM: Option.choice("Whose files are pushed.", *systems),
             CONFIGS: Option(
                 "The folder with them, as seen from what is written; the system's name if empty.",
                 "",
@@ -60,30 +58,14 @@ def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
     ]
 
 
-def variables(build: Build, chosen: Chosen) -> dict[str, Any]:
-    """What the templates of these targets have in common; `files` are those of every node.
+class PushTarget(Target):
+    """A tool that brings up, or pushes to, what another target configures; it forwards nothing."""
 
-    Raises:
-        InputError: names that are no file names.
-    """
-    return {
-        "name": build.name,
-        "identity": build.identity,
-        "system": chosen[SYSTEM],
-        "nodes": node_list(build, chosen),
-        "files": target(chosen[SYSTEM]).FILES,
-    }
+    whole_fabric = True
 
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: a tool takes every build."""
 
-def write_all(
-    renderer: Renderer,
-    out: Path,
-    files: tuple[str, ...],
-    values: Mapping[str, Any],
-    progress: Callable[[int, int], None] | None,
-) -> Written:
-    """Write the files of the whole fabric; the variables have its `nodes`."""
-    renderer.write(out, files, values)
-    if progress:
-        progress(len(values["nodes"]), len(values["nodes"]))
-    return renderer.written
+    def files_of(self, chosen: Chosen) -> tuple[str, ...]:
+        """The files of every node that are pushed."""
+        return tuple(target(chosen[SYSTEM]).files)

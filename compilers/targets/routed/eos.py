@@ -2,76 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
-from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import EOS
 from compilers.targets.routed.p2p_links import (
-    COMMON,
-    OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
-    Numbered,
     P2pRouter,
+    P2pTarget,
+    P2pVariables,
+    Route,
 )
-from compilers.targets.template_check import known
-
-__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
-
-FILES = ("eos.cfg", "avd.json")
-VARIABLES = known(FILES, COMMON, "avd")
-CAPABILITIES = Capabilities("eos", frozenset({AGGREGATES}))
+from compilers.targets.template_variables import shown
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    chosen = choose("eos", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("eos", templates, VARIABLES, only)
-    numbered = Numbered.of(build, EOS, chosen)
+@dataclass(frozen=True, slots=True)
+class EosVariables(P2pVariables):
+    """The variables of the templates; avd: the router as AVD's structured config."""
 
-    def write(vertex: int, name: str) -> None:
-        values = numbered.variables(vertex)
-        renderer.write(out / name, FILES, {**values, "avd": structured(values)})
-
-    renderer.each(build, write, progress)
-    return renderer.written
+    avd: dict[str, Any]
 
 
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when EOS can do what is asked; see `compilers.targets.Target.require`."""
-    CAPABILITIES.require(build)
+class Eos(P2pTarget):
+    """Static routes of EOS, as its configuration and as AVD's."""
+
+    name = "eos"
+    summary = "a device config for EOS, and the same for Arista's AVD"
+    files = dict.fromkeys(("eos.cfg", "avd.json"), EosVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES}))
+    hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
+    interfaces = EOS
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
+        """See `Target.variables`."""
+        fabric = self.fabric(build, chosen)
+
+        def of_router(vertex: int) -> EosVariables:
+            values = fabric.variables(vertex)
+            return EosVariables(**shown(values), avd=structured(values))
+
+        return of_router
 
 
-def structured(values: Mapping[str, Any]) -> dict[str, Any]:
+def structured(values: P2pVariables) -> dict[str, Any]:
     """A router as AVD's structured config (eos_cli_config_gen).
 
     Args:
         values: the variables of its templates.
     """
-    router: P2pRouter = values["router"]
+    router = values.router
     config: dict[str, Any] = {
         "hostname": router.hostname,
         "ip_routing": True,
         "ethernet_interfaces": list(_ethernet(router)),
-        "static_routes": list(_routes(values["ipv4_pool"], values["ipv4_routes"])),
+        "static_routes": list(_routes(values.ipv4_pool, values.ipv4_routes)),
     }
     if router.ipv6:
         config["ipv6_unicast_routing"] = True
-        config["ipv6_static_routes"] = list(_routes(values["ipv6_pool"], values["ipv6_routes"]))
+        config["ipv6_static_routes"] = list(_routes(values.ipv6_pool, values.ipv6_routes))
     if not router.hosts:
         loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
         config["loopback_interfaces"] = [{"name": "Loopback0", **loopback}]
@@ -105,7 +99,7 @@ def _addresses(ipv4: str, ipv6: str) -> dict[str, str]:
     return {"ip_address": ipv4} | ({"ipv6_address": ipv6} if ipv6 else {})
 
 
-def _routes(pool: str, routes: list[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
+def _routes(pool: str, routes: list[Route]) -> Iterator[dict[str, Any]]:
     yield {"prefix": pool, "interface": "Null0", "distance": P2P_UNREACHABLE}
     for prefix, gateway, interface in routes:
         yield {"prefix": prefix, "interface": interface, "next_hop": gateway}

@@ -6,124 +6,133 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
-from compilers.targets.options import Chosen, Options, choice, choose
-from compilers.targets.rendering import Renderer, Written
-from compilers.targets.routed.frr_bgp import BgpSessions
+from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.frr_bgp import BgpSessions, Speaker
 from compilers.targets.routed.linux_tables import (
     ENTER,
     MAIN,
     PROTOCOL,
     RULE,
+    LookupRule,
     in_order,
     require_weights,
     rules,
 )
-from compilers.targets.routed.static_routes import Numbers, Routed, Share
-from compilers.targets.template_check import known
+from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
 
-FILES = ("frr.conf", "links.batch", "rules.batch", "sysctl.conf")
-VARIABLES = known(
-    FILES,
-    "switch identity unreachable ipv4_routes ipv6_routes ipv4_pool ipv6_pool rules "
-    "rule_preference protocol bgp bfd",
-)
-OPTIONS: Options = MappingProxyType(
-    {
-        "version": choice("The oldest FRR that is to take it.", "8.4", "10.7"),
-        "routing": choice("How routes come about.", "static", "bgp"),
-        "bfd": choice("Whether BFD watches every link.", "off", "on"),
-    }
-)
-FEATURES = frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES})
-CAPABILITIES = Capabilities("frr with version=8.4", FEATURES)
-NEW_CAPABILITIES = Capabilities("frr", FEATURES | {SHARES})
-BGP_CAPABILITIES = Capabilities("frr with routing=bgp", frozenset({AGGREGATES}))
+STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES})
+SHARING = Capabilities(STATIC | {SHARES})
+"""Those of FRR 10.7."""
+BGP = Capabilities(frozenset({AGGREGATES}))
+"""Those of routing=bgp."""
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
 Route = tuple[str, str, str, str]
 """Prefix, gateway, interface, and what else belongs to the line. A fabric has millions."""
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    chosen = choose("frr", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("frr", templates, VARIABLES, only)
-    routed = Routed.of(build)
-    sessions = BgpSessions.of(routed) if chosen["routing"] == "bgp" else None
-
-    def write(vertex: int, name: str) -> None:
-        renderer.write(out / name, FILES, variables(routed, vertex, chosen, sessions))
-
-    renderer.each(build, write, progress)
-    return renderer.written
-
-
-def require(build: Build, chosen: Chosen) -> None:
-    """Pass when this FRR can do what is asked; see `compilers.targets.Target.require`."""
-    bgp, old = chosen["routing"] == "bgp", chosen["version"] == "8.4"
-    (BGP_CAPABILITIES if bgp else CAPABILITIES if old else NEW_CAPABILITIES).require(build)
-    require_weights(build, "frr")
-    if old and not bgp and chosen["bfd"] == "on":
-        raise InputError(
-            Problem(
-                key="--set bfd",
-                required="off: static routes of FRR 8.4 do not follow BFD",
-                given="on",
-                todo="add --set version=10.7 or --set routing=bgp",
-            )
-        )
-
-
-def variables(
-    routed: Routed, vertex: int, chosen: Chosen, sessions: BgpSessions | None = None
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class FrrVariables:
     """The variables of a switch's templates (docs/frr.md lists them)."""
+
+    switch: StaticSwitch
+    identity: str
+    unreachable: int
+    ipv4_routes: Iterable[Route]
+    ipv6_routes: Iterable[Route]
+    ipv4_pool: str
+    ipv6_pool: str
+    rules: list[LookupRule]
+    rule_preference: int
+    protocol: int
+    bgp: Speaker | None
+    bfd: bool
+
+
+class Frr(Target):
+    """FRR on a Linux kernel: static routes, or eBGP."""
+
+    name = "frr"
+    summary = "frr.conf, and batches and sysctl.conf for what FRR leaves to others"
+    files = dict.fromkeys(("frr.conf", "links.batch", "rules.batch", "sysctl.conf"), FrrVariables)
+    capabilities = Capabilities(STATIC)
+    options = MappingProxyType(
+        {
+            "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),
+            "routing": Option.choice("How routes come about.", "static", "bgp"),
+            "bfd": Option.choice("Whether BFD watches every link.", "off", "on"),
+        }
+    )
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        bgp, old = chosen["routing"] == "bgp", chosen["version"] == "8.4"
+        if bgp:
+            BGP.require(build, "frr with routing=bgp")
+        elif old:
+            self.capabilities.require(build, "frr with version=8.4")
+        else:
+            SHARING.require(build, self.name)
+        require_weights(build, self.name)
+        if old and not bgp and chosen["bfd"] == "on":
+            raise InputError(
+                Problem(
+                    key="--set bfd",
+                    required="off: static routes of FRR 8.4 do not follow BFD",
+                    given="on",
+                    todo="add --set version=10.7 or --set routing=bgp",
+                )
+            )
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
+        """See `Target.variables`."""
+        routed = RoutedFabric.of(build)
+        sessions = BgpSessions.of(routed) if chosen["routing"] == "bgp" else None
+        return partial(_variables, routed, chosen, sessions)
+
+
+def _variables(
+    routed: RoutedFabric, chosen: Chosen, sessions: BgpSessions | None, vertex: int
+) -> FrrVariables:
     switch = routed.switch(vertex)
     orders = {} if sessions else dict(in_order(routed, vertex))
     shares = [] if sessions or not switch.hosts else list(routed.shares(vertex))
-    routes = [_routes(routed, vertex, family, orders, shares, chosen) for family in (0, 1)]
+    ipv4, ipv6 = (_routes(routed, vertex, family, orders, shares, chosen) for family in (0, 1))
     pools = routed.pools()
-    return {
-        "switch": switch,
-        "identity": routed.build.identity,
-        "unreachable": UNREACHABLE,
-        "ipv4_routes": routes[0],
-        "ipv6_routes": routes[1] if switch.ipv6 else [],
-        "ipv4_pool": pools[0],
-        "ipv6_pool": pools[1] if switch.ipv6 else "",
-        "rules": rules(switch, {*orders, *([ENTER] if shares else [])}),
-        "rule_preference": RULE,
-        "protocol": PROTOCOL,
-        "bgp": sessions.at(vertex) if sessions else None,
-        "bfd": chosen["bfd"] == "on",
-    }
+    return FrrVariables(
+        switch=switch,
+        identity=routed.build.identity,
+        unreachable=UNREACHABLE,
+        ipv4_routes=ipv4,
+        ipv6_routes=ipv6 if switch.ipv6 else [],
+        ipv4_pool=pools[0],
+        ipv6_pool=pools[1] if switch.ipv6 else "",
+        rules=rules(switch, {*orders, *([ENTER] if shares else [])}),
+        rule_preference=RULE,
+        protocol=PROTOCOL,
+        bgp=sessions.at(vertex) if sessions else None,
+        bfd=chosen["bfd"] == "on",
+    )
 
 
 def _routes(
-    routed: Routed,
+    routed: RoutedFabric,
     vertex: int,
     family: int,
     orders: Mapping[int, Numbers],
-    shares: Sequence[Share],
+    shares: Sequence[IngressShare],
     chosen: Chosen,
 ) -> Iterator[Route]:
     """The static routes of a family, table by table, then the shares of classes."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.walk import Walker
-from compilers.targets.routed.static_routes import Routed
+from compilers.targets.routed.static_routes import RoutedFabric
 from inventory.problems import InputError, Problem, few
 
 FIRST_AS = 4_200_000_000
@@ -58,12 +58,12 @@ class Speaker:
 class BgpSessions:
     """All speakers of a build; hops: int8[S, S], links of the compiled paths."""
 
-    routed: Routed
+    routed: RoutedFabric
     hops: NDArray[np.int8]
     egress: NDArray[np.integer]
 
     @classmethod
-    def of(cls, routed: Routed) -> BgpSessions:
+    def of(cls, routed: RoutedFabric) -> BgpSessions:
         """The speakers of a build.
 
         Raises:

@@ -2,48 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
-from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import JUNOS
-from compilers.targets.routed.junos_ingress import entering
-from compilers.targets.routed.p2p_links import COMMON, OPTIONS, Numbered
-from compilers.targets.template_check import known
-
-__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
-
-FILES = ("junos.set",)
-VARIABLES = known(FILES, COMMON, "entering4 entering6")
-CAPABILITIES = Capabilities("junos", frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+from compilers.targets.routed.junos_ingress import IngressRoutes, ingress_routes
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from compilers.targets.template_variables import shown
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    chosen = choose("junos", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("junos", templates, VARIABLES, only)
-    numbered = Numbered.of(build, JUNOS, chosen)
+@dataclass(frozen=True, slots=True)
+class JunosVariables(P2pVariables):
+    """The variables of the template; entering4, entering6: the routes of packets from hosts."""
 
-    def write(vertex: int, name: str) -> None:
-        variables = {**numbered.variables(vertex), **entering(numbered, vertex)}
-        renderer.write(out / name, FILES, variables)
-
-    renderer.each(build, write, progress)
-    return renderer.written
+    entering4: IngressRoutes
+    entering6: IngressRoutes
 
 
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when Junos can do what is asked; see `compilers.targets.Target.require`."""
-    CAPABILITIES.require(build)
+class Junos(P2pTarget):
+    """Static routes of Junos; those of packets from hosts by filter-based forwarding."""
+
+    name = "junos"
+    summary = "a device config for Junos"
+    files = dict.fromkeys(("junos.set",), JunosVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+    interfaces = JUNOS
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], JunosVariables]:
+        """See `Target.variables`."""
+        fabric = self.fabric(build, chosen)
+
+        def of_router(vertex: int) -> JunosVariables:
+            ipv4, ipv6 = ingress_routes(fabric, vertex)
+            values = shown(fabric.variables(vertex))
+            return JunosVariables(**values, entering4=ipv4, entering6=ipv6)
+
+        return of_router

@@ -8,32 +8,30 @@ transit meet the main table alone, as `compilers.tables.intermediate_form.Classe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-from compilers.targets.routed.p2p_links import Numbered
-from compilers.targets.routed.static_routes import Routed
+from compilers.targets.routed.p2p_links import P2pFabric
+from compilers.targets.routed.static_routes import RoutedFabric
 
-Entering = list[tuple[str, list[str]]]
+IngressRoutes = list[tuple[str, list[str]]]
 """Prefixes, and the gateways that share what enters the fabric for them."""
 
 
-def entering(numbered: Numbered, vertex: int) -> dict[str, Any]:
-    """The variables of the templates for packets from hosts: `entering4` and `entering6`.
+def ingress_routes(fabric: P2pFabric, vertex: int) -> tuple[IngressRoutes, IngressRoutes]:
+    """The routes of packets from hosts, IPv4 and IPv6.
 
     Both are empty where no class of the switch shares its traffic, or no host is there.
     """
-    routed = numbered.routed
-    shares = {share.egress: share.port for share in routed.shares(vertex)}
-    families: list[Entering] = [[], []]
-    if shares and numbered.router(vertex).hosts:
-        families = list(_families(numbered, vertex, shares))
-    return {"entering4": families[0], "entering6": families[1]}
+    shares = {share.egress: share.port for share in fabric.routed.shares(vertex)}
+    if not shares or not fabric.router(vertex).hosts:
+        return [], []
+    ipv4, ipv6 = _families(fabric, vertex, shares)
+    return ipv4, ipv6
 
 
 def _families(
-    numbered: Numbered, vertex: int, shares: dict[int, tuple[int, ...]]
-) -> Iterator[Entering]:
-    routed, links = numbered.routed, numbered.links(vertex)
+    fabric: P2pFabric, vertex: int, shares: dict[int, tuple[int, ...]]
+) -> Iterator[IngressRoutes]:
+    routed, links = fabric.routed, fabric.links(vertex)
     ports = _ports(routed, vertex, shares)
     for family in range(2):
         texts = routed.prefixes[family] if family < len(routed.prefixes) else None
@@ -45,7 +43,7 @@ def _families(
 
 
 def _ports(
-    routed: Routed, vertex: int, shares: dict[int, tuple[int, ...]]
+    routed: RoutedFabric, vertex: int, shares: dict[int, tuple[int, ...]]
 ) -> list[tuple[int, tuple[int, ...]]]:
     minimal = routed.build.tables.classes.port[vertex].tolist()
     prefix, egress = (column.tolist() for column in routed.routes(vertex))

@@ -9,44 +9,29 @@ main by `ip rule iif`; where such a table has no route (left), main decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
-from compilers.targets.options import NO_OPTIONS, Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.options import Chosen
 from compilers.targets.routed.linux_tables import (
     ENTER,
     PROTOCOL,
     RULE,
+    LookupRule,
     in_order,
     require_weights,
     rules,
 )
-from compilers.targets.routed.static_routes import Numbers, Routed
-from compilers.targets.template_check import known
+from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
+from compilers.targets.target import Target
 
-FILES = (
-    "addresses.batch",
-    "links.batch",
-    "load.sh",
-    "polarfab.service",
-    "routes.batch",
-    "rules.batch",
-    "sysctl.conf",
-)
-VARIABLES = known(
-    FILES, "switch identity protocol link_nexthop groups routes rules rule_preference pools"
-)
-OPTIONS = NO_OPTIONS
-CAPABILITIES = Capabilities("linux", frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
 LINK, GROUP = 500_000, 600_000
 """Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
 Route = tuple[str, int, int, int]
@@ -61,60 +46,72 @@ class NexthopGroup:
     members: str
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    require(build, choose("linux", OPTIONS, options))
-    renderer = Renderer("linux", templates, VARIABLES, only)
-    routed = Routed.of(build)
-
-    def write(vertex: int, name: str) -> None:
-        renderer.write(out / name, FILES, variables(routed, vertex))
-
-    renderer.each(build, write, progress)
-    return renderer.written
-
-
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when Linux can do what is asked; see `compilers.targets.Target.require`."""
-    CAPABILITIES.require(build)
-    require_weights(build, "linux")
-
-
-def variables(routed: Routed, vertex: int) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class LinuxVariables:
     """The variables of a switch's templates (docs/linux.md lists them)."""
+
+    switch: StaticSwitch
+    identity: str
+    protocol: int
+    link_nexthop: int
+    groups: list[NexthopGroup]
+    routes: Iterator[Route]
+    rules: list[LookupRule]
+    rule_preference: int
+    pools: list[str]
+
+
+class Linux(Target):
+    """A Linux kernel that forwards."""
+
+    name = "linux"
+    summary = "batches for ip, sysctl.conf, a unit, and load.sh, which does it all"
+    files = dict.fromkeys(
+        (
+            "addresses.batch",
+            "links.batch",
+            "load.sh",
+            "polarfab.service",
+            "routes.batch",
+            "rules.batch",
+            "sysctl.conf",
+        ),
+        LinuxVariables,
+    )
+    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        super().require(build, chosen)
+        require_weights(build, self.name)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
+        """See `Target.variables`."""
+        return partial(_variables, RoutedFabric.of(build))
+
+
+def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     switch = routed.switch(vertex)
-    shares = list(routed.shares(vertex))
+    shares = routed.shares(vertex)
     tables = list(_tables(routed, vertex))
-    return {
-        "switch": switch,
-        "identity": routed.build.identity,
-        "protocol": PROTOCOL,
-        "link_nexthop": LINK,
-        "groups": [
-            NexthopGroup(
-                GROUP + share.egress,
-                "/".join(
-                    f"{LINK + port},{weight}"
-                    for port, weight in zip(share.port, share.weight, strict=True)
-                ),
-            )
-            for share in shares
-        ],
-        "routes": _routes(routed, vertex, tables),
-        "rules": rules(switch, {table for table, _ in tables}),
-        "rule_preference": RULE,
-        "pools": routed.pools(),
-    }
+    return LinuxVariables(
+        switch=switch,
+        identity=routed.build.identity,
+        protocol=PROTOCOL,
+        link_nexthop=LINK,
+        groups=[NexthopGroup(GROUP + share.egress, _members(share)) for share in shares],
+        routes=_routes(routed, vertex, tables),
+        rules=rules(switch, {table for table, _ in tables}),
+        rule_preference=RULE,
+        pools=routed.pools(),
+    )
 
 
-def _tables(routed: Routed, vertex: int) -> Iterator[tuple[int, Numbers]]:
+def _members(share: IngressShare) -> str:
+    return "/".join(f"{LINK + p},{w}" for p, w in zip(share.port, share.weight, strict=True))
+
+
+def _tables(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
     """Table numbers, each with int[C, M]: the nexthop object by class and metric, 0: none."""
     for table, port in in_order(routed, vertex):
         yield table, np.where(port > 0, port.astype(np.int64) + LINK, 0)
@@ -125,7 +122,9 @@ def _tables(routed: Routed, vertex: int) -> Iterator[tuple[int, Numbers]]:
         yield ENTER, group
 
 
-def _routes(routed: Routed, vertex: int, tables: list[tuple[int, Numbers]]) -> Iterator[Route]:
+def _routes(
+    routed: RoutedFabric, vertex: int, tables: list[tuple[int, Numbers]]
+) -> Iterator[Route]:
     """Every route, table by table, in both families."""
     prefix, egress = routed.routes(vertex)
     for table, by_class in tables:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compilers.tables.build import Build
-from compilers.targets.routed.static_routes import Numbers, Routed, StaticSwitch
+from compilers.targets.routed.static_routes import Numbers, RoutedFabric, StaticSwitch
 from inventory.problems import InputError, Problem
 
 MAIN, ENTER = 254, 5000
@@ -33,7 +33,7 @@ class LookupRule:
     table: int
 
 
-def in_order(routed: Routed, vertex: int) -> Iterator[tuple[int, Numbers]]:
+def in_order(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
     """Tables with an order of ports: their numbers and int[C, M], ports by class, 0: none."""
     for chain in routed.chains(vertex):
         yield (ENTER + chain.in_port if chain.in_port else MAIN), chain.port

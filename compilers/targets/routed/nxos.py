@@ -2,46 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections.abc import Callable
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
-from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import NXOS
-from compilers.targets.routed.p2p_links import COMMON, OPTIONS, Numbered
-from compilers.targets.template_check import known
-
-__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
-
-FILES = ("nxos.cfg",)
-VARIABLES = known(FILES, COMMON)
-CAPABILITIES = Capabilities("nxos", frozenset({AGGREGATES}))
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    chosen = choose("nxos", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("nxos", templates, VARIABLES, only)
-    numbered = Numbered.of(build, NXOS, chosen)
+class Nxos(P2pTarget):
+    """Static routes of NX-OS."""
 
-    def write(vertex: int, name: str) -> None:
-        renderer.write(out / name, FILES, numbered.variables(vertex))
+    name = "nxos"
+    summary = "a device config for NX-OS"
+    files = dict.fromkeys(("nxos.cfg",), P2pVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES}))
+    hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
+    interfaces = NXOS
 
-    renderer.each(build, write, progress)
-    return renderer.written
-
-
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when NX-OS can do what is asked; see `compilers.targets.Target.require`."""
-    CAPABILITIES.require(build)
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
+        """See `Target.variables`."""
+        return self.fabric(build, chosen).variables

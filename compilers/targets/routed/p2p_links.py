@@ -1,4 +1,4 @@
-"""Numbered links: routers whose static routes need an address at the other end of every link.
+"""Point-to-point links with addresses: for routers whose static routes need the far end's.
 
 Link-local addresses that are the same on every port, and next hops outside of the port's network,
 are not to be had on every system (docs/numbered-links.md), so every link has two addresses of
@@ -10,11 +10,12 @@ and P the ports of the widest node type. So they stay when links and nodes go or
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +23,18 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.options import SET, Chosen, Option, Options
 from compilers.targets.routed.interfaces import Interfaces
-from compilers.targets.routed.static_routes import Routed, bad_names
+from compilers.targets.routed.static_routes import RoutedFabric, bad_names
+from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
 
-COMMON = "router identity vlan unreachable ipv4_pool ipv6_pool ipv4_routes ipv6_routes"
-"""The variables of the templates of all these targets."""
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
 """The distance of the route that discards addresses without another: the last that is usable."""
 VLAN = 2
 """Of the host ports of a switch that has several."""
 HOSTNAME = 63
+Route = tuple[str, str, str]
+"""Prefix, gateway and interface. No class of its own: a fabric has millions."""
 
 
 def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
@@ -42,7 +44,7 @@ def _accepts(kind: type[IPv4Network] | type[IPv6Network], text: str) -> bool:
         return False
 
 
-OPTIONS: Options = MappingProxyType(
+P2P_OPTIONS: Options = MappingProxyType(
     {
         LINKS: Option(
             "The pool of IPv4 addresses of links.",
@@ -100,28 +102,52 @@ class P2pRouter:
     hosts: tuple[HostPort, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class P2pVariables:
+    """The variables of a router's templates (docs/numbered-links.md lists them).
+
+    vlan: of the host ports where there are several; unreachable: the distance of the route that
+    discards what no other route is for. ipv4_pool, ipv6_pool: the smallest network that holds the
+    fabric's blocks; "" and no routes without IPv6.
+    """
+
+    router: P2pRouter
+    identity: str
+    vlan: int
+    unreachable: int
+    ipv4_pool: str
+    ipv6_pool: str
+    ipv4_routes: list[Route]
+    ipv6_routes: list[Route]
+
+    def families(self) -> Iterator[tuple[str, str, list[Route]]]:
+        """The name, the pool and the routes of each address family."""
+        yield "ipv4", self.ipv4_pool, self.ipv4_routes
+        yield "ipv6", self.ipv6_pool, self.ipv6_routes
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbered:
-    """The routers of a build with numbered links.
+class P2pFabric:
+    """The routers of a build whose links have addresses.
 
     pair: int64[S, K], the number of the pair of each link, -1 beyond the last.
     """
 
-    routed: Routed
+    routed: RoutedFabric
     hostnames: tuple[str, ...]
     pool4: IPv4Network
     pool6: IPv6Network
     pair: NDArray[np.int64]
 
     @classmethod
-    def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen) -> Numbered:
-        """The routers of a build on a system, with options as in `OPTIONS`.
+    def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen) -> P2pFabric:
+        """The routers of a build on a system, with options as in `P2P_OPTIONS`.
 
         Raises:
             InputError: names that the system cannot have or that become one host name, or pools
                 that overlap others or are too small.
         """
-        routed = Routed.of(build, interfaces)
+        routed = RoutedFabric.of(build, interfaces)
         pools = IPv4Network(chosen[LINKS]), IPv6Network(chosen[LINKS6])
         pair = link_pairs(build)
         hostnames = tuple(hostname(name) for name in build.wiring.names)
@@ -179,31 +205,54 @@ class Numbered:
     def _ipv6(self, offset: int) -> str:
         return str(IPv6Address(int(self.pool6.network_address) + offset))
 
-    def variables(self, vertex: int) -> Mapping[str, Any]:
-        """The variables of a router's templates (docs/numbered-links.md lists them)."""
+    def variables(self, vertex: int) -> P2pVariables:
+        """The variables of a router's templates."""
         routed, links = self.routed, self.links(vertex)
         ports = routed.build.tables.classes.port[vertex].tolist()
         prefix, egress = (column.tolist() for column in routed.routes(vertex))
         ways = [links[ports[k]] for k in egress]
         texts = [[family[p] for p in prefix] for family in routed.prefixes]
         pools = routed.pools()
-        return {
-            "router": self.router(vertex),
-            "identity": routed.build.identity,
-            "vlan": VLAN,
-            "unreachable": P2P_UNREACHABLE,
-            "ipv4_pool": pools[0],
-            "ipv6_pool": pools[1] if pools[1:] else "",
-            "ipv4_routes": [
+        return P2pVariables(
+            router=self.router(vertex),
+            identity=routed.build.identity,
+            vlan=VLAN,
+            unreachable=P2P_UNREACHABLE,
+            ipv4_pool=pools[0],
+            ipv6_pool=pools[1] if pools[1:] else "",
+            ipv4_routes=[
                 (text, way.gateway4, way.interface)
                 for text, way in zip(texts[0], ways, strict=True)
             ],
-            "ipv6_routes": [
+            ipv6_routes=[
                 (text, way.gateway6, way.interface)
                 for family in texts[1:]
                 for text, way in zip(family, ways, strict=True)
             ],
-        }
+        )
+
+
+class P2pTarget(Target):
+    """A system of routers whose links have addresses; interfaces: how it names its ports."""
+
+    options = P2P_OPTIONS
+    interfaces: ClassVar[Interfaces]
+
+    def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
+        """See `Target.with_port_names`."""
+        return self.interfaces.named(build)
+
+    def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
+        """The routers of a build.
+
+        Raises:
+            InputError: see `P2pFabric.of`.
+        """
+        return P2pFabric.of(build, self.interfaces, chosen)
+
+    @abstractmethod
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
+        """See `Target.variables`."""
 
 
 def link_pairs(build: Build) -> NDArray[np.int64]:

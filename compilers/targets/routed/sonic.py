@@ -7,103 +7,102 @@ the tag that bgpcfgd gives routes it doesn't advertise, so that both name the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
-from compilers.targets.options import Chosen, Option, Options, choice, choose
-from compilers.targets.rendering import Renderer, Written
-from compilers.targets.routed import p2p_links as links
+from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.p2p_links import (
-    COMMON,
+    P2P_OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
-    Numbered,
     P2pLink,
     P2pRouter,
+    P2pTarget,
+    P2pVariables,
 )
 from compilers.targets.routed.sonic_ports import Entry, Table, port_facts
-from compilers.targets.routed.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, Srv6
+from compilers.targets.routed.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, SonicSrv6
 from compilers.targets.routed.srv6_sids import parse_block
-from compilers.targets.template_check import known
+from compilers.targets.template_variables import shown
 
-FILES = ("config_db.json", "frr.conf")
-VARIABLES = known(FILES, COMMON, "config_db tag")
 PORTS, HWSKU = "ports", "hwsku"
-OPTIONS: Options = MappingProxyType(
-    {
-        **links.OPTIONS,
-        PORTS: choice(
-            "Lanes and speeds of ports: as the node type says, or left out.", "type", "keep"
-        ),
-        HWSKU: Option(
-            "The hardware's name in DEVICE_METADATA; empty leaves it out.",
-            "",
-            "letters, digits and . _ -, at most 128",
-            lambda text: re.fullmatch(r"[A-Za-z0-9._-]{0,128}", text) is not None,
-        ),
-        SRV6: choice(
-            "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
-            *(OFF, AT_HOST, AT_SWITCH),
-        ),
-        BLOCK: Option(
-            "The block of the uSIDs.",
-            "fc00::/32",
-            "an IPv6 network of 32 bits such as fc00::/32",
-            lambda text: parse_block(text) is not None,
-        ),
-    }
-)
-CAPABILITIES = Capabilities("sonic", frozenset({AGGREGATES}))
-BY_HOSTS = Capabilities("sonic", frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
+BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
 """With SRv6: hosts choose among paths, and switches only pass packets on."""
 UNADVERTISED = 2
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    chosen = choose("sonic", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("sonic", templates, VARIABLES, only)
-    numbered = Numbered.of(build, SONIC, chosen)
-    srv6 = Srv6.of(numbered, chosen) if chosen[SRV6] != OFF else None
-    build = numbered.routed.build
-    ports = port_facts(build) if chosen[PORTS] == "type" else []
+@dataclass(frozen=True, slots=True)
+class SonicVariables(P2pVariables):
+    """The variables of the templates; tag: of routes that bgpcfgd doesn't advertise."""
 
-    def write(vertex: int, name: str) -> None:
-        values = dict(numbered.variables(vertex))
-        if srv6:
-            values["ipv6_routes"] += srv6.routes(vertex)
-        facts = ports[int(build.wiring.node_type[vertex])] if ports else {}
-        config = config_db(values, facts, chosen[HWSKU])
-        config |= srv6.tables(vertex) if srv6 else {}
-        variables = {**values, "config_db": config, "tag": UNADVERTISED}
-        renderer.write(out / name, FILES, variables)
-
-    renderer.each(build, write, progress)
-    return renderer.written
+    config_db: dict[str, Table]
+    tag: int
 
 
-def require(build: Build, chosen: Chosen) -> None:
-    """Pass when SONiC can do what is asked; see `compilers.targets.Target.require`."""
-    (CAPABILITIES if chosen[SRV6] == OFF else BY_HOSTS).require(build)
+class Sonic(P2pTarget):
+    """Static routes of SONiC, with SRv6 for hosts if wanted."""
+
+    name = "sonic"
+    summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
+    files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES}))
+    interfaces = SONIC
+    options = MappingProxyType(
+        {
+            **P2P_OPTIONS,
+            PORTS: Option.choice(
+                "Lanes and speeds of ports: as the node type says, or left out.", "type", "keep"
+            ),
+            HWSKU: Option(
+                "The hardware's name in DEVICE_METADATA; empty leaves it out.",
+                "",
+                "letters, digits and . _ -, at most 128",
+                lambda text: re.fullmatch(r"[A-Za-z0-9._-]{0,128}", text) is not None,
+            ),
+            SRV6: Option.choice(
+                "SRv6 SIDs for the hosts of target srv6, by who takes the outer header off.",
+                *(OFF, AT_HOST, AT_SWITCH),
+            ),
+            BLOCK: Option(
+                "The block of the uSIDs.",
+                "fc00::/32",
+                "an IPv6 network of 32 bits such as fc00::/32",
+                lambda text: parse_block(text) is not None,
+            ),
+        }
+    )
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        (self.capabilities if chosen[SRV6] == OFF else BY_HOSTS).require(build, self.name)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
+        """See `Target.variables`."""
+        fabric = self.fabric(build, chosen)
+        srv6 = SonicSrv6.of(fabric, chosen) if chosen[SRV6] != OFF else None
+        ports = port_facts(build) if chosen[PORTS] == "type" else []
+
+        def of_router(vertex: int) -> SonicVariables:
+            values = fabric.variables(vertex)
+            if srv6:
+                more = [*values.ipv6_routes, *srv6.routes(vertex)]
+                values = replace(values, ipv6_routes=more)
+            facts = ports[int(build.wiring.node_type[vertex])] if ports else {}
+            config = config_db(values, facts, chosen[HWSKU])
+            config |= srv6.tables(vertex) if srv6 else {}
+            return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
+
+        return of_router
 
 
-def config_db(values: Mapping[str, Any], facts: Table, hwsku: str) -> dict[str, Table]:
+def config_db(values: P2pVariables, facts: Table, hwsku: str) -> dict[str, Table]:
     """A router as the tables of CONFIG_DB; tables without entries are left out.
 
     Args:
@@ -111,7 +110,7 @@ def config_db(values: Mapping[str, Any], facts: Table, hwsku: str) -> dict[str, 
         facts: lanes and speed by the name of a port; {} leaves those of the switch.
         hwsku: the hardware's name, "" where it is not said.
     """
-    router: P2pRouter = values["router"]
+    router = values.router
     metadata = {
         "hostname": router.hostname,
         "type": "LeafRouter",
@@ -167,11 +166,11 @@ def _addressed(name: str, *addresses: str) -> Iterator[str]:
         yield f"{name}|{address}"
 
 
-def _routes(values: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-    for family in ("ipv4", "ipv6"):
-        if pool := values[f"{family}_pool"]:
+def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    for _, pool, routes in values.families():
+        if pool:
             nowhere = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
             yield f"default|{pool}", nowhere
-        for prefix, gateway, interface in values[f"{family}_routes"]:
+        for prefix, gateway, interface in routes:
             way = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
             yield f"default|{prefix}", way

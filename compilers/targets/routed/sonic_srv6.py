@@ -12,7 +12,7 @@ from ipaddress import IPv6Address
 import numpy as np
 
 from compilers.targets.options import SET, Chosen
-from compilers.targets.routed.p2p_links import LINKS6, VLAN, Numbered, P2pLink
+from compilers.targets.routed.p2p_links import LINKS6, VLAN, P2pFabric, P2pLink, Route
 from compilers.targets.routed.sonic_ports import Entry, Table
 from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import (
@@ -29,27 +29,26 @@ SRV6, BLOCK = "srv6", "block"
 OFF, AT_HOST, AT_SWITCH = "off", "host", "switch"
 LOCATOR = "fabric"
 USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len": "0"}
-Route = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Srv6:
+class SonicSrv6:
     """The uSIDs of the switches of a fabric; at_host: hosts take the outer header off."""
 
-    numbered: Numbered
+    fabric: P2pFabric
     paths: Srv6Paths
     usids: Usids
     at_host: bool
 
     @classmethod
-    def of(cls, numbered: Numbered, chosen: Chosen) -> Srv6:
+    def of(cls, fabric: P2pFabric, chosen: Chosen) -> SonicSrv6:
         """The uSIDs of a fabric, with the options of target sonic.
 
         Raises:
             InputError: there is no IPv6 pool, the block overlaps others, or there are too few
                 numbers.
         """
-        build, block = numbered.routed.build, parse_block(chosen[BLOCK])
+        build, block = fabric.routed.build, parse_block(chosen[BLOCK])
         assert block is not None, "the option has been checked"  # noqa: S101
         hosts = build.addressing.ipv6
         problems = []
@@ -62,7 +61,7 @@ class Srv6:
                     todo='add one, for instance addressing: {ipv6: "fd00::/48"}, or leave srv6 off',
                 )
             )
-        for what, pool in (("hosts", hosts), (LINKS6, numbered.pool6)):
+        for what, pool in (("hosts", hosts), (LINKS6, fabric.pool6)):
             if pool is not None and pool.overlaps(block):
                 problems.append(
                     Problem(
@@ -74,7 +73,7 @@ class Srv6:
         if problems:
             raise InputError(problems)
         require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
-        return cls(numbered, Srv6Paths.of(build), Usids(block), chosen[SRV6] == AT_HOST)
+        return cls(fabric, Srv6Paths.of(build), Usids(block), chosen[SRV6] == AT_HOST)
 
     def tables(self, vertex: int) -> dict[str, Table]:
         """The locator and the SIDs of a switch as tables of CONFIG_DB."""
@@ -85,7 +84,7 @@ class Srv6:
     def _sids(self, vertex: int) -> Iterator[tuple[str, Entry]]:
         own = self.usids.switch(vertex)
         yield self.usids.prefix(own), {"action": "uN"}
-        for k, link in enumerate(self.numbered.links(vertex).values()):
+        for k, link in enumerate(self.fabric.links(vertex).values()):
             way = {"action": "uA", "interface": link.interface, "adj": link.gateway6}
             yield self.usids.prefix(ADJACENCY + k), way
         if not self.at_host:
@@ -101,13 +100,13 @@ class Srv6:
             yield from self._to_hosts(vertex)
 
     def _by_vertex(self, vertex: int) -> dict[int, P2pLink]:
-        far = self.numbered.routed.build.wiring.far[vertex]
-        links = self.numbered.links(vertex).values()
+        far = self.fabric.routed.build.wiring.far[vertex]
+        links = self.fabric.links(vertex).values()
         return dict(zip(far[far >= 0].tolist(), links, strict=True))
 
     def _to_hosts(self, vertex: int) -> Iterator[Route]:
-        build = self.numbered.routed.build
-        ports = self.numbered.router(vertex).hosts
+        build = self.fabric.routed.build
+        ports = self.fabric.router(vertex).hosts
         shared = ports[0].interface if len(ports) == 1 else f"Vlan{VLAN}"
         for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
             address: IPv6Address = build.addressing.host6(vertex, host)

@@ -5,34 +5,26 @@ A next hop group a link and address family, and routes that name it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
-from compilers.targets.options import Chosen, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import SRLINUX
 from compilers.targets.routed.p2p_links import (
-    COMMON,
-    OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
-    Numbered,
     P2pRouter,
+    P2pTarget,
+    P2pVariables,
 )
-from compilers.targets.template_check import known
+from compilers.targets.template_variables import shown
 
-__all__ = ["CAPABILITIES", "FILES", "OPTIONS", "render"]
-
-FILES = ("srlinux.json",)
-VARIABLES = known(FILES, COMMON, "config")
 MOST_ROUTES = 16_384
 """Static routes of a network instance, both families together: max-elements of the model."""
-CAPABILITIES = Capabilities("srlinux", frozenset({AGGREGATES}), rows=MOST_ROUTES)
 IRB, LOOPBACK = "irb0", "lo0"
 NOWHERE = "nowhere"
 """The next hop group of the fabric's addresses without another route."""
@@ -41,41 +33,45 @@ ROUTED: Tree = {"type": "srl_nokia-interfaces:routed"}
 BRIDGED: Tree = {"type": "srl_nokia-interfaces:bridged"}
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write the files of every switch; see `compilers.targets.Target.render`."""
-    chosen = choose("srlinux", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("srlinux", templates, VARIABLES, only)
-    numbered = Numbered.of(build, SRLINUX, chosen)
+@dataclass(frozen=True, slots=True)
+class SrlinuxVariables(P2pVariables):
+    """The variables of the template; config: the router as SR Linux's configuration."""
 
-    def write(vertex: int, name: str) -> None:
-        values = numbered.variables(vertex)
-        renderer.write(out / name, FILES, {**values, "config": config(values)})
-
-    renderer.each(build, write, progress)
-    return renderer.written
+    config: Tree
 
 
-def require(build: Build, chosen: Chosen) -> None:  # noqa: ARG001
-    """Pass when SR Linux can do what is asked; see `compilers.targets.Target.require`."""
-    families = 2 if build.addressing.ipv6 else 1
-    replace(CAPABILITIES, rows=MOST_ROUTES // families).require(build)
+class Srlinux(P2pTarget):
+    """Static routes of SR Linux."""
+
+    name = "srlinux"
+    summary = "a device config for SR Linux, as JSON of its models"
+    files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES)
+    interfaces = SRLINUX
+
+    def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
+        """See `Target.require`: routes of both families count together."""
+        families = 2 if build.addressing.ipv6 else 1
+        replace(self.capabilities, rows=MOST_ROUTES // families).require(build, self.name)
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SrlinuxVariables]:
+        """See `Target.variables`."""
+        fabric = self.fabric(build, chosen)
+
+        def of_router(vertex: int) -> SrlinuxVariables:
+            values = fabric.variables(vertex)
+            return SrlinuxVariables(**shown(values), config=config(values))
+
+        return of_router
 
 
-def config(values: Mapping[str, Any]) -> Tree:
+def config(values: P2pVariables) -> Tree:
     """A router as SR Linux's configuration.
 
     Args:
         values: the variables of its templates.
     """
-    router: P2pRouter = values["router"]
+    router = values.router
     return {
         "srl_nokia-interfaces:interface": list(_interfaces(router)),
         "srl_nokia-network-instance:network-instance": list(_instances(router, values)),
@@ -116,7 +112,7 @@ def _addresses(ipv4: str, ipv6: str) -> Tree:
     }
 
 
-def _instances(router: P2pRouter, values: Mapping[str, Any]) -> Iterator[Tree]:
+def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
     routed = [f"{link.interface}.0" for link in router.links]
     hosts = [f"{host.interface}.0" for host in router.hosts]
     shared = f"{IRB}.{VLAN}"
@@ -154,9 +150,9 @@ def _group(interface: str, family: str) -> str:
     return f"{interface}-{family}"
 
 
-def _routes(values: Mapping[str, Any]) -> Iterator[Tree]:
-    for family in ("ipv4", "ipv6"):
-        if pool := values[f"{family}_pool"]:
+def _routes(values: P2pVariables) -> Iterator[Tree]:
+    for family, pool, routes in values.families():
+        if pool:
             yield {"prefix": pool, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
-        for prefix, _, interface in values[f"{family}_routes"]:
+        for prefix, _, interface in routes:
             yield {"prefix": prefix, "next-hop-group": _group(interface, family)}

@@ -8,20 +8,17 @@ target linux or frr.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Network
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
-from compilers.targets.options import Chosen, Option, Options, choice, choose
-from compilers.targets.rendering import Renderer, Written
+from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
 from compilers.targets.routed.srv6_paths import Srv6Paths
@@ -34,40 +31,11 @@ from compilers.targets.routed.srv6_sids import (
     parse_block,
     require_numbers,
 )
-from compilers.targets.routed.static_routes import Routed, StaticLink, bad_names
-from compilers.targets.template_check import known
+from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
+from compilers.targets.target import Page, Target
 from inventory.problems import InputError, Problem, few, shown
 
-FILES = ("srv6.batch", "srv6.conf", "srv6-sysctl.conf")
-HOST_FILES = ("host.batch", "host-sysctl.conf", "load.sh")
-VARIABLES = {
-    **known(FILES, "switch identity protocol block locator sids locators hosts"),
-    **known(HOST_FILES, "host identity protocol interface gateway own carriers ways"),
-}
 HOSTS_FOLDER = "hosts"
-OPTIONS: Options = MappingProxyType(
-    {
-        "decap": choice(
-            "Who takes the outer header off: the host or its switch.", "host", "switch"
-        ),
-        "block": Option(
-            "The block of the uSIDs.",
-            "fc00::/32",
-            "an IPv6 network of 32 bits such as fc00::/32",
-            lambda text: parse_block(text) is not None,
-        ),
-        "interface": Option(
-            "The interface of every host.",
-            "eth0",
-            "the name of a Linux interface",
-            lambda text: LINUX.pattern.fullmatch(text) is not None,
-        ),
-        "host": Option(
-            "The only host to write; empty for all.", "", "a host's name", lambda _: True
-        ),
-    }
-)
-CAPABILITIES = Capabilities("srv6", frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES}))
 NEXTHOP, GROUP = 1_000_000, 1_000_000_000
 """Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
 
@@ -90,72 +58,120 @@ class Way:
     members: str
 
 
-def render(
-    build: Build,
-    out: Path,
-    templates: Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    options: Chosen | None = None,
-    only: Collection[int] | None = None,
-) -> Written:
-    """Write OUT/<node>/ for every switch and OUT/hosts/<host>/ for every host.
+@dataclass(frozen=True, slots=True)
+class Srv6SwitchVariables:
+    """The variables of a switch's templates (docs/srv6.md lists them)."""
 
-    See `compilers.targets.Target.render`.
-    """
-    chosen = choose("srv6", OPTIONS, options)
-    require(build, chosen)
-    renderer = Renderer("srv6", templates, VARIABLES, only)
-    fabric = Srv6Fabric.of(build, chosen)
-
-    def write(vertex: int, name: str) -> None:
-        renderer.write(out / name, FILES, fabric.of_switch(vertex))
-        for host, variables in fabric.of_hosts(vertex):
-            renderer.write(out / HOSTS_FOLDER / host, HOST_FILES, variables)
-
-    renderer.each(build, write, progress)
-    return renderer.written
+    switch: StaticSwitch
+    identity: str
+    protocol: int
+    block: str
+    locator: str
+    sids: list[Sid]
+    locators: list[tuple[str, StaticLink]]
+    hosts: list[tuple[str, str]]
 
 
-def require(build: Build, chosen: Chosen) -> None:
-    """Pass when hosts and switches can do all that the build and the options ask for.
+@dataclass(frozen=True, slots=True)
+class Srv6HostVariables:
+    """The variables of a host's templates (docs/srv6.md lists them)."""
 
-    Raises:
-        InputError: they cannot.
-    """
-    CAPABILITIES.require(build)
-    require_weights(build, "srv6")
-    require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
-    pool, block = build.addressing.ipv6, parse_block(chosen["block"])
-    names = build.wiring.host_names
-    problems = bad_names(names, "hosts", "it becomes a file name")
-    if pool is None:
-        problems.append(
-            Problem(
-                key="addressing.ipv6",
-                required="an IPv6 pool: target srv6 carries IPv6 packets",
-                given="none",
-                todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
+    host: str
+    identity: str
+    protocol: int
+    interface: str
+    gateway: str
+    own: str
+    carriers: list[tuple[int, str]]
+    ways: list[Way]
+
+
+class Srv6(Target):
+    """Hosts that choose paths, and switches that follow them."""
+
+    name = "srv6"
+    summary = "paths of hosts, in hosts/<host>/, and SIDs of switches"
+    files = MappingProxyType(
+        {
+            **dict.fromkeys(("srv6.batch", "srv6.conf", "srv6-sysctl.conf"), Srv6SwitchVariables),
+            **dict.fromkeys(("host.batch", "host-sysctl.conf", "load.sh"), Srv6HostVariables),
+        }
+    )
+    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES}))
+    options = MappingProxyType(
+        {
+            "decap": Option.choice(
+                "Who takes the outer header off: the host or its switch.", "host", "switch"
+            ),
+            "block": Option(
+                "The block of the uSIDs.",
+                "fc00::/32",
+                "an IPv6 network of 32 bits such as fc00::/32",
+                lambda text: parse_block(text) is not None,
+            ),
+            "interface": Option(
+                "The interface of every host.",
+                "eth0",
+                "the name of a Linux interface",
+                lambda text: LINUX.pattern.fullmatch(text) is not None,
+            ),
+            "host": Option(
+                "The only host to write; empty for all.", "", "a host's name", lambda _: True
+            ),
+        }
+    )
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`."""
+        super().require(build, chosen)
+        require_weights(build, self.name)
+        require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
+        pool, block = build.addressing.ipv6, parse_block(chosen["block"])
+        names = build.wiring.host_names
+        problems = bad_names(names, "hosts", "it becomes a file name")
+        if pool is None:
+            problems.append(
+                Problem(
+                    key="addressing.ipv6",
+                    required="an IPv6 pool: target srv6 carries IPv6 packets",
+                    given="none",
+                    todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
+                )
             )
-        )
-    elif block is not None and pool.overlaps(block):
-        problems.append(
-            Problem(
-                key="--set block",
-                required=f"a block outside the hosts' pool {pool}",
-                given=str(block),
+        elif block is not None and pool.overlaps(block):
+            problems.append(
+                Problem(
+                    key="--set block",
+                    required=f"a block outside the hosts' pool {pool}",
+                    given=str(block),
+                )
             )
-        )
-    if (host := chosen["host"]) and host not in names:
-        problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
-    if problems:
-        raise InputError(few(problems))
+        if (host := chosen["host"]) and host not in names:
+            problems.append(Problem(key="--set host", required="a host's name", given=shown(host)))
+        if problems:
+            raise InputError(few(problems))
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Srv6SwitchVariables]:
+        """See `Target.variables`."""
+        return Srv6Fabric.of(build, chosen).of_switch
+
+    def pages(self, build: Build, chosen: Chosen) -> Callable[[int], Iterator[Page]]:
+        """The folder of a switch, and OUT/hosts/<host>/ for each of its hosts."""
+        fabric = Srv6Fabric.of(build, chosen)
+
+        def of_vertex(vertex: int) -> Iterator[Page]:
+            yield build.wiring.names[vertex], fabric.of_switch(vertex)
+            for values in fabric.of_hosts(vertex):
+                yield f"{HOSTS_FOLDER}/{values.host}", values
+
+        return of_vertex
 
 
 @dataclass(frozen=True, slots=True)
 class Srv6Fabric:
     """What the templates of all switches and hosts share; locators: the prefix of every switch."""
 
-    routed: Routed
+    routed: RoutedFabric
     paths: Srv6Paths
     chosen: Chosen
     usids: Usids
@@ -167,36 +183,36 @@ class Srv6Fabric:
         usids = Usids(IPv6Network(chosen["block"]))
         vertices = range(build.tables.switches)
         return cls(
-            routed=Routed.of(build),
+            routed=RoutedFabric.of(build),
             paths=Srv6Paths.of(build),
             chosen=chosen,
             usids=usids,
             locators=tuple(usids.prefix(usids.switch(v)) for v in vertices),
         )
 
-    def of_switch(self, vertex: int) -> dict[str, Any]:
-        """The variables of a switch's templates (docs/srv6.md lists them)."""
+    def of_switch(self, vertex: int) -> Srv6SwitchVariables:
+        """The variables of a switch's templates."""
         usids, switch = self.usids, self.routed.switch(vertex)
         a = self.routed.build.addressing
         by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
         ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
         at_host = self.chosen["decap"] == "host"
-        return {
-            "switch": switch,
-            "identity": self.routed.build.identity,
-            "protocol": PROTOCOL,
-            "block": str(usids.block),
-            "locator": self.locators[vertex],
-            "sids": list(self._sids(vertex, switch.links)),
-            "locators": [
+        return Srv6SwitchVariables(
+            switch=switch,
+            identity=self.routed.build.identity,
+            protocol=PROTOCOL,
+            block=str(usids.block),
+            locator=self.locators[vertex],
+            sids=list(self._sids(vertex, switch.links)),
+            locators=[
                 (self.locators[there], by_vertex[via]) for there, via in self.paths.locators(vertex)
             ],
-            "hosts": [
+            hosts=[
                 (usids.prefix(HOST + h), str(a.host6(vertex, h)))
                 for h, there in enumerate(ports)
                 if there and at_host
             ],
-        }
+        )
 
     def _neighbours(self, vertex: int) -> list[int]:
         far = self.routed.build.wiring.far[vertex]
@@ -217,8 +233,8 @@ class Srv6Fabric:
         if self.chosen["decap"] == "switch":
             yield Sid(usids.prefix(own, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
 
-    def of_hosts(self, vertex: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The hosts of a switch that are wanted, each with the variables of its templates."""
+    def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
+        """The variables of the templates of each host of a switch that is wanted."""
         w = self.routed.build.wiring
         hosts = w.host_port.shape[1]
         wanted = [
@@ -231,18 +247,15 @@ class Srv6Fabric:
         carriers, ways = self._ways(vertex)
         for name, h in wanted:
             own = self.usids.prefix(HOST + h, DECAPSULATE)
-            yield (
-                name,
-                {
-                    "host": name,
-                    "identity": self.routed.build.identity,
-                    "protocol": PROTOCOL,
-                    "interface": self.chosen["interface"],
-                    "gateway": self.routed.switch(vertex).ipv6,
-                    "own": own if self.chosen["decap"] == "host" else "",
-                    "carriers": carriers,
-                    "ways": ways,
-                },
+            yield Srv6HostVariables(
+                host=name,
+                identity=self.routed.build.identity,
+                protocol=PROTOCOL,
+                interface=self.chosen["interface"],
+                gateway=self.routed.switch(vertex).ipv6,
+                own=own if self.chosen["decap"] == "host" else "",
+                carriers=carriers,
+                ways=ways,
             )
 
     def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:

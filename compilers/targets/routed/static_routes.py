@@ -66,7 +66,7 @@ class StaticSwitch:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class PortOrder:
     """Ports by class in the order they are tried, for packets that came in on `in_port`.
 
     in_port: 0 for packets from anywhere that has no chain of its own. port: int[C, M], 0: no port.
@@ -78,7 +78,7 @@ class Chain:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class IngressShare:
     """The ports that share a class's entering traffic, and their weights."""
 
     egress: int
@@ -87,7 +87,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Routed:
+class RoutedFabric:
     """The routers of a build.
 
     prefixes: the text of every prefix, for each address family. gateways: that of every switch's
@@ -100,13 +100,16 @@ class Routed:
     link_locals: list[str]
 
     @classmethod
-    def of(cls, build: Build, interfaces: Interfaces = LINUX) -> Routed:
-        """The routers of a build, ports named as a system names them.
+    def of(cls, build: Build, interfaces: Interfaces = LINUX) -> RoutedFabric:
+        """The routers of a build.
+
+        Args:
+            build: ports named as the system names them.
+            interfaces: the names that the system has for ports.
 
         Raises:
             InputError: names of nodes or ports that the system cannot have.
         """
-        build = interfaces.named(build)
         if problems := [*bad_nodes(build), *_port_names(build, interfaces)]:
             raise InputError(few(problems))
         a = build.addressing
@@ -158,13 +161,13 @@ class Routed:
         kept = egress < no_route(egress)
         return routes.prefixes(vertex)[kept], egress[kept]
 
-    def chains(self, vertex: int) -> Iterator[Chain]:
+    def chains(self, vertex: int) -> Iterator[PortOrder]:
         """What a packet in transit does, by where it came in: the rule of `Classes`."""
         classes = self.build.tables.classes
         minimal = classes.port[vertex, :, None]
         protection = classes.protection[vertex]
         order = np.concatenate((minimal, protection), axis=1)
-        yield Chain(0, order)
+        yield PortOrder(0, order)
         bounce = classes.bounce[vertex]
         if not protection.shape[1] and not bounce.shape[1]:
             return
@@ -175,9 +178,9 @@ class Routed:
             ahead = np.column_stack((np.where(ahead == port, 0, ahead), np.full(len(ahead), port)))
             ahead[~(order == port).any(axis=1)] = 0
             if ahead.any():
-                yield Chain(port, ahead)
+                yield PortOrder(port, ahead)
 
-    def shares(self, vertex: int) -> Iterator[Share]:
+    def shares(self, vertex: int) -> Iterator[IngressShare]:
         """Classes whose entering traffic does otherwise than that in transit."""
         classes = self.build.tables.classes
         if not classes.alternate.shape[2]:
@@ -187,7 +190,7 @@ class Routed:
         for egress in np.flatnonzero(weights[:, 1:].any(axis=1)).tolist():
             used = weights[egress] > 0
             port, weight = ports[egress, used].tolist(), weights[egress, used].tolist()
-            yield Share(egress, tuple(port), tuple(weight))
+            yield IngressShare(egress, tuple(port), tuple(weight))
 
     def pools(self) -> list[str]:
         """For each family, the smallest network that holds every block of the fabric."""

@@ -11,7 +11,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.walk import Walker
-from compilers.targets.routed import frr
+from compilers.targets.registry import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -43,7 +43,7 @@ def speaker(path):
 def test_best_paths_are_the_compiled_ones(family, parameters, ties, tmp_path):
     """The shortest AS path wins, then the metric: exactly the compiled next hop is left."""
     build = routed(family, **parameters)
-    frr.render(build, tmp_path, options=BGP)
+    target("frr").render(build, tmp_path, options=BGP)
     w, order = build.wiring, build.tables.switches
     after = Walker.of(build.tables, w.cables()).next_switch(np.arange(order))
     graph = nx.Graph(build.topology.graph.edges().tolist())
@@ -73,7 +73,7 @@ def test_longer_paths_than_need_be_are_refused(tmp_path):
     routes = replace(build.tables.routes, egress=egress)
     wrong = replace(build, tables=replace(build.tables, routes=routes))
     with pytest.raises(InputError, match="static: BGP takes the shortest path and the compiled"):
-        frr.render(wrong, tmp_path / "out", options=BGP)
+        target("frr").render(wrong, tmp_path / "out", options=BGP)
     assert not (tmp_path / "out").exists()
 
 
@@ -85,7 +85,9 @@ def test_the_other_examples_of_the_page_are_what_comes_out(name, spec, options, 
     page = PAGE.read_text()
     (text,) = re.findall(rf"```yaml {spec}\n(.*?)```" if spec else r"```yaml\n(.*?)```", page, re.S)
     (tmp_path / "fabric.yaml").write_text(text)
-    frr.render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path, options=options)
+    target("frr").render(
+        compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path, options=options
+    )
     shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
     assert shown
     for path, wanted in shown:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compilers.tables.intermediate_form import no_route
-from compilers.targets import target
+from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import JUNOS
 from inventory.problems import InputError
 from tests.compilers.targets.read_junos import read_junos

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.tables.intermediate_form import no_route
-from compilers.targets import target
+from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from tests.compilers.routed import routed
 from tests.compilers.targets.network_configs import deliver, owners

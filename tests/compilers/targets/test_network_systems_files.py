@@ -17,7 +17,7 @@ from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets import target
+from compilers.targets.registry import target
 from compilers.targets.routed.p2p_links import hostname, link_pairs
 from inventory.problems import InputError
 from tests.compilers.routed import routed

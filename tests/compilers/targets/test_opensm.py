@@ -18,6 +18,7 @@ from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.targets.infiniband import lfts, opensm
 from compilers.targets.infiniband.guids import Guids
+from compilers.targets.registry import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.targets.live_opensm import Subnet, subnet
@@ -26,7 +27,7 @@ IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 
 
 def rendered(build: Build, out: Path) -> Build:
-    opensm.render(build, out, options={"guids": "made-up", "folder": str(out)})
+    target("opensm").render(build, out, options={"guids": "made-up", "folder": str(out)})
     return build
 
 
@@ -96,7 +97,7 @@ def test_rules_give_every_pair_its_layer(tmp_path: Path, parameters: dict[str, i
 
 def test_golden_files(tmp_path: Path, golden) -> None:
     rendered(replace(routed(q=2), identity="0123456789abcdef"), tmp_path)
-    for name in (opensm.LFTS, *opensm.FILES):
+    for name in (opensm.LFTS, *target("opensm").files):
         golden((tmp_path / name).read_text().replace(str(tmp_path), "DIR"), f"opensm_q2_{name}")
 
 
@@ -108,7 +109,7 @@ def test_a_table_that_reads_back_otherwise_is_not_put_in_place(
     monkeypatch.setattr(lfts.LftLayout, "block", broken)
     with pytest.raises(RuntimeError, match="the block of 0 is not what the tables say"):
         rendered(routed(q=3), tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(opensm.FILES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(target("opensm").files)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_reading_finds_lines_that_opensm_would_skip(text: bytes, said: str) -> N
 
 def test_a_fabric_without_guids_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
-        opensm.render(routed(q=2), tmp_path)
+        target("opensm").render(routed(q=2), tmp_path)
     assert [problem.key for problem in error.value.problems] == ["nodes.guid", "nodes.hosts.guid"]
     assert "for 0, 1, 2 and 4 more; enter it there" in str(error.value)
     assert not list(tmp_path.iterdir())

@@ -14,8 +14,8 @@ from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_folder import load, save
-from compilers.targets.openflow import ovs
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.registry import target
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 
 pytestmark = pytest.mark.live
@@ -50,8 +50,8 @@ def with_policies(made):
 @pytest.fixture(scope="module")
 def seen(build):
     made, folder = build
-    ovs.render(made, folder / "text")
-    ovs.render(save(with_policies(made), folder / "policies"), folder / "policies-text")
+    target("ovs").render(made, folder / "text")
+    target("ovs").render(save(with_policies(made), folder / "policies"), folder / "policies-text")
     script = Path(__file__).with_name("live_ovs.py")
     places = [str(folder / name) for name in ("b", "text", "ovs", "policies", "policies-text")]
     done = subprocess.run(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from compilers.targets import target
 from compilers.targets.push import containerlab
+from compilers.targets.registry import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -194,7 +194,9 @@ def test_containerlab_refuses(tmp_path):
     clash = replace(build.wiring, port_names=ports, host_names=("1", *build.wiring.host_names[1:]))
     pool = replace(build.addressing, ipv4=IPv4Network("172.16.0.0/12"))
     with pytest.raises(InputError) as error:
-        containerlab.render(replace(build, wiring=clash, addressing=pool), tmp_path / "out")
+        target("containerlab").render(
+            replace(build, wiring=clash, addressing=pool), tmp_path / "out"
+        )
     text = str(error.value)
     assert "hosts: required a name of at most 63 letters, digits and . _ -, that no node" in text
     assert "node_types: required ports that containerlab leaves to the fabric: eth0 is" in text

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from compilers.targets import parallel, target
+from compilers.targets import parallel
+from compilers.targets.registry import target
 from inventory.problems import InputError, Problem
 from tests.compilers.routed import routed
 

@@ -13,11 +13,11 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.spec.target_names import TARGETS
+from compilers.spec.target_names import BUILT_IN
 from compilers.tables.intermediate_form import no_route
-from compilers.targets import target
+from compilers.targets.registry import target
 from compilers.targets.routed import frr, linux
-from compilers.targets.routed.static_routes import Routed
+from compilers.targets.routed.static_routes import RoutedFabric
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_routed import (
@@ -100,7 +100,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_linux_says_what_the_tables_say(case, tmp_path):
     build = with_ipv6(CASES[case])
-    linux.render(build, tmp_path)
+    target("linux").render(build, tmp_path)
     same_as_tables(build, tmp_path, read_linux)
 
 
@@ -108,11 +108,11 @@ def test_linux_says_what_the_tables_say(case, tmp_path):
 def test_frr_says_what_the_tables_and_linux_say(case, tmp_path):
     build = with_ipv6(CASES[case])
     options = {"version": "10.7" if case == "unequal" else "8.4"}
-    frr.render(build, tmp_path / frr.__name__, options=options)
-    linux.render(build, tmp_path / linux.__name__)
-    same_as_tables(build, tmp_path / frr.__name__, read_frr)
+    target("frr").render(build, tmp_path / "frr", options=options)
+    target("linux").render(build, tmp_path / "linux")
+    same_as_tables(build, tmp_path / "frr", read_frr)
     for node in build.wiring.names:
-        ours, theirs = (tmp_path / module.__name__ / node for module in (linux, frr))
+        ours, theirs = (tmp_path / name / node for name in ("linux", "frr"))
         assert read_linux(ours)[0] == read_frr(theirs)[0]
 
 
@@ -121,7 +121,9 @@ def test_no_prefix_of_a_switch_covers_another(case):
     """A table that lacks the longer one would take its packets."""
     build = with_ipv6(CASES[case])
     for vertex in range(build.tables.switches):
-        found = sorted(build.addressing.network(int(p)) for p in Routed.of(build).routes(vertex)[0])
+        found = sorted(
+            build.addressing.network(int(p)) for p in RoutedFabric.of(build).routes(vertex)[0]
+        )
         assert not any(a.overlaps(b) for a, b in pairwise(found))
 
 
@@ -154,7 +156,7 @@ def test_vtysh_accepts_every_file(case, hosts, tmp_path):
         build = routed(family, q=2, hosts=hosts, **(BOTH if case == "protected" else {}))
         build = replace(build, addressing=replace(build.addressing, ipv6=ipv6))
         bgp = {"routing": "bgp", "bfd": "on"}
-        frr.render(build, tmp_path, options=bgp if case in ("bgp", "ties") else {})
+        target("frr").render(build, tmp_path, options=bgp if case in ("bgp", "ties") else {})
         for path in tmp_path.glob("*/frr.conf"):
             done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -191,7 +193,7 @@ def test_no_interface_that_linux_has_not(name, module, tmp_path):
 
 def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
     with pytest.raises(InputError) as error:
-        frr.render(CASES["node and spread"], tmp_path / "out", options={"routing": "bgp"})
+        target("frr").render(CASES["node and spread"], tmp_path / "out", options={"routing": "bgp"})
     text = str(error.value)
     assert "routing.balance: required minimal: target frr with routing=bgp cannot do pack" in text
     assert "routing.protect: required none: target frr with routing=bgp cannot do repair" in text
@@ -200,12 +202,12 @@ def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
 
 def test_frr_refuses_weights_that_static_routes_have_not(tmp_path):
     with pytest.raises(InputError, match=r"equal-cost: target frr with version=8\.4 cannot"):
-        frr.render(CASES["unequal"], tmp_path / "out")
+        target("frr").render(CASES["unequal"], tmp_path / "out")
 
 
 def test_frr_refuses_bfd_that_static_routes_do_not_follow(tmp_path):
     with pytest.raises(InputError, match=r"--set bfd: required off: static routes of FRR 8\.4"):
-        frr.render(CASES["minimal"], tmp_path / "out", options={"bfd": "on"})
+        target("frr").render(CASES["minimal"], tmp_path / "out", options={"bfd": "on"})
 
 
 @pytest.mark.parametrize("name", ["linux", "frr"])
@@ -218,7 +220,7 @@ def test_no_weight_that_the_kernel_has_not(name, tmp_path):
 
 
 def test_every_target_is_there():
-    assert all(callable(target(name).render) for name in TARGETS)
+    assert all(callable(target(name).render) for name in BUILT_IN)
 
 
 PAGES = Path(__file__).parents[3] / "docs"

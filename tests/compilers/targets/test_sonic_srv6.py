@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.targets import target
+from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import SONIC
 from inventory.problems import InputError
 from tests.compilers.targets.test_network_systems import fabric

@@ -12,6 +12,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.walk import Walker
+from compilers.targets.registry import target
 from compilers.targets.routed import srv6
 from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import require_numbers
@@ -42,7 +43,7 @@ def compiled(folder, q, hosts=1, share="equal-cost"):
 
 def rendered(build, folder, **options):
     """The files of all switches, and {source: {prefix: {uSIDs: weight}}} of the first hosts."""
-    srv6.render(build, folder, options=options)
+    target("srv6").render(build, folder, options=options)
     w = build.wiring
     hosts = w.host_port.shape[1]
     switches = [read_switch(folder / name) for name in w.names]
@@ -57,7 +58,7 @@ def rendered(build, folder, **options):
 def test_the_paths_of_the_white_paper(tmp_path):
     """v4.0, table 2: switch 10 to switch 19 of q = 7, counted from 1."""
     build = compiled(tmp_path, 7)
-    srv6.render(build, tmp_path / "out", options={"host": "h9"})
+    target("srv6").render(build, tmp_path / "out", options={"host": "h9"})
     found = read_host(tmp_path / "out" / "hosts" / "h9")[f"{build.addressing.host6(18, 0)}/128"]
     assert [[usid - 0x1000 for usid in carrier[:-2]] for carrier in found] == [
         *([29, 19], [2, 11, 19], [15, 31, 19], [22, 51, 19]),
@@ -138,7 +139,7 @@ def test_hosts_of_a_switch_and_headers_taken_off_at_the_switch(tmp_path):
 
 def test_weights_are_those_of_the_tables(tmp_path):
     build = compiled(tmp_path, 7, share="4/10")
-    srv6.render(build, tmp_path / "out", options={"host": "h9"})
+    target("srv6").render(build, tmp_path / "out", options={"host": "h9"})
     ways = read_host(tmp_path / "out" / "hosts" / "h9")[f"{build.addressing.host6(18, 0)}/128"]
     assert list(ways.values()) == [4, 1, 1, 1, 1, 1, 1]
 
@@ -160,7 +161,7 @@ def test_frr_has_the_same_sids_and_routes(decap, tmp_path):
 @pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
 def test_vtysh_accepts_the_routes(tmp_path):
     """FRR 8.4 has no static SIDs: without that block."""
-    srv6.render(with_ipv6(routed(q=2)), tmp_path)
+    target("srv6").render(with_ipv6(routed(q=2)), tmp_path)
     for path in tmp_path.glob("*/srv6.conf"):
         text = re.sub(r"^segment-routing\n.*?^exit\n", "", path.read_text(), flags=re.M | re.S)
         assert "ipv6 route" in text
@@ -171,7 +172,7 @@ def test_vtysh_accepts_the_routes(tmp_path):
 
 def test_golden(tmp_path, golden):
     build = replace(with_ipv6(routed(q=2, hosts=2, spread=True)), identity="0123456789abcdef")
-    srv6.render(build, tmp_path)
+    target("srv6").render(build, tmp_path)
     for path in sorted([*(tmp_path / "3").iterdir(), *(tmp_path / "hosts" / "h3-0").iterdir()]):
         golden(path.read_text(), f"srv6_q2_{path.name}")
 
@@ -179,10 +180,10 @@ def test_golden(tmp_path, golden):
 def test_refusals(tmp_path):
     build = routed(q=2, protect="link")
     with pytest.raises(InputError, match=r"routing\.protect: required none: target srv6 cann"):
-        srv6.render(build, tmp_path)
+        target("srv6").render(build, tmp_path)
     build = routed(q=2)
     with pytest.raises(InputError, match="ipv6: required an IPv6 pool: target srv6 carries"):
-        srv6.render(build, tmp_path)
+        target("srv6").render(build, tmp_path)
     build = with_ipv6(build)
     for options, message in (
         ({"host": "h99"}, "--set host: required a host's name, given h99"),
@@ -191,7 +192,7 @@ def test_refusals(tmp_path):
         ({"interface": "eth0; reboot"}, "--set interface: required the name of a Linux interf"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
-            srv6.render(build, tmp_path, options=options)
+            target("srv6").render(build, tmp_path, options=options)
     assert not list(tmp_path.iterdir())
 
 
@@ -199,7 +200,7 @@ def test_no_name_of_a_host_gets_into_a_path_unchecked(tmp_path):
     build = with_ipv6(routed(q=2))
     wiring = replace(build.wiring, host_names=("../x", *build.wiring.host_names[1:]))
     with pytest.raises(InputError, match=r"hosts: required a name of at most 63 .*'\.\./x'"):
-        srv6.render(replace(build, wiring=wiring), tmp_path)
+        target("srv6").render(replace(build, wiring=wiring), tmp_path)
 
 
 def test_numbers_that_16_bits_have_not():

@@ -15,11 +15,11 @@ from ipaddress import ip_network
 
 import pytest
 
-from compilers.spec.target_names import SYSTEMS
-from compilers.targets import target
+from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import BALANCE_NEEDS
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.infiniband.lfts import read as read_lfts
+from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_cli import read_eos, read_nxos
@@ -151,7 +151,9 @@ def test_all_targets_say_the_same(case, tmp_path):
     build = CASES[case]
     needs = BALANCE_NEEDS[build.balance]
     able = [
-        name for name in SYSTEMS if name != "srv6" and needs <= target(name).CAPABILITIES.features
+        name
+        for name in BUILT_IN_SYSTEMS
+        if name != "srv6" and needs <= target(name).capabilities.features
     ]
     assert set(able) >= {"frr", "junos", "linux", "ovs"}
     for name in able:

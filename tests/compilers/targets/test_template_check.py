@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compilers.spec.target_names import TARGETS
-from compilers.targets import target
+from compilers.spec.target_names import BUILT_IN
+from compilers.targets.registry import target
 from compilers.targets.rendering import Renderer
 from inventory.problems import InputError
 from tests.compilers.targets.test_network_systems import fabric
@@ -44,7 +44,7 @@ def refused(tmp_path, name="eos", **files):
     return str(error.value).replace(f"{folder}/", "").splitlines()
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_the_variables_are_those_that_templates_get_and_that_the_page_names(
     name, tmp_path, monkeypatch
 ):

@@ -22,8 +22,8 @@ from compilers.tables.build import Build
 from compilers.tables.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
-from compilers.targets.openflow import ovs
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.registry import target
 from compilers.wiring.addressing import Addressing, default_host_macs
 from inventory.problems import InputError
 
@@ -137,7 +137,7 @@ def test_rendered_rows_by_priority_are_what_the_walker_looks_up(
     tmp_path: Path, topology: str
 ) -> None:
     build = compiled(tmp_path, topology)
-    ovs.render(build, tmp_path / "out")
+    target("ovs").render(build, tmp_path / "out")
     ends = np.flatnonzero(build.topology.endpoints)
     table = Walker.of(build.tables, build.wiring.cables()).egress(ends)
     hosts = [ip_address(build.addressing.host(v, 0)) for v in ends.tolist()]

@@ -1,0 +1,95 @@
+"""The target of a name: a class of polarfab, or one that an installed package registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from compilers.spec.target_names import BUILT_IN, registered
+from compilers.targets.features import FEATURES
+from compilers.targets.target import Target
+from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+DECLARED = ("name", "summary", "files")
+"""What every class of a target says of itself."""
+
+
+def target(name: str) -> Target:
+    """The target of that name.
+
+    Raises:
+        KeyError: there is none.
+        InputError: there are several, or the package that registers it is broken.
+    """
+    entries = registered().get(name, ())
+    if len(entries) + (name in BUILT_IN) > 1:
+        raise InputError(_clash(name, entries))
+    if entries:
+        return _load(entries[0])
+    return _built_in(BUILT_IN[name])
+
+
+def _built_in(module: str) -> Target:
+    """The one class of a target that the module defines."""
+    found = import_module(f"{__package__}.{module}")
+    classes = (value for value in vars(found).values() if isinstance(value, type))
+    (kind,) = (c for c in classes if issubclass(c, Target) and c.__module__ == found.__name__)
+    made: Target = kind()
+    return made
+
+
+def _load(entry: EntryPoint) -> Target:
+    """The target of another package, as far as it can be checked before it is used.
+
+    Raises:
+        InputError: it cannot be imported, or is no target.
+    """
+    try:
+        kind = entry.load()
+        if not (isinstance(kind, type) and issubclass(kind, Target)):
+            raise TypeError(f"{entry.value} is no subclass of polarfab.Target")
+        made: Target = kind()
+        if mistakes := "; ".join(_mistakes(made, entry.name)):
+            raise TypeError(mistakes)
+    except Exception as error:  # the package is not ours: anything can happen
+        given = f"{type(error).__name__}: {error}"
+        raise InputError(
+            Problem(
+                key=f"target {entry.name}",
+                required="a target that can be imported",
+                given=f"{given} ({_package(entry)})",
+                todo="update the package that registers it, or uninstall it",
+            )
+        ) from error
+    return made
+
+
+def _mistakes(made: Target, name: str) -> Iterator[str]:
+    if missing := [word for word in DECLARED if not hasattr(made, word)]:
+        yield f"the class has no {' and no '.join(missing)}"
+        return
+    if made.name != name:
+        yield f"the class calls itself {made.name}"
+    if unknown := sorted(made.capabilities.features - FEATURES):
+        yield f"no capability is called {', '.join(unknown)}"
+    for file in made.files:
+        if not (made.templates / f"{file}.j2").is_file():
+            yield f"there is no template {made.templates / file}.j2"
+
+
+def _clash(name: str, entries: tuple[EntryPoint, ...]) -> Problem:
+    owners = ["polarfab itself"] * (name in BUILT_IN) + [_package(entry) for entry in entries]
+    return Problem(
+        key=f"target {name}",
+        required="one installed target of that name",
+        given=f"those of {' and of '.join(owners)}",
+        todo="uninstall what you do not need",
+    )
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"package {entry.dist.name}" if entry.dist else entry.value

@@ -1,0 +1,175 @@
+"""The base class of targets: it checks options and abilities, and renders the templates."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.facts import FabricFacts
+from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
+from compilers.targets.rendering import Renderer, Written
+from compilers.targets.template_variables import shown
+from inventory.problems import InputError, Problem
+from templates import TEMPLATES
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Progress = Callable[[int, int], None] | None
+Page = tuple[str, "DataclassInstance"]
+"""A folder below OUT, and the variables of the templates that print into it."""
+
+
+class Target(ABC):
+    """A system, and the files that configure it.
+
+    Attributes:
+        name: of the target, and of its folder of templates.
+        summary: what it writes, in a line.
+        files: of every file that it writes, the dataclass whose fields are the variables of its
+            template; those of a switch first.
+        capabilities: what the system can do, with the options' defaults.
+        options: what `--set` takes, by name.
+        whole_fabric: whether it writes once for the whole fabric, not for every switch.
+        hier_config: the platform of hier_config, by file, for files that it reads.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    files: ClassVar[Mapping[str, type]]
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    options: ClassVar[Options] = NO_OPTIONS
+    whole_fabric: ClassVar[bool] = False
+    hier_config: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def templates(self) -> Path:
+        """The folder of the templates, FILE.j2 for each of `files`."""
+        return TEMPLATES / self.name
+
+    def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
+        """The build with its ports named as the system names them."""
+        return build
+
+    def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
+        """Pass when the system can do all that the build and the options ask for.
+
+        Raises:
+            InputError: it cannot; every reason at once.
+        """
+        self.capabilities.require(build, self.name)
+
+    @abstractmethod
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], DataclassInstance]:
+        """The variables of a switch's templates, by its vertex.
+
+        What all switches share is computed here, once. A target for the whole fabric has the same
+        variables at every vertex.
+
+        Args:
+            build: what is rendered, ports named as the system names them.
+            chosen: the value of every option.
+
+        Raises:
+            InputError: the system cannot have what the build has.
+        """
+
+    def pages(self, build: Build, chosen: Chosen) -> Callable[[int], Iterable[Page]]:
+        """All that is written for a switch, by its vertex: here its own folder only."""
+        of_switch = self.variables(build, chosen)
+        return lambda vertex: [(build.wiring.names[vertex], of_switch(vertex))]
+
+    def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
+        """The build with the system's port names, and the value of every option.
+
+        Args:
+            build: what is to be rendered.
+            options: values of `options` by name; defaults for those that are not there.
+
+        Raises:
+            InputError: an option is wrong, or the build asks for what the system cannot do.
+        """
+        chosen = choose(self.name, self.options, options)
+        build = self.with_port_names(build, chosen)
+        self.require(build, chosen)
+        return build, chosen
+
+    def render(
+        self,
+        build: Build,
+        out: Path,
+        templates: Path | None = None,
+        progress: Progress = None,
+        options: Chosen | None = None,
+        only: Collection[int] | None = None,
+    ) -> Written:
+        """Write the files of every switch of the build in OUT/<node>/; returns how much.
+
+        Args:
+            build: what to render.
+            out: the folder; files that stand in it are replaced one by one, each whole or not at
+                all.
+            templates: a folder with templates of the user's own, TARGET/FILE.j2.
+            progress: called with (switches done, all switches).
+            options: values of `options` by name; defaults for those that are not there.
+            only: vertices of the switches to write; None for all.
+
+        Raises:
+            InputError: an option is wrong, the build asks for what this target cannot do, a
+                template of the user's is wrong, or OUT cannot be written.
+        """
+        if self.whole_fabric and only is not None:
+            raise InputError(
+                Problem(
+                    key="--node",
+                    required=f"no node: target {self.name} writes for the whole fabric",
+                    given=f"{len(only)}",
+                )
+            )
+        build, chosen = self.check(build, options)
+        renderer = Renderer(self.name, self.templates, templates, self.files)
+        if self.whole_fabric:
+            self.write_fabric(renderer, build, chosen, out, progress)
+        else:
+            vertices = np.flatnonzero(build.topology.present).tolist()
+            wanted = [v for v in vertices if only is None or v in only]
+            self._write_switches(renderer, build, chosen, out, wanted, progress)
+        return renderer.written
+
+    def write_fabric(
+        self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress
+    ) -> None:
+        """Write the files of a target for the whole fabric.
+
+        Raises:
+            InputError: a template is wrong, or OUT cannot be written.
+        """
+        values = shown(of_fabric := self.variables(build, chosen)(0))
+        renderer.write(out, type(of_fabric), values | {"fabric": FabricFacts(build)})
+        if progress:
+            nodes = int(build.topology.present.sum())
+            progress(nodes, nodes)
+
+    def _write_switches(
+        self,
+        renderer: Renderer,
+        build: Build,
+        chosen: Chosen,
+        out: Path,
+        vertices: list[int],
+        progress: Progress,
+    ) -> None:
+        pages, fabric = self.pages(build, chosen), FabricFacts(build)
+
+        def write(vertex: int) -> None:
+            facts = {"fabric": fabric, "facts": fabric.node(vertex)}
+            for folder, values in pages(vertex):
+                renderer.write(out / folder, type(values), shown(values) | facts)
+
+        renderer.each(vertices, write, progress)

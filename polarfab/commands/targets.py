@@ -1,0 +1,80 @@
+"""`polarfab targets`: what can be rendered for, and what each can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from polarfab.output import json_option, print_facts, print_json, print_table
+from polarfab.target_choice import TargetChoice
+
+
+@click.command("targets")
+@click.argument("name", metavar="[TARGET]", type=TargetChoice(), required=False)
+@json_option
+def command(name: str | None, as_json: bool) -> None:
+    """List the targets of `render`, those of installed packages too; or all about TARGET.
+
+    What a target can do holds with its options at their defaults. Exit code 1 when the package of a
+    target is broken.
+    """
+    from compilers.spec.target_names import target_names
+
+    found = [_facts(one) for one in ([name] if name else target_names())]
+    broken = [facts["error"] for facts in found if "error" in facts]
+    if as_json:
+        print_json(found[0] if name else found)
+    elif name and not broken:
+        _show(found[0])
+    else:
+        rows = [(facts["name"], facts["summary"]) for facts in found if "error" not in facts]
+        if rows:
+            print_table("targets", ["target", "writes"], rows)
+        for error in broken:
+            click.echo(f"error: {error}", err=True)
+    if broken:
+        raise click.exceptions.Exit(1)
+
+
+def _facts(name: str) -> dict[str, Any]:
+    """A target as plain data, or what is wrong with it."""
+    from compilers.targets.registry import target
+    from inventory.problems import InputError
+
+    try:
+        found = target(name)
+    except InputError as error:
+        return {"name": name, "error": str(error)}
+    can = found.capabilities
+    return {
+        "name": name,
+        "summary": found.summary,
+        "files": list(found.files),
+        "whole_fabric": found.whole_fabric,
+        "capabilities": sorted(can.features),
+        "routes": can.rows,
+        "groups": can.groups,
+        "options": {
+            word: {"what": o.what, "values": o.required, "default": o.default}
+            for word, o in found.options.items()
+        },
+    }
+
+
+def _show(facts: dict[str, Any]) -> None:
+    limits = [(word, f"at most {facts[word]:,} a switch") for word in ("routes", "groups")]
+    print_facts(
+        facts["name"],
+        [
+            ("writes", facts["summary"]),
+            ("files", ", ".join(facts["files"])),
+            ("for", "the whole fabric" if facts["whole_fabric"] else "every switch"),
+            ("can do", ", ".join(facts["capabilities"]) or "minimal routes"),
+            *(row for row in limits if facts[row[0]]),
+        ],
+    )
+    options = facts["options"].items()
+    rows = [(word, o["what"], o["values"], o["default"]) for word, o in options]
+    if rows:
+        print_table("options", ["--set", "what for", "values", "default"], rows)
