@@ -39,7 +39,7 @@ def _target(value: Any) -> Any:
 TargetName = Annotated[
     str,
     BeforeValidator(_target),
-    WithJsonSchema({"type": "string", "anyOf": [{"enum": list(BUILT_IN_SYSTEMS)}, {}]}),
+    WithJsonSchema({"anyOf": [{"enum": list(BUILT_IN_SYSTEMS)}, {"type": "string"}]}),
 ]
 """The schema names those of polarfab, and takes what a package may register."""
 

@@ -57,13 +57,19 @@ class Renderer:
         folder: the target's.
         own: the user's, checked here.
         files: the dataclass of the variables of each file, those of a switch first.
+        whole_fabric: whether there is one page only, not one a switch.
 
     Raises:
         InputError: templates of the user's are wrong.
     """
 
     def __init__(
-        self, target: str, folder: Path, own: Path | None, files: Mapping[str, type]
+        self,
+        target: str,
+        folder: Path,
+        own: Path | None,
+        files: Mapping[str, type],
+        whole_fabric: bool = False,
     ) -> None:
         self.target = target
         self.written = Written()
@@ -75,7 +81,9 @@ class Renderer:
         }
         if own:
             shipped = environment(None, {target: folder})
-            added = own_templates(target, own, self._environment, shipped, names_by_file(files))
+            added = own_templates(
+                target, own, self._environment, shipped, names_by_file(files, whole_fabric)
+            )
             next(iter(self._files.values())).extend(added)
 
     def each(

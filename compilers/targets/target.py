@@ -133,7 +133,7 @@ class Target(ABC):
                 )
             )
         build, chosen = self.check(build, options)
-        renderer = Renderer(self.name, self.templates, templates, self.files)
+        renderer = Renderer(self.name, self.templates, templates, self.files, self.whole_fabric)
         if self.whole_fabric:
             self.write_fabric(renderer, build, chosen, out, progress)
         else:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-FACTS = frozenset({"facts", "fabric"})
-"""The variables that every template has besides (`compilers.targets.facts`)."""
+FABRIC_FACTS = frozenset({"fabric"})
+SWITCH_FACTS = FABRIC_FACTS | {"facts"}
+"""The variables that every template of a switch has besides (`compilers.targets.facts`)."""
 
 
 def shown(values: DataclassInstance) -> dict[str, Any]:
@@ -18,6 +19,7 @@ def shown(values: DataclassInstance) -> dict[str, Any]:
     return {field.name: getattr(values, field.name) for field in fields(values)}
 
 
-def names_by_file(files: Mapping[str, type]) -> dict[str, frozenset[str]]:
+def names_by_file(files: Mapping[str, type], whole_fabric: bool) -> dict[str, frozenset[str]]:
     """The names of the variables of each file's template."""
-    return {file: FACTS | {field.name for field in fields(kind)} for file, kind in files.items()}
+    facts = FABRIC_FACTS if whole_fabric else SWITCH_FACTS
+    return {file: facts | {field.name for field in fields(kind)} for file, kind in files.items()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output import json_option, print_json, print_table, progress, say
-from polarfab.target_choice import TargetChoice
+from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -23,7 +23,13 @@ SHOWN_FILES = 20
 @click.command("diff")
 @click.argument("one", metavar="BUILD_A", type=click.Path(path_type=Path))
 @click.argument("other", metavar="BUILD_B", type=click.Path(path_type=Path))
-@click.option("--target", type=TargetChoice(), help="Compare what `render` writes for this one.")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    help="Compare what `render` writes for this one.",
+)
 @click.option(
     "--set", "words", metavar="NAME=VALUE", multiple=True, help="As for `render --target`."
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output import json_option, print_json, progress, say
-from polarfab.target_choice import TargetChoice
+from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--target", type=TargetChoice(), required=True, help="The system.")
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    required=True,
+    help="The system; `polarfab targets` lists them.",
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write."
 )

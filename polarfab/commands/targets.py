@@ -7,11 +7,17 @@ from typing import Any
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table
-from polarfab.target_choice import TargetChoice
+from polarfab.target_choice import complete_target, known_target
 
 
 @click.command("targets")
-@click.argument("name", metavar="[TARGET]", type=TargetChoice(), required=False)
+@click.argument(
+    "name",
+    metavar="[TARGET]",
+    callback=known_target,
+    shell_complete=complete_target,
+    required=False,
+)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
     """List the targets of `render`, those of installed packages too; or all about TARGET.

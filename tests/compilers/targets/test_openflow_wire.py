@@ -384,7 +384,7 @@ def test_aggregated_routes_and_too_many_classes_are_refused():
     )
     wide = replace(made, tables=tables)
     with pytest.raises(InputError) as error:
-        Capabilities("simple").require(wide)
+        Capabilities().require(wide, "simple")
     assert "without aggregated routes" in str(error.value)
     with pytest.raises(InputError) as error:
         Encoder(wide)

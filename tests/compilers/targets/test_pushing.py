@@ -103,7 +103,7 @@ def test_playbooks_name_files_that_are_there(system, tmp_path):
     folder = pushed(managed(), tmp_path, "ansible", system)
     (play,) = yaml.safe_load((folder / "push.yaml").read_text())
     text = json.dumps(play["tasks"])
-    wanted = [name for name in target(system).FILES if name != "avd.json"]
+    wanted = [name for name in target(system).files if name != "avd.json"]
     assert all(name in text for name in wanted)
     facts = yaml.safe_load((folder / "inventory.yaml").read_text())["fabric"]
     assert all(

@@ -13,7 +13,6 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.walk import Walker
 from compilers.targets.registry import target
-from compilers.targets.routed import srv6
 from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import require_numbers
 from inventory.problems import InputError

@@ -9,8 +9,8 @@ from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 VERSIONS = {
-    "version": options.choice("Which.", "8.4", "10.7"),
-    "routing": options.choice("How.", "static", "bgp"),
+    "version": options.Option.choice("Which.", "8.4", "10.7"),
+    "routing": options.Option.choice("How.", "static", "bgp"),
 }
 
 
@@ -54,4 +54,4 @@ def test_every_target_refuses_what_it_has_not(name, tmp_path):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_default_of_every_option_is_one_of_its_values(name):
-    assert all(option.accepts(option.default) for option in target(name).OPTIONS.values())
+    assert all(option.accepts(option.default) for option in target(name).options.values())

@@ -54,7 +54,7 @@ def test_every_switch_that_is_there_has_its_files(folder, tmp_path, name, option
     module.render(build, tmp_path, options=options)
     found = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
     assert {str(path.parent) for path in found if path.parts[0] != "hosts"} == folders
-    assert all((tmp_path / one / file).stat().st_size for one in folders for file in module.FILES)
+    assert all((tmp_path / one / file).stat().st_size for one in folders for file in module.files)
 
 
 def test_layers_of_a_part_are_those_of_its_own_pairs(folder):

@@ -16,9 +16,9 @@ def table():
     lines.append("|---" * (4 + len(COLUMNS)) + "|")
     for name in BUILT_IN_SYSTEMS:
         module = target(name)
-        can = module.CAPABILITIES
+        can = module.capabilities
         limits = [f"{limit:,}" if limit else "" for limit in (can.rows, can.groups)]
-        options = ", ".join(f"`{option}`" for option in module.OPTIONS)
+        options = ", ".join(f"`{option}`" for option in module.options)
         ticks = ["yes" if column in can.features else "" for column in COLUMNS]
         lines.append(
             f"| [{name}]({_page(name)}) | " + " | ".join([options, *limits, *ticks]) + " |"

@@ -9,6 +9,7 @@ import pytest
 from compilers.spec.target_names import BUILT_IN
 from compilers.targets.registry import target
 from compilers.targets.rendering import Renderer
+from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
 from inventory.problems import InputError
 from tests.compilers.targets.test_network_systems import fabric
 
@@ -45,22 +46,27 @@ def refused(tmp_path, name="eos", **files):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_the_variables_are_those_that_templates_get_and_that_the_page_names(
-    name, tmp_path, monkeypatch
-):
+def test_the_page_names_the_variables_of_every_template(name):
+    text = "".join((DOCS / page).read_text() for page in PAGES.get(name, (f"{name}.md",)))
+    known = set(re.findall(r"`(\w+)`", text))
+    words = names_by_file(target(name).files, whole_fabric=False)
+    assert frozenset().union(*words.values()) - SWITCH_FACTS <= known
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_file_gets_the_variables_that_it_declares(name, tmp_path, monkeypatch):
     got = {}
     write = Renderer.write
 
-    def spy(self, folder, files, variables):
-        got.update(dict.fromkeys(files, frozenset(variables)))
-        write(self, folder, files, variables)
+    def spy(self, folder, kind, variables):
+        got[kind] = variables
+        write(self, folder, kind, variables)
 
     monkeypatch.setattr(Renderer, "write", spy)
     target(name).render(BUILD, tmp_path, options=MADE_UP.get(name))
-    assert got == target(name).VARIABLES
-    text = "".join((DOCS / page).read_text() for page in PAGES.get(name, (f"{name}.md",)))
-    known = set(re.findall(r"`(\w+)`", text))
-    assert frozenset().union(*got.values()) <= known
+    assert got.keys() == set(target(name).files.values())
+    words = names_by_file({kind: kind for kind in got}, target(name).whole_fabric)
+    assert {kind: frozenset(variables) for kind, variables in got.items()} == words
 
 
 def test_every_mistake_at_once_with_file_and_line(tmp_path):
