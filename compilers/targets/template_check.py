@@ -81,13 +81,18 @@ def _file(name: str) -> str:
 def _slip(name: str, ours: set[str]) -> str:
     """The template of the target whose name this one nearly has; "" where there is none.
 
-    Nearly the same is what differs before the first dot or after it, not both, and before it by a
-    few letters only.
+    A slip has the same text before the first dot, or the same ending behind nearly that text, or is
+    nearly the same as a whole.
     """
-    stem, _, ending = _file(name).partition(".")
+    file = _file(name)
+    stem, _, ending = file.partition(".")
     for other in sorted(ours):
         its, _, last = _file(other).partition(".")
-        if stem == its or (ending == last and get_close_matches(stem, [its])):
+        if (
+            stem == its
+            or (ending == last and get_close_matches(stem, [its]))
+            or get_close_matches(file, [_file(other)], cutoff=0.8)
+        ):
             return other
     return ""
 

@@ -69,7 +69,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def _show(facts: dict[str, Any]) -> None:
-    limits = [(word, f"at most {facts[word]:,} a switch") for word in ("routes", "groups")]
+    limits = [(word, facts[word]) for word in ("routes", "groups") if facts[word]]
     print_facts(
         facts["name"],
         [
@@ -77,7 +77,7 @@ def _show(facts: dict[str, Any]) -> None:
             ("files", ", ".join(facts["files"])),
             ("for", "the whole fabric" if facts["whole_fabric"] else "every switch"),
             ("can do", ", ".join(facts["capabilities"]) or "minimal routes"),
-            *(row for row in limits if facts[row[0]]),
+            *((word, f"at most {limit:,} a switch") for word, limit in limits),
         ],
     )
     options = facts["options"].items()

@@ -182,7 +182,7 @@ def test_no_name_of_a_node_gets_into_a_file_unchecked(name, system, tmp_path):
 
 @pytest.mark.parametrize("name", ["Ethernet1/1", "lo", "hosts", "eth1; reboot", "a" * 16, "."])
 @pytest.mark.parametrize("system", ["linux", "frr"])
-def test_no_interface_that_linux_has_not(name, module, tmp_path):
+def test_no_interface_that_linux_has_not(name, system, tmp_path):
     build = routed(q=2)
     (ports,) = build.wiring.port_names
     wiring = replace(build.wiring, port_names=((name, *ports[1:]),))

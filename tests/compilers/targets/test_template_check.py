@@ -1,12 +1,13 @@
 """Templates of the user's own: every mistake before a file is written; documented variables."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from compilers.spec.target_names import BUILT_IN
+from compilers.targets.facts import NodeFacts, NodeHost, NodeLink
 from compilers.targets.registry import target
 from compilers.targets.rendering import Renderer
 from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
@@ -29,7 +30,12 @@ def own(folder, **files):
     """A folder of templates, by name with __ for / and _ for . before j2."""
     for name, text in files.items():
         path = (
-            folder / "own" / name.replace("__", "/").replace("_j2", ".j2").replace("_cfg", ".cfg")
+            folder
+            / "own"
+            / name.replace("__", "/")
+            .replace("_j2", ".j2")
+            .replace("_cfg", ".cfg")
+            .replace("_conf", ".conf")
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text) if isinstance(text, bytes) else path.write_text(text)
@@ -81,7 +87,7 @@ def test_every_mistake_at_once_with_file_and_line(tmp_path):
     assert [re.sub(r"required .*, given", "…", line) for line in said] == [
         "eos/avd_json.j2: … eos/avd_json.j2; did you mean eos/avd.json.j2?",
         "eos/eos.cfg: … eos/eos.cfg; did you mean eos/eos.cfg.j2?",
-        "eos/eos_conf.j2: … eos/eos_conf.j2; did you mean eos/eos.cfg.j2?",
+        "eos/eos.conf.j2: … eos/eos.conf.j2; did you mean eos/eos.cfg.j2?",
         "eso/eos.cfg.j2: … eso/eos.cfg.j2; did you mean eos/eos.cfg.j2?",
         "eos/eos.cfg.j2:2: … vlam; did you mean vlan?",
         "eos/eos.cfg.j2:3: … zzz; see the page of the target in docs/",
@@ -143,3 +149,53 @@ def test_what_only_values_show_has_its_line_too(tmp_path, text, given):
     (problem,) = error.value.problems
     assert (problem.file, problem.line) == (str(folder / "eos" / "eos.cfg.j2"), 2)
     assert not list((tmp_path / "out").rglob("*.part"))
+
+
+def test_files_of_the_users_own_are_written_for_every_switch(tmp_path):
+    """Another file with every fact of a node; what it includes is no file, nor what is near one."""
+    folder = own(
+        tmp_path,
+        eos__motd_j2="{% include 'eos/line.j2' %}{% for host in facts.hosts %} {{ host.name }}"
+        "{% endfor %} {{ router.hostname }}\n",
+        eos__line_j2="{{ facts.name }} {{ facts.kind }} of {{ fabric.name }}",
+    )
+    written = target("eos").render(BUILD, tmp_path / "out", folder)
+    assert written.files == 7 * 3
+    assert {path.name for path in (tmp_path / "out" / "3").iterdir()} == {
+        "eos.cfg",
+        "avd.json",
+        "motd",
+    }
+    kind = BUILD.topology.kinds[BUILD.topology.kind[3]]
+    said = (tmp_path / "out" / "3" / "motd").read_text()
+    assert said == f"3 {kind} of {BUILD.name} {BUILD.wiring.host_names[3]} sw-3\n"
+
+
+def test_a_file_of_the_users_own_for_the_whole_fabric(tmp_path):
+    folder = own(
+        tmp_path,
+        ansible__cables_j2="{% for node in fabric.nodes %}{% for link in node.links %}"
+        "{{ node.name }}:{{ link.port }} {{ link.far }}:{{ link.far_port }}\n"
+        "{% endfor %}{% endfor %}",
+    )
+    target("ansible").render(BUILD, tmp_path / "out", folder)
+    ends = [line.split() for line in (tmp_path / "out" / "cables").read_text().splitlines()]
+    assert sorted(ends) == sorted([far, near] for near, far in ends)
+    assert len(ends) == BUILD.topology.graph.degrees.sum()
+
+
+def test_facts_of_a_switch_are_none_of_the_whole_fabric(tmp_path):
+    (said,) = refused(tmp_path, "ansible", ansible__notes_j2="{{ facts.name }}")
+    assert "notes.j2:1: required one of the variables connection, fabric, files" in said
+
+
+def test_every_fact_is_there_and_on_the_page(tmp_path):
+    page = (DOCS / "targets.md").read_text()
+    words = [name for name in dir(NodeFacts) if isinstance(getattr(NodeFacts, name), property)]
+    words += [field.name for kind in (NodeLink, NodeHost) for field in fields(kind)]
+    assert {f"`{word}`" for word in words} <= set(re.findall(r"`\w+`", page))
+    text = " ".join(f"{{{{ facts.{word} }}}}" for word in dir(NodeFacts) if word in words)
+    folder = own(tmp_path, linux__everything_j2=text)
+    target("linux").render(BUILD, tmp_path / "out", folder)
+    said = (tmp_path / "out" / "0" / "everything").read_text()
+    assert said.startswith(f"{int(BUILD.wiring.datapath_id[0]):016x} [NodeHost(name=")
