@@ -11,7 +11,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.facts import FabricFacts
+from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.template_variables import shown
@@ -151,7 +151,8 @@ class Target(ABC):
             InputError: a template is wrong, or OUT cannot be written.
         """
         values = shown(of_fabric := self.variables(build, chosen)(0))
-        renderer.write(out, type(of_fabric), values | {"fabric": FabricFacts(build)})
+        facts = {"fabric": FabricFacts(build.name, build.identity, build)}
+        renderer.write(out, type(of_fabric), values | facts)
         if progress:
             nodes = int(build.topology.present.sum())
             progress(nodes, nodes)
@@ -165,10 +166,11 @@ class Target(ABC):
         vertices: list[int],
         progress: Progress,
     ) -> None:
-        pages, fabric = self.pages(build, chosen), FabricFacts(build)
+        pages = self.pages(build, chosen)
+        fabric = FabricFacts(build.name, build.identity, build)
 
         def write(vertex: int) -> None:
-            facts = {"fabric": fabric, "facts": fabric.node(vertex)}
+            facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
 

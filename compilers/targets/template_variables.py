@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FABRIC_FACTS = frozenset({"fabric"})
 SWITCH_FACTS = FABRIC_FACTS | {"facts"}
-"""The variables that every template of a switch has besides (`compilers.targets.facts`)."""
+"""The variables that every template of a switch has besides (`compilers.targets.node_facts`)."""
 
 
 def shown(values: DataclassInstance) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""Facts about nodes, for templates: all that a build knows about each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build import Build
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLink:
+    """A link at a node: number and name of its port, and the same at the other end."""
+
+    number: int
+    port: str
+    far: str
+    far_number: int
+    far_port: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHost:
+    """A host at a node: number and name of the node's port; ipv6 is "" without a pool."""
+
+    name: str
+    number: int
+    port: str
+    mac: str
+    ipv4: str
+    ipv6: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """A node of a build; "" and 0 stand for what is not known.
+
+    kind: of the vertex, in the topology's words. datapath_id: 16 hexadecimal digits. unit: the
+    lowest that the node fills. ipv4, ipv6: the gateway of its hosts, with the length. links: in the
+    order of the neighbours.
+    """
+
+    name: str
+    vertex: int
+    kind: str
+    type: str
+    datapath_id: str
+    management: str
+    rack: str
+    unit: int
+    serial: str
+    ipv4: str
+    ipv6: str
+    links: tuple[NodeLink, ...]
+    hosts: tuple[NodeHost, ...]
+
+    @classmethod
+    def of(cls, build: Build, vertex: int) -> NodeFacts:
+        """The facts of the node at a vertex."""
+        t, w, a = build.topology, build.wiring, build.addressing
+        return cls(
+            name=w.names[vertex],
+            vertex=vertex,
+            kind=t.kinds[int(t.kind[vertex])],
+            type=w.type_names[int(w.node_type[vertex])],
+            datapath_id=f"{int(w.datapath_id[vertex]):016x}",
+            management=w.management[vertex],
+            ipv4=f"{a.gateway(vertex)}/{a.ipv4_length}",
+            ipv6=f"{a.network6(vertex)[1]}/64" if a.ipv6 else "",
+            links=tuple(_links(build, vertex)),
+            hosts=tuple(_hosts(build, vertex)),
+            **_place(build, vertex),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FabricFacts:
+    """A fabric: what its build is called, and its nodes."""
+
+    name: str
+    identity: str
+    build: Build
+
+    @property
+    def nodes(self) -> Iterator[NodeFacts]:
+        """The facts of every node with a program, in the order of the vertices."""
+        for vertex in np.flatnonzero(self.build.topology.present).tolist():
+            yield NodeFacts.of(self.build, vertex)
+
+
+def _place(build: Build, vertex: int) -> dict[str, Any]:
+    known = build.hardware
+    if known is None:
+        return {"rack": "", "unit": 0, "serial": ""}
+    rack = int(known.rack[vertex])
+    return {
+        "rack": known.rack_names[rack] if rack >= 0 else "",
+        "unit": int(known.unit[vertex]),
+        "serial": known.serial[vertex],
+    }
+
+
+def _links(build: Build, vertex: int) -> Iterator[NodeLink]:
+    w = build.wiring
+    there = w.far[vertex] >= 0
+    columns = (column[vertex][there].tolist() for column in (w.port, w.far, w.far_port))
+    for port, far, far_port in zip(*columns, strict=True):
+        ends = w.port_name(vertex, port), w.port_name(far, far_port)
+        yield NodeLink(port, ends[0], w.names[far], far_port, ends[1])
+
+
+def _hosts(build: Build, vertex: int) -> Iterator[NodeHost]:
+    w, a = build.wiring, build.addressing
+    first = vertex * w.host_port.shape[1]
+    for host in np.flatnonzero(w.host_port[vertex]).tolist():
+        port = int(w.host_port[vertex, host])
+        yield NodeHost(
+            name=w.host_names[first + host],
+            number=port,
+            port=w.port_name(vertex, port),
+            mac=a.mac(vertex, host),
+            ipv4=str(a.host(vertex, host)),
+            ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
+        )
