@@ -197,5 +197,6 @@ def test_every_fact_is_there_and_on_the_page(tmp_path):
     folder = own(tmp_path, linux__everything_j2=text)
     target("linux").render(BUILD, tmp_path / "out", folder)
     said = (tmp_path / "out" / "0" / "everything").read_text()
-    assert said.startswith(f"0 0 {BUILD.topology.kinds[BUILD.topology.kind[0]]} generated {1:016x} ")
+    kind = BUILD.topology.kinds[BUILD.topology.kind[0]]
+    assert said.startswith(f"0 0 {kind} generated {1:016x} ")
     assert "(NodeLink(number=1, port='" in said
