@@ -19,7 +19,7 @@ from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.groups import (
-    ENTERING,
+    FROM_HOSTS,
     NOT_LED,
     Groups,
     by_buckets,
@@ -132,7 +132,7 @@ class _Bundles:
         put = (after != NOT_LED) & (after != before)
         gone = (before != NOT_LED) & ~(before[:, None] == after).any(axis=1)
         if self.change.last > 1:
-            put, gone = put | (after == ENTERING), gone | (before == ENTERING)
+            put, gone = put | (after == FROM_HOSTS), gone | (before == FROM_HOSTS)
         return put, gone
 
     def _routes(self) -> Iterator[_Part]:

@@ -28,8 +28,8 @@ from controller.switches.transaction import COMMIT
 from controller.upkeep.keeper import Keeper
 from controller.upkeep.link_monitor import PORT_DOWN_BIT
 
-LINKS_TIMED, REPEATS = 12, 5
-MODIFIED, COMMITTED = 2, 5
+LINKS_TIMED, REPAIR_REPEATS = 12, 5
+PORT_MODIFIED, COMMIT_REPLY = 2, 5
 """`ofp_port_reason` of a port that has changed; `onf_bundle_ctrl_type` of a commit's reply."""
 
 
@@ -60,7 +60,7 @@ def repair_timings(build: Build) -> list[RepairTiming]:
     for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
         end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
         times = []
-        for _ in range(REPEATS):
+        for _ in range(REPAIR_REPEATS):
             down = _timed(fabric, end, port, up=False)
             tables = _tables(intact, keeper.dead)
             times.append((tables, down, _timed(fabric, end, port, up=True)))
@@ -85,7 +85,7 @@ def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
 def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
     described = np.zeros(1, PORT)
     described["port"], described["state"] = port, 0 if up else PORT_DOWN_BIT
-    body = struct.pack("!B7x", MODIFIED) + described.tobytes()
+    body = struct.pack("!B7x", PORT_MODIFIED) + described.tobytes()
     message = messages.message(messages.Type.PORT_STATUS, 0, body)
     start = perf_counter()
     fabric.received(vertex, message)
@@ -108,6 +108,8 @@ def _answers(sent: bytes) -> Iterator[bytes]:
     elif kind == messages.Type.BARRIER_REQUEST:
         yield messages.message(messages.Type.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):
-        reply = struct.pack("!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, BUNDLE, COMMITTED, 3)
+        reply = struct.pack(
+            "!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, BUNDLE, COMMIT_REPLY, 3
+        )
         yield messages.message(messages.Type.EXPERIMENTER, xid, reply)
         yield messages.message(messages.Type.BARRIER_REPLY, messages.header(sent[len(COMMIT) :])[2])

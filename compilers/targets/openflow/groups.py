@@ -19,8 +19,8 @@ from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
-ANYWHERE, ENTERING, NOT_LED = 0, -1, -2
-"""What leads packets to a group where no port does: any packet, those from hosts, none."""
+FROM_HOSTS, NOT_LED = -1, -2
+"""In the place of the port on which packets come: those of all hosts, or none."""
 HASH_VALUES = 64
 """As many as Open vSwitch has for a select group that says nothing of them (ofproto-dpif.c)."""
 
@@ -74,8 +74,10 @@ class Groups:
 
     @property
     def entry(self) -> NDArray[np.int64]:
-        """int64[n]: the port on which packets come that a row leads here, or one of the three."""
-        entry = ENTERING if self.entering else self.in_port.astype(np.int64)
+        """int64[n]: the port on which packets come that a row leads here, 0 for any, FROM_HOSTS or
+        NOT_LED.
+        """
+        entry = FROM_HOSTS if self.entering else self.in_port.astype(np.int64)
         return np.where(self.led & self.there, entry, NOT_LED)
 
     def take(self, chosen: Numbers | NDArray[np.bool_]) -> Groups:
