@@ -19,6 +19,7 @@ from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.message_rows import BUNDLE
+from compilers.targets.openflow.protocol import ORDERED_ATOMIC
 from controller.openflow import messages
 from controller.openflow.multipart import PORT
 from controller.settings import Damping, Duties
