@@ -109,8 +109,7 @@ def _answers(sent: bytes) -> Iterator[bytes]:
     elif kind == messages.Type.BARRIER_REQUEST:
         yield messages.message(messages.Type.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):
-        reply = struct.pack(
-            "!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, BUNDLE, COMMIT_REPLY, 3
-        )
+        control = messages.ONF, messages.BUNDLE_CONTROL, BUNDLE, COMMIT_REPLY, ORDERED_ATOMIC
+        reply = struct.pack("!IIIHH", *control)
         yield messages.message(messages.Type.EXPERIMENTER, xid, reply)
         yield messages.message(messages.Type.BARRIER_REPLY, messages.header(sent[len(COMMIT) :])[2])
