@@ -30,7 +30,7 @@ NEEDS_IN_WORDS = {
 def needed(
     tables: Tables, wiring: Wiring, families: int, openflow: bool = True
 ) -> dict[str, NDArray[np.int64]]:
-    """Table entries of each switch's program, int64[S] a key of `TableLimits`.
+    """What each switch's program takes, int64[S] a key of `TableLimits`.
 
     lpm_rows: routes to other prefixes and one a host, for each address family (1: IPv4 only);
     groups: those of OpenFlow, or else one an egress class; ecmp_width: the most ports that a class

@@ -1,4 +1,4 @@
-"""The memory that compiling takes, checked before the work begins."""
+"""Whether the routes of a fabric fit into memory, asked before the work begins."""
 
 from __future__ import annotations
 

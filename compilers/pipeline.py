@@ -53,12 +53,6 @@ def compile_placed(
     Raises:
         InputError: every problem of the pass at once.
     """
-    with placed.loaded.reported():
-        return _compiled(placed, stage, beside)
-
-
-def _compiled(placed: Placed, stage: Stage | None, beside: Build | None) -> Build:
-    """The passes behind placement, in their order."""
     loaded, inventory = placed.loaded, placed.inventory
     spec, routing = loaded.spec, affordable(loaded.spec, inventory)
     topology, wiring = placed.topology, placed.wiring
@@ -72,7 +66,8 @@ def _compiled(placed: Placed, stage: Stage | None, beside: Build | None) -> Buil
     if damage:
         topology, wiring = remaining(topology, wiring, damage)
         known = numbered(known, placed.wiring, wiring) if known else None
-        require_connected(topology, wiring.names, inventory)
+        with loaded.reported():
+            require_connected(topology, wiring.names, inventory)
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     if beside is not None and wiring.same_ports(beside.wiring):
         tables, topology = beside.tables, beside.topology
@@ -90,8 +85,9 @@ def _compiled(placed: Placed, stage: Stage | None, beside: Build | None) -> Buil
         tables=tables,
         hardware=known,
     )
-    ipv6 = spec.addressing.ipv6 is not None
-    with loaded.reported(over_capacity(tables, wiring, inventory, ipv6)):
+    with loaded.reported(
+        over_capacity(tables, wiring, inventory, build.addressing.ipv6 is not None)
+    ):
         require_targets(build, spec.targets)
     return build
 
@@ -106,12 +102,13 @@ def _tables(
     # Alternates and repair keep to what is minimal from the next switch on.
     policy = routing.policy(placed.loaded.spec.topology.q)
     if damage:
-        require_searchable(topology, policy)
+        with placed.loaded.reported():
+            require_searchable(topology, policy)
     return choices(tables, topology, wiring, policy, whole=not damage), topology
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
-    """The policy words that `on_missing` reduced, as they were asked for, for reports."""
+    """What was asked for and `on_missing` took back, for reports."""
     words = ("balance", "protect", "minimal_share")
     return {
         f"asked_{word}": getattr(asked, word)
@@ -121,7 +118,7 @@ def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
 
 
 def _for_controllers(routing: RoutingSpec) -> dict[str, str]:
-    """Shares from which a controller shifts weights; the weights themselves are in the tables."""
+    """What shifting weights at run time starts from; the weights themselves are in the tables."""
     if routing.balance == "minimal":
         return {}
     shares = {"minimal_share": routing.minimal_share, "disjoint": routing.disjoint}

@@ -65,7 +65,7 @@ class CableType(Model):
 
 
 class Cabling(Model):
-    """The types of cables in stock, and how their lengths come about.
+    """How long cables are, and which there are.
 
     A cable between racks rises to the tray, `tray` metres above its rack, runs along rows and
     columns and goes down again; `slack` metres are added to every cable. Of `types` a link takes
@@ -83,7 +83,7 @@ class Cabling(Model):
 
 
 class Placement(Model):
-    """The assignment of clusters (quadric racks and fans, supernodes) to racks.
+    """How clusters (PolarFly racks, PolarStar supernodes) come to racks.
 
     layout: its name, the usual one of the topology without; order: the clusters as they come, or
     so that cables are short.

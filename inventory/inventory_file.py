@@ -1,4 +1,4 @@
-"""Load inventory.yaml and check across its values: names, addresses and types agree."""
+"""Load inventory.yaml and check what no single value can tell: names, addresses and types agree."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Examined:
 def examine(data: Data) -> Examined:
     """An inventory's data as a value, or what is wrong with it."""
     inventory, wrong = checked(Inventory, data)
-    nodes = list(enumerate(inventory.nodes)) if inventory else _nodes(data)
+    nodes = _nodes(data)
     said = {finding.path for finding in wrong}
     more = (finding for finding in _check(nodes, data) if finding.path not in said)
     findings = (*wrong, *more)

@@ -82,7 +82,7 @@ class PortBlock(Model):
         return self._filled(self.name)
 
     def labels(self) -> list[str]:
-        """The label printed beside each port; its name where none is given."""
+        """What stands beside each port; its name where nothing else is said."""
         return self._filled(self.label or self.name)
 
     def sockets(self) -> list[tuple[str, ...]]:
@@ -109,7 +109,7 @@ class PortBlock(Model):
 
 
 class TableLimits(Model):
-    """The sizes of a switch's tables; a limit that is left out is not checked."""
+    """What a switch can hold; a limit that is left out is not checked."""
 
     lpm_rows: Limit | None = None
     groups: Limit | None = None

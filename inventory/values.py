@@ -1,4 +1,4 @@
-"""Types of single values: names, addresses, numbers, lengths."""
+"""What single values of an inventory look like: names, addresses, numbers, lengths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
 
 
 def refusal(required: str, todo: str = "") -> PydanticCustomError:
-    """The error that a validator raises; `required` and `todo` reach the user as they are."""
+    """What a validator raises: `required` and `todo` reach the user as they are."""
     return PydanticCustomError("refused", "{required}", {"required": required, "todo": todo})
 
 

@@ -3,8 +3,11 @@
 The public Python API; what it needs is imported on first use:
 
     import polarfab
-    build = polarfab.compile("fabric.yaml", "build")
-    report = polarfab.verify(build)
+    fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
+    assert fabric.verify().passed
+    fabric.save("build")
+
+`Target`, `Option` and `Capabilities` are for packages that bring a target of their own.
 """
 
 from __future__ import annotations
@@ -16,30 +19,41 @@ if TYPE_CHECKING:
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
-    from polarfab.api import Build, InputError, Report, compile, load, topology, verify
+    from inventory.problems import InputError
+    from mininet_scenarios.run.emulation import emulate
+    from polarfab.fabric import Fabric
+    from polarfab.topologies import analyse, design, draw, topology
 
 __version__ = "0.1.0"
 __all__ = [
-    "Build",
     "Capabilities",
+    "Fabric",
     "InputError",
     "Option",
-    "Report",
     "Target",
-    "compile",
-    "load",
+    "analyse",
+    "design",
+    "draw",
+    "emulate",
     "topology",
-    "verify",
 ]
 HOMES = {
     "Capabilities": "compilers.targets.capabilities",
+    "Fabric": "polarfab.fabric",
+    "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
+    "emulate": "mininet_scenarios.run.emulation",
+    **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),
 }
-"""The module of each name that is not in `polarfab.api`."""
+"""The module of each public name."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in HOMES:
         raise AttributeError(f"module 'polarfab' has no attribute {name!r}")
-    return getattr(import_module(HOMES.get(name, "polarfab.api")), name)
+    return getattr(import_module(HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

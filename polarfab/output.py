@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import click
+
+from inventory.problems import InputError, Problem
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
@@ -86,6 +90,33 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
             bar.update(task, completed=done, total=total)
 
         yield report
+
+
+def write_file(
+    file: Path,
+    content: Iterable[str] | bytes,
+    todo: str = "name another one with -o",
+    folders: bool = False,
+) -> None:
+    """Write a file whole or not at all; a text piece by piece, with its `folders` if wanted.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+    pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
+    try:
+        if folders:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as stream:
+            stream.writelines(pieces)
+        beside.replace(file)
+    except OSError as error:
+        given = error.strerror or str(error)
+        raise InputError(Problem("a file that can be written", given, todo, str(file))) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()
 
 
 def say(message: str) -> None:

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from compilers.cabling.cable_formats import as_netbox
@@ -21,6 +22,7 @@ from inventory.model import Inventory, Node
 from inventory.netbox.device_types import export_type, manufacturer, slug
 from inventory.netbox.extras import to_comment
 from inventory.netbox.interface_types import interfaces
+from inventory.netbox.netbox_file import interface_ids
 from inventory.problems import InputError, Problem
 
 DEVICE = (
@@ -36,13 +38,16 @@ NAUTOBOT = (
 )
 
 
-def files(loaded: LoadedFabric, site: str, role: str = "switch") -> Iterator[tuple[str, str]]:
+def files(
+    loaded: LoadedFabric, site: str, role: str = "switch", exported: Path | None = None
+) -> Iterator[tuple[str, str]]:
     """The name and text of each file, in the order in which NetBox can import them.
 
     Args:
         loaded: the fabric; where it names no inventory, the generated one.
         site: the site that everything stands in, which NetBox must know, as it must `role`.
         role: of every device.
+        exported: Nautobot's export of interfaces, for cables with ends by UUID, too.
 
     Raises:
         InputError: the inventory cannot hold the fabric.
@@ -54,6 +59,8 @@ def files(loaded: LoadedFabric, site: str, role: str = "switch") -> Iterator[tup
     yield "devices.csv", _csv(DEVICE, chain.from_iterable(_devices(p, site, role) for p in parts))
     yield "interfaces.csv", _csv(INTERFACE, chain.from_iterable(map(_interfaces, parts)))
     yield "cables.csv", "".join(as_netbox(*_cables(parts)))
+    if exported is not None:
+        yield "nautobot-cables.csv", nautobot_cables(loaded, interface_ids(exported))
 
 
 def nautobot_cables(loaded: LoadedFabric, ids: Mapping[tuple[str, str], str]) -> str:

@@ -12,15 +12,20 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compilers.topology import FAMILIES
 from compilers.topology.labelled_graph import Design
 from inventory.problems import InputError, Problem
 
+if TYPE_CHECKING:
+    from compilers.evaluation.saturation import PatternThroughput
+
 COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
 DASHES = ("-", "--", "-.", ":")
 CAPTION_WIDTH = 84
+WAYS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
+"""The routes of a saturation, in words."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 
@@ -84,6 +89,23 @@ def _is_direct(family: str, points: dict[int, float]) -> bool:
 def _ours_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, str]:
     (_, name), _ = entry
     return name not in FAMILIES, name
+
+
+def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Panel, ...]:
+    """What is accepted over what is offered, a curve a pattern, side by side for each of `WAYS`."""
+    offered = tuple(range(101))
+    panels = []
+    for way, words in WAYS.items():
+        shares = ((each.pattern, getattr(each, way)) for each in throughputs if each.flows)
+        limits = {pattern: 100 * found.share for pattern, found in shares if found}
+        curves = tuple(
+            Curve(name, offered, tuple(min(x, limit) for x in offered))
+            for name, limit in limits.items()
+        )
+        if curves:
+            axes = ("offered, % of injection", "accepted, %")
+            panels.append(Panel(f"{title}: {words}", *axes, curves))
+    return tuple(panels)
 
 
 def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Panel, ...]:

@@ -9,7 +9,7 @@ weights that are fitted to the traffic, a switch and class each, can reach (`bal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from compilers.evaluation.traffic import PATTERNS, Traffic
 from compilers.proof.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
+from inventory.problems import InputError, Problem, nearest
 
 PACKETS_AT_ONCE = 1 << 21
 PATHS_TO_FIT = 300_000
@@ -183,6 +184,42 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
         None if emitted is None else _saturation(fluid, emitted, hosts),
         None if fitted is None else _saturation(fluid, fitted, hosts),
     )
+
+
+def saturations(
+    build: Build,
+    patterns: Sequence[str] = (),
+    hosts: int = 0,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[PatternThroughput, ...]:
+    """The saturation of several patterns.
+
+    Args:
+        build: its tables and cables.
+        patterns: their names, none for all.
+        hosts: hosts a switch; 0 for as built.
+        seed: of the patterns that chance has a part in.
+        progress: called with (patterns done, all patterns).
+
+    Raises:
+        InputError: there is no such pattern.
+    """
+    if problems := [_unknown(name) for name in patterns if name not in PATTERNS]:
+        raise InputError(problems)
+    found, names = [], patterns or tuple(PATTERNS)
+    hosts = hosts or max(1, build.wiring.host_port.shape[1])
+    for done, name in enumerate(names, 1):
+        found.append(throughput(build, name, hosts, seed))
+        if progress:
+            progress(done, len(names))
+    return tuple(found)
+
+
+def _unknown(name: str) -> Problem:
+    near = nearest(name, PATTERNS)
+    todo = f"did you mean {near}?" if near else "choose one of these"
+    return Problem(", ".join(PATTERNS), name, todo, key="--pattern")
 
 
 def _saturation(fluid: Fluid, load: NDArray[np.float64], hosts: int) -> Saturation:

@@ -6,7 +6,8 @@ The walker never sees the graph; the graph only says how short a path could have
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class Ways:
     max_hops: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links.
 
@@ -88,6 +89,26 @@ class Report:
         """Mean over the delivered pairs."""
         total = sum(h * count for h, count in enumerate(self.hop_counts))
         return total / self.delivered if self.delivered else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "pairs": self.pairs,
+            "delivered": self.delivered,
+            "max_hops": self.max_hops,
+            "mean_hops": self.mean_hops,
+            "minimal": self.minimal,
+            "loops": self.loops,
+            "ways": asdict(self.ways) if self.ways else None,
+            "channels": asdict(self.channels) if self.channels else None,
+            "failures": [asdict(case) for case in self.failures],
+        }
+
+    def __repr__(self) -> str:
+        """`<Report passed: 3,192 of 3,192 pairs delivered, over 2 links at most>`."""
+        word = "passed" if self.passed else "FAILED"
+        pairs = f"{self.delivered:,} of {self.pairs:,} pairs delivered"
+        return f"<Report {word}: {pairs}, over {self.max_hops} links at most>"
 
 
 def verify(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from compilers.proof.channels import along
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED, MOST_HOPS, Walker
@@ -17,12 +19,24 @@ from inventory.problems import InputError, Problem, nearest
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One link of a path: out of a port of one switch, into a port of the next."""
+    """One link of a path: out of a port of one switch, into a port of the next, in a channel."""
 
     switch: int
     port: int
     next_switch: int
     next_port: int
+    channel: int
+
+    def named(self, build: Build) -> dict[str, Any]:
+        """The nodes and ports by name."""
+        wiring = build.wiring
+        return {
+            "node": wiring.names[self.switch],
+            "port": wiring.port_name(self.switch, self.port),
+            "next_node": wiring.names[self.next_switch],
+            "next_port": wiring.port_name(self.next_switch, self.next_port),
+            "channel": self.channel,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,25 @@ class Explanation:
     weights: tuple[int, ...]
     failing: tuple[Failing, ...] = ()
 
+    @property
+    def passed(self) -> bool:
+        """Whether packets arrive on the minimal path, and on every way under the failures."""
+        return not self.fault and not any(way.fault for way in self.failing)
+
+    def as_dict(self, build: Build) -> dict[str, Any]:
+        """For JSON, with the names of the build that was explained."""
+        return {
+            "source": self.source,
+            "destination": self.destination,
+            "minimal": self.minimal,
+            "alternates": self.alternates,
+            "alternate_channels": [along(build, path) for path in self.alternates],
+            "weights": self.weights,
+            "hops": [hop.named(build) for hop in self.hops],
+            "fault": self.fault or None,
+            "failing": [asdict(way) | {"fault": way.fault or None} for way in self.failing],
+        }
+
 
 def explain(build: Build, source: int, destination: int, dead: Sequence[int] = ()) -> Explanation:
     """Follow packets from one switch to another through the tables.
@@ -73,7 +106,10 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         source=source,
         destination=destination,
         minimal=tuple(path),
-        hops=tuple(_hop(build, u, v) for u, v in pairwise(path)),
+        hops=tuple(
+            _hop(build, *ends, channel)
+            for ends, channel in zip(pairwise(path), along(build, path), strict=True)
+        ),
         fault=FAULTS.get(outcome, ""),
         alternates=tuple(alternates),
         weights=_weights(build, towards, source) if usual else (),
@@ -162,7 +198,7 @@ def _known(build: Build, word: str) -> bool:
     return word in build.wiring.names or (word.isdecimal() and int(word) < len(build.wiring.names))
 
 
-def _hop(build: Build, switch: int, after: int) -> Hop:
+def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:
     wiring = build.wiring
     link = int(np.flatnonzero(wiring.far[switch] == after)[0])
     return Hop(
@@ -170,6 +206,7 @@ def _hop(build: Build, switch: int, after: int) -> Hop:
         port=int(wiring.port[switch, link]),
         next_switch=after,
         next_port=int(wiring.far_port[switch, link]),
+        channel=channel,
     )
 
 

@@ -12,7 +12,7 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Build:
     """A compiled fabric.
 
@@ -36,3 +36,7 @@ class Build:
     tables: Tables
     identity: str = ""
     policy: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """`<Build lab: polarfly q=7, 0123456789abcdef>`."""
+        return f"<Build {self.name}: {self.topology.title()}, {self.identity or 'not saved'}>"

@@ -12,8 +12,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TypeVar
 
 import numpy as np
@@ -93,6 +95,22 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
         else:
             np.save(folder / file, array, allow_pickle=False)
         digests[file] = _digest(folder / file)
+    text = _manifest(build, digests)
+    (folder / MANIFEST).write_text(text)
+    return _identity(text)
+
+
+def identified(build: Build) -> Build:
+    """The build with the identity that its folder would have."""
+    digests = {FABRIC: hashlib.sha256(to_json(build).encode()).hexdigest()}
+    for field, array in arrays_of(build):
+        digest = hashlib.sha256()
+        np.lib.format.write_array(SimpleNamespace(write=digest.update), array)
+        digests[_file(field.name)] = digest.hexdigest()
+    return replace(build, identity=_identity(_manifest(build, digests)))
+
+
+def _manifest(build: Build, digests: Mapping[str, str]) -> str:
     manifest = {
         "format": FORMAT,
         "name": build.name,
@@ -102,9 +120,7 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
         "inputs": dict(build.inputs),
         "files": digests,
     }
-    text = json.dumps(manifest, indent=1)
-    (folder / MANIFEST).write_text(text)
-    return _identity(text)
+    return json.dumps(manifest, indent=1)
 
 
 def _file(array: str) -> str:

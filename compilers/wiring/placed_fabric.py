@@ -30,7 +30,7 @@ class Placed:
     wiring: Wiring
 
     def hardware(self) -> Hardware:
-        """Racks, units and node types of the inventory; made up where there is none."""
+        """What the inventory says beyond the wiring; made up where there is none."""
         return hardware(self.inventory, self.wiring, self.clusters, self.loaded.plane)
 
 

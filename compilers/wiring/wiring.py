@@ -88,7 +88,7 @@ def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0)
 
 
 def of_plane(plane: int) -> str:
-    """The prefix of names in a plane; none where there is only one (0)."""
+    """What names of a plane begin with; nothing where there is one only (0)."""
     return f"p{plane}-" if plane else ""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -19,6 +20,8 @@ from inventory.problems import InputError, Problem
 HTTP_PATIENCE = 30.0
 """Seconds until an answer must be there."""
 HTTP = "http://127.0.0.1:8080"
+MOVE_POLL = 0.2
+"""Seconds between two questions how far a move is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,27 @@ class Client:
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         return json.loads(self._ask(path, data))
+
+    def apply(
+        self,
+        archive: bytes,
+        accept_loss: bool = False,
+        unverified: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> dict[str, Any]:
+        """Have the fabric moved to a packed build; how the move ended, as plain data.
+
+        Raises:
+            InputError: there is no answer, or it is a refusal.
+        """
+        options = f"accept_loss={accept_loss:d}&unverified={unverified:d}"
+        state: dict[str, Any] = self.post(f"apply?{options}", archive)
+        while state["state"] not in ("done", "failed", "none"):
+            if progress:
+                progress(state["round"], state["rounds"])
+            time.sleep(MOVE_POLL)
+            state = self.get("move")
+        return state
 
     def _ask(self, path: str, data: bytes | None = None) -> bytes:
         request = Request(f"{self.url}/api/{path}", data)  # noqa: S310 - `to` has seen the scheme

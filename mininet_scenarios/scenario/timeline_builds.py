@@ -1,4 +1,4 @@
-"""The builds that a timeline moves the fabric to, made before the fabric starts."""
+"""The builds that a timeline moves the fabric to, made beforehand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Accept = Callable[[Path, Build], None]
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """Makes the builds of a timeline, with `keep` and `accept`, in folders below `work`."""
+    """How the builds of a timeline come about: `keep` and `accept`; work is where folders go."""
 
     work: Path
     keep: Keep

@@ -62,9 +62,10 @@ def command(
         polarfab analyse polarstar --q 11 --supernode inductive-quad --degree 3
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
     """
-    from compilers.evaluation.analysis.analyses import Options, analyse, applicable, check
-    from compilers.topology.families import build_any
+    from compilers.evaluation.analysis.analyses import applicable, check
     from inventory.problems import InputError
+    from polarfab.topologies import analyse
+    from polarfab.topologies import topology as built
 
     wanted = [name.strip() for name in what.split(",")] if what else []
     if problems := check(wanted):
@@ -72,12 +73,11 @@ def command(
     if as_csv and len(wanted) != 1:
         raise click.UsageError("--csv prints one table: say which with --what")
     given = {"q": q, "supernode": supernode, "degree": degree} | _words(parameters)
-    topology = build_any(family, given)
-    options = Options(runs, seed, racks)
-    found = {}
+    topology = built(family, **given)
+    found: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
         with progress(name) as report:
-            found[name] = analyse(topology, name, options, report)
+            found |= analyse(topology, [name], runs, seed, racks, report)
         if not (as_csv or as_json):
             _print(topology, name, found[name])
     if as_json:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import click
 
 from polarfab.output import json_option, print_json, progress, say
-
-STATUS_POLL = 0.2
-"""Seconds between two questions how far the move is."""
 
 
 @click.command("apply")
@@ -45,27 +41,22 @@ def command(
     At the first refusal the rounds are taken back and the running build stays: exit code 1.
     `polarfab plan BUILD --to URL` shows before what it would do.
     """
-    from compilers.tables.build_folder import load
-    from compilers.tables.verified_mark import require_verified
-    from controller.management.client import Client
-    from controller.rollout.build_archive import pack
+    from polarfab.fabric import Fabric
 
-    build = load(folder)
-    if not unverified:
-        require_verified(folder, build)
-    client = Client.to(url, "--to", token_file, authority)
-    options = f"?accept_loss={accept_loss:d}&unverified={unverified:d}"
-    state = client.post(f"apply{options}", pack(folder))
+    fabric = Fabric.load(folder)
     with progress("moving") as report:
-        while state["state"] not in ("done", "failed", "none"):
-            if report:
-                report(state["round"], state["rounds"])
-            time.sleep(STATUS_POLL)
-            state = client.get("move")
+        state = fabric.apply(
+            url,
+            token_file,
+            authority,
+            accept_loss=accept_loss,
+            unverified=unverified,
+            progress=report,
+        )
     if as_json:
         print_json(state)
     else:
-        say(_words(state, build.identity))
+        say(_words(state, fabric.build.identity))
     if state["state"] == "failed":
         raise click.exceptions.Exit(1)
 

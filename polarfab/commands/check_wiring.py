@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, say
+from polarfab.output import json_option, print_facts, print_json, print_table, say, write_file
 
 if TYPE_CHECKING:
-    from compilers.audit.resolve import Pairs, PortFinder
-    from compilers.audit.wiring_audit import WiringAudit
+    from compilers.audit.wiring_report import WiringReport
 
 CHECKED_FORMATS = ("lldpctl", "sonic", "eos", "srlinux", "ibnetdiscover", "openflow", "csv")
 MOST_LINES = 40
@@ -39,53 +38,26 @@ def command(
     node (lldpctl, SONiC, EOS, SR Linux) are files named by it: n12.json. A folder of several
     planes is checked as a whole: a plug may be in the wrong plane.
     """
-    from compilers.audit.merged_planes import together
-    from compilers.audit.resolve import PortFinder, resolve
-    from compilers.audit.wiring_audit import check
-    from compilers.tables.build_folder import load
-    from compilers.tables.plane_folders import builds_in
-    from inventory.neighbours.neighbour_file import read_facts
+    from polarfab.fabric import Fabric
 
-    builds = [load(path) for path in builds_in(folder)]
-    if adopt is not None and len(builds) > 1:
-        raise click.UsageError(f"--as-wired is for one plane: name {builds_in(folder)[0]}")
-    wiring, hardware = together(builds)
-    wired = resolve(read_facts(facts, form), wiring, hardware)
-    if not wired.reporters:
-        names = ", ".join(wiring.names[:3])
-        raise click.UsageError(f"no table is of a node of this build, whose nodes are {names}, …")
-    types = hardware.types if hardware else ()
-    found, ports = check(wiring, wired, types), PortFinder(wiring, types)
-    report = as_dict(found, ports)
+    fabric = Fabric.load(folder)
+    if adopt is not None and len(fabric.planes) > 1:
+        raise click.UsageError(f"--as-wired is for one plane: name {fabric.planes[0].folder}")
+    found = fabric.check_wiring(facts, form)
     if adopt is not None:
-        _adopt(found, ports, adopt)
+        _adopt(found, adopt)
     if as_json:
-        print_json(report)
+        print_json(found.as_dict())
     else:
-        _print(report, found, " and ".join(build.name for build in builds))
+        _print(found)
     if not found.good:
         raise click.exceptions.Exit(1)
 
 
-def _adopt(found: WiringAudit, ports: PortFinder, output: Path) -> None:
+def _adopt(found: WiringReport, output: Path) -> None:
     """Write what an inventory needs to have the fabric compiled as it is wired."""
-    import yaml
-
-    from compilers.audit.adopt import adopted
-    from inventory.problems import InputError, Problem
-
-    taken = adopted(found, ports)
-    nodes = "".join(f"#   {name}: vertex {vertex}\n" for name, vertex in taken.vertex.items())
-    text = f"# Set in nodes, as these stand elsewhere:\n{nodes}" if nodes else ""
-    data = {"cables": list(taken.cables)}
-    if taken.dead_links:
-        data["dead_links"] = list(taken.dead_links)
-    text += yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        given = error.strerror or str(error)
-        raise InputError(Problem("a file to write", given, "", str(output))) from error
+    write_file(output, found.inventory(), "name another one with --as-wired")
+    taken, ports = found.adopted(), found.ports
     say(f"written: {output}: put it into the inventory in place of its cables, and compile")
     if taken.dead_links:
         say(f"{len(taken.dead_links):,} links of the fabric are not there: they are in dead_links")
@@ -94,49 +66,13 @@ def _adopt(found: WiringAudit, ports: PortFinder, output: Path) -> None:
         say(f"{len(taken.useless):,} cables join what the fabric does not, the first {first}")
 
 
-def as_dict(found: WiringAudit, ports: PortFinder) -> dict[str, Any]:
-    """The comparison in names."""
-    from compilers.audit.move_text import sentence
-
-    names = ports.wiring.names
-    return {
-        "planned": found.planned,
-        "right": len(found.right),
-        "missing": _cables(found.missing, ports),
-        "extra": _cables(found.extra, ports),
-        "misplaced": _cables(found.misplaced, ports),
-        "not_seen": len(found.unseen),
-        "absent_nodes": [names[v] for v in found.absent],
-        "wrong_places": [[names[v] for v in cycle] for cycle in found.rounds],
-        "moves": [
-            {
-                "kind": move.kind,
-                "a": _end(move.a, ports),
-                "b": _end(move.b, ports),
-                "text": sentence(move, ports),
-            }
-            for move in found.moves
-        ],
-        "contested": _cables(found.wired.contested, ports),
-        "strangers": [{**_end(p, ports), "neighbour": name} for p, name in found.wired.strangers],
-        "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
-    }
-
-
-def _end(port: int, ports: PortFinder) -> dict[str, str]:
-    return {"node": ports.node(port), "port": ports.name(port)}
-
-
-def _cables(pairs: Pairs, ports: PortFinder) -> list[dict[str, dict[str, str]]]:
-    return [{"a": _end(a, ports), "b": _end(b, ports)} for a, b in sorted(pairs)]
-
-
-def _print(report: dict[str, Any], found: WiringAudit, name: str) -> None:
+def _print(found: WiringReport) -> None:
+    report, audit = found.as_dict(), found.audit
     counts = [(word, report[word]) for word in ("planned", "right")]
     counts += [(word, len(report[word])) for word in ("missing", "extra", "misplaced")]
-    counts += [("not seen", report["not_seen"]), ("nodes absent", len(found.absent))]
-    counts += [("moves to repair", len(found.moves))]
-    print_facts(f"{name}: cables as wired", counts)
+    counts += [("not seen", report["not_seen"]), ("nodes absent", len(audit.absent))]
+    counts += [("moves to repair", len(audit.moves))]
+    print_facts(f"{found.name}: cables as wired", counts)
     for cycle in report["wrong_places"]:
         turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
         say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,6 @@ from polarfab.output import json_option, print_csv, print_json, print_table
 
 if TYPE_CHECKING:
     from compilers.evaluation.comparison.candidates import Candidate
-    from compilers.topology.labelled_graph import Design, Family
 
 SHORT = {
     "nodes": "nodes",
@@ -81,36 +80,29 @@ def command(
         polarfab design --min-nodes 5000            at the smallest radix of each family
         polarfab design --table polarfly-5          a table of the papers, beside its print
     """
-    from compilers.evaluation.comparison.candidates import candidate
-    from compilers.evaluation.comparison.designs import KEYS, families, largest, ranked
-    from compilers.evaluation.comparison.prices import prices
+    from polarfab.topologies import design
 
     if table is not None:
         _table(table, as_csv, as_json)
         return
-    if key not in KEYS:
-        raise click.UsageError(f"--sort: required one of {', '.join(KEYS)}, given {key}")
-    cost = prices(file)
     if modules or links:
         if radix or not (modules and links):
             raise click.UsageError("--modules and --links go together, without --radix")
         radix = _range(f"{modules * links}")
-        cost = cost.with_links_per_module(links)
     if radix is None and min_nodes is None:
         raise click.UsageError("say --radix, --modules and --links, or --min-nodes")
-    found = _chosen(radix, min_nodes, families(names, baselines))
-    candidates = [candidate(design, cost) for design in (largest(found) if best else found)]
-    _show(ranked(candidates, key), _title(radix, min_nodes), as_csv, as_json)
-
-
-def _chosen(radix: range | None, min_nodes: int | None, among: list[Family]) -> list[Design]:
-    from compilers.evaluation.comparison.designs import fitting, reaching, within
-
-    if radix is None:
-        return reaching(min_nodes or 1, among)
-    if len(radix) == 1:
-        return fitting(radix[0], min_nodes or 1, among)
-    return within(radix, min_nodes or 1, among)
+    ports = radix[0] if radix and len(radix) == 1 else radix
+    found = design(
+        ports,
+        min_nodes or 1,
+        links_per_module=links,
+        families=names,
+        baselines=baselines,
+        best=best,
+        sort=key,
+        prices=file,
+    )
+    _show(found, _title(radix, min_nodes), as_csv, as_json)
 
 
 def _title(radix: range | None, min_nodes: int | None) -> str:
@@ -120,10 +112,9 @@ def _title(radix: range | None, min_nodes: int | None) -> str:
     return f"fabrics of {ports}" + (f" with {min_nodes:,} nodes or more" if min_nodes else "")
 
 
-def _show(candidates: Iterable[Candidate], title: str, as_csv: bool, as_json: bool) -> None:
+def _show(found: Sequence[Candidate], title: str, as_csv: bool, as_json: bool) -> None:
     from compilers.evaluation.comparison.candidates import parameter_text
 
-    found = list(candidates)
     rows = [each.row() for each in found]
     if as_json:
         print_json(rows)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from inventory.problems import InputError, Problem, nearest
-from polarfab.output import json_option, print_json, say
+from polarfab.output import json_option, print_json, say, write_file
 
 if TYPE_CHECKING:
-    from compilers.drawing.picture import Subject
     from compilers.drawing.plots import Panel
 
 PLOTS = ("moore", "resilience")
@@ -72,24 +69,34 @@ def command(
         from compilers.drawing.plots import plot as plotted
 
         form = _form(output, "svg", "png")
-        _write(output, plotted(_panels(plot, subjects), form))
+        write_file(output, plotted(_panels(plot, subjects), form))
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
-    from compilers.drawing.picture import draw
+    from polarfab import topologies
+    from polarfab.fabric import Fabric
 
     if len(subjects) != 1:
         raise click.UsageError("Name one family or build folder.")
-    interactive = _form(output, "svg", "html") == "html"
+    form = _form(output, "svg", "html")
     marked = _marked(rack, pair)
-    found = _subject(subjects[0], {"q": q, "supernode": supernode, "degree": degree})
-    _write(output, draw(found, interactive, layout_name, marked).encode())
+    given = {"q": q, "supernode": supernode, "degree": degree}
+    if _is_family(subjects[0], given):
+        topology = topologies.topology(subjects[0], **given)
+        build, title = None, topology.title()
+        picture = topologies.draw(topology, form, layout_name, marked)
+    else:
+        fabric = Fabric.load(subjects[0])
+        topology, build = fabric.topology, fabric.build.identity
+        title = f"{fabric.name}: {topology.title()}"
+        picture = fabric.draw(form, layout_name, marked)
+    write_file(output, [picture])
     facts = {
-        "build": found.build or None,
-        "topology": found.topology.title(),
-        "nodes": found.topology.graph.order,
-        "links": found.topology.graph.size,
+        "build": build,
+        "topology": topology.title(),
+        "nodes": topology.graph.order,
+        "links": topology.graph.size,
     }
-    _tell(f"{found.title} drawn in {output}", facts, output, as_json)
+    _tell(f"{title} drawn in {output}", facts, output, as_json)
 
 
 def _tell(line: str, facts: Mapping[str, object], output: Path, as_json: bool) -> None:
@@ -134,23 +141,20 @@ def _marked(rack: str | None, pair: str | None) -> tuple[str, ...]:
     return names
 
 
-def _subject(word: str, parameters: dict[str, int | str | None]) -> Subject:
-    from compilers.drawing.picture import of_build, of_topology
-    from compilers.tables.build_folder import load
+def _is_family(word: str, parameters: Mapping[str, object]) -> bool:
+    """Whether a family is to be drawn, by these parameters, or else the build in a folder.
+
+    Raises:
+        InputError: it is neither, or a folder with parameters.
+    """
     from compilers.topology import FAMILIES
-    from compilers.topology.families import build_topology
 
     if word in FAMILIES:
-        return of_topology(build_topology(word, parameters))
+        return True
     if not Path(word).is_dir():
         near = nearest(word, FAMILIES)
-        raise InputError(
-            Problem(
-                required=f"a family ({', '.join(FAMILIES)}) or a build folder",
-                given=word,
-                todo=f"did you mean {near}?" if near else "",
-            )
-        )
+        required = f"a family ({', '.join(FAMILIES)}) or a build folder"
+        raise InputError(Problem(required, word, f"did you mean {near}?" if near else ""))
     surplus = [
         Problem(key=f"--{name}", required="none with a build folder", given=str(value))
         for name, value in parameters.items()
@@ -158,23 +162,4 @@ def _subject(word: str, parameters: dict[str, int | str | None]) -> Subject:
     ]
     if surplus:
         raise InputError(surplus)
-    return of_build(load(Path(word)))
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(content)
-        beside.replace(file)
-    except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
-        raise InputError(
-            Problem(
-                file=str(file),
-                required="a file that can be written",
-                given=error.strerror or str(error),
-                todo="name another one with -o",
-            )
-        ) from error
+    return False

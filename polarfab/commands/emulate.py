@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.emulating import Run
+from polarfab.emulation_output import run
 from polarfab.output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -85,6 +84,7 @@ def command(
         polarfab emulate first-light-q3
         polarfab emulate build/ --framework os-ken --keep logs/
     """
+    from mininet_scenarios.run.emulation import chosen
     from mininet_scenarios.scenario.scenario_file import load_scenario
 
     if list_all or clean_up:
@@ -93,11 +93,8 @@ def command(
     if wanted is None:
         raise click.UsageError("which SCENARIO? --list shows those that come with polarfab")
     terminal = _terminal() if prompt else ""
-    loaded = load_scenario(wanted)
-    given = {"engine": "mininet" if prompt else engine, "framework": framework}
-    said = {k: v for k, v in given.items() if v}
-    loaded = replace(loaded, scenario=loaded.scenario.model_copy(update=said))
-    Run(loaded, ["emulate", wanted], as_json, keep, report, unverified, terminal).perform()
+    loaded = chosen(load_scenario(wanted), "mininet" if prompt else engine, framework)
+    run(loaded, ["emulate", wanted], as_json, keep, report, unverified, terminal)
 
 
 def _terminal() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,48 +34,20 @@ def command(
     SRC and DST are node names, vertex numbers, host names or addresses. With --fail, every way that
     a packet may take while that is down and no controller acts.
     """
-    from compilers.proof.channels import along
-    from compilers.proof.explanation import explain, find_failure, find_switch
-    from compilers.tables.build_folder import load
+    from polarfab.fabric import Fabric
 
-    build = load(folder)
-    dead = [find_failure(build, word) for word in failures]
-    found = explain(build, find_switch(build, source), find_switch(build, destination), dead)
-    wiring = build.wiring
-    rows = [
-        {
-            "node": wiring.names[hop.switch],
-            "port": wiring.port_name(hop.switch, hop.port),
-            "next_node": wiring.names[hop.next_switch],
-            "next_port": wiring.port_name(hop.next_switch, hop.next_port),
-            "channel": channel,
-        }
-        for hop, channel in zip(found.hops, along(build, found.minimal), strict=True)
-    ]
+    fabric = Fabric.load(folder)
+    found = fabric.explain(source, destination, failures)
     if as_json:
-        print_json(
-            {
-                "source": found.source,
-                "destination": found.destination,
-                "minimal": found.minimal,
-                "alternates": found.alternates,
-                "alternate_channels": [along(build, path) for path in found.alternates],
-                "weights": found.weights,
-                "hops": rows,
-                "fault": found.fault or None,
-                "failing": [asdict(way) | {"fault": way.fault or None} for way in found.failing],
-            }
-        )
+        print_json(found.as_dict(fabric.build))
     else:
-        print_table(
-            f"{source} to {destination}: {len(rows)} links",
-            ["from", "port", "to", "port", "channel"],
-            [list(row.values()) for row in rows],
-        )
-        _print_ways(build, found, " and ".join(failures))
+        hops = [list(hop.named(fabric.build).values()) for hop in found.hops]
+        columns = ["from", "port", "to", "port", "channel"]
+        print_table(f"{source} to {destination}: {len(hops)} links", columns, hops)
+        _print_ways(fabric.build, found, " and ".join(failures))
     if found.fault:
         say(f"wrong: {found.fault}")
-    if found.fault or any(way.fault for way in found.failing):
+    if not found.passed:
         raise click.exceptions.Exit(1)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, say
+from polarfab.output import json_option, print_json, say, write_file
 
 
 @click.group("inventory")
@@ -38,26 +38,11 @@ def export(fabric: str, output: Path, site: str, role: str, ids: Path | None) ->
     Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
     NetBox makes the interfaces from the device types; their file is for other tools.
     """
-    from compilers.cabling.netbox_export import files, nautobot_cables
-    from compilers.spec.fabric_file import load_fabric
-    from inventory.netbox.netbox_file import interface_ids
-    from inventory.problems import InputError, Problem
+    from polarfab.fabric import Fabric
 
-    loaded = load_fabric(fabric)
-    written = list(files(loaded, site or loaded.spec.name, role))
-    if ids is not None:
-        written.append(("nautobot-cables.csv", nautobot_cables(loaded, interface_ids(ids))))
-    try:
-        for name, text in written:
-            path = output / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="")
-            say(f"written: {path}")
-    except OSError as error:
-        given = error.strerror or str(error)
-        todo = "name another with -o"
-        problem = Problem("a folder that can be written", given, todo, str(output))
-        raise InputError(problem) from error
+    for name, text in Fabric.from_spec(fabric).netbox(site, role, ids).items():
+        write_file(output / name, [text], folders=True)
+        say(f"written: {output / name}")
 
 
 @command.command("import")
@@ -88,11 +73,7 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
         raise InputError(Problem("a new file", "one that is there", todo, str(output)))
     found = read_netbox(paths)
     text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        given = error.strerror or str(error)
-        raise InputError(Problem("a file to write", given, "", str(output))) from error
+    write_file(output, [text])
     if "nodes" in found.data:
         _check(output)
     counts = {word: len(found.data.get(word, ())) for word in ("node_types", "racks", "nodes")}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.emulating import Run
+from polarfab.emulation_output import run
 from polarfab.output import json_option
-
-if TYPE_CHECKING:
-    from mininet_scenarios.scenario.scenario_file import LoadedScenario
 
 
 @click.command("rehearse")
@@ -80,30 +76,8 @@ def command(
     \b
         polarfab rehearse build larger --report out
     """
-    loaded = _scenario(old, new, engine, framework, interval, pairs)
+    from mininet_scenarios.run.move_scenario import move_scenario
+
+    loaded = move_scenario(old, new, engine, framework, interval, pairs)
     again = ["rehearse", old, new, "--interval", f"{interval:g}", "--pairs", str(pairs)]
-    Run(loaded, again, as_json, keep, report, unverified).perform()
-
-
-def _scenario(
-    old: str, new: str, engine: str, framework: str | None, interval: float, pairs: int
-) -> LoadedScenario:
-    """One move, all pairs under a probe, no packet lost."""
-    from compilers.spec.fabric_file import load_fabric
-    from compilers.tables.build_folder import load
-    from mininet_scenarios.scenario.scenario_file import LoadedScenario
-    from mininet_scenarios.scenario.scenario_format import Scenario
-
-    folder = Path(old) if Path(old).is_dir() else None
-    fabric = None if folder else load_fabric(old)
-    name = load(folder).name if folder else fabric.spec.name if fabric else ""
-    scenario = Scenario.model_validate(
-        {
-            "name": name,
-            "engine": engine,
-            "framework": framework,
-            "traffic": {"probe": {"interval": interval, "pairs": pairs}},
-            "timeline": [{"build": new, "expect": {"lost": 0, "converged_within": 0}}],
-        }
-    )
-    return LoadedScenario(scenario, folder=folder, fabric=fabric)
+    run(loaded, again, as_json, keep, report, unverified)

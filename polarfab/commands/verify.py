@@ -2,96 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
-
-CHANNELS_UP_TO = 1 << 26
+from polarfab.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
     from compilers.tables.build import Build
 
 
-def check(
-    build: Build,
-    folder: Path,
-    report_progress: Callable[[int, int], None] | None,
-    failures: Sequence[str] = (),
-    sample: int = 1000,
-    seed: int = 1,
-    with_channels: bool = False,
-) -> Report:
-    """Verify the build in `folder`, and leave or take away its mark where it can be written."""
-    from compilers.proof.delivery import verify
-    from compilers.tables.verified_mark import mark_verified
-
-    report = verify(build, report_progress, failures, sample, seed, with_channels)
-    try:
-        mark_verified(folder, build.identity, as_dict(report) if report.passed else None)
-    except OSError as error:
-        say(f"cannot mark {folder} as verified or not: {error.strerror}")
-    return report
-
-
-def check_planes(
-    builds: Sequence[Build],
-    folder: Path,
-    report_progress: Callable[[int, int], None] | None,
-    failures: Sequence[str] = (),
-    **options: Any,
-) -> Iterator[Report]:
-    """Verify the planes in `folder`; the verdict on one holds for those that forward alike."""
-    from compilers.tables.plane_folders import alike, builds_in
-    from compilers.tables.verified_mark import mark_verified
-
-    done: list[tuple[Path, Report]] = []
-    for build, path in zip(builds, builds_in(folder), strict=True):
-        known = next((report for other, report in done if alike(other, path)), None)
-        if known is None:
-            known = check(build, path, report_progress, failures, **options)
-            done.append((path, known))
-        else:
-            mark_verified(path, build.identity, as_dict(known) if known.passed else None)
-        yield known
-
-
-def as_dict(report: Report) -> dict[str, Any]:
-    """The report in the words of design.md."""
-    return {
-        "pairs": report.pairs,
-        "delivered": report.delivered,
-        "max_hops": report.max_hops,
-        "mean_hops": report.mean_hops,
-        "minimal": report.minimal,
-        "loops": report.loops,
-        "ways": asdict(report.ways) if report.ways else None,
-        "channels": asdict(report.channels) if report.channels else None,
-        "failures": [asdict(case) for case in report.failures],
-    }
-
-
-def failed(build: Build, report: Report) -> None:
-    """Say which pairs went wrong and stop with exit code 1."""
-    names = build.wiring.names
-    for fault in report.faults:
-        say(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.what}")
-    if wrong := report.pairs - report.minimal:
-        say(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
-    if report.ways and report.ways.strays:
-        say(f"{report.ways.strays:,} ways of the alternates lead nowhere")
-    for case in report.broken:
-        say(f"protection fails: {case.lost_pairs:,} pairs are lost, kind of failure: {case.kind}")
-    say("the build is not usable")
-    raise click.exceptions.Exit(1)
-
-
-def say_losses(build: Build, report: Report) -> None:
+def _say_losses(build: Build, report: Report) -> None:
     """Name the pairs that failures lose, the first of each kind."""
     names = build.wiring.names
     for case in report.failures:
@@ -102,7 +27,7 @@ def say_losses(build: Build, report: Report) -> None:
             say(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
 
 
-def kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds of failures, from an option given several times or a list with commas."""
     from compilers.proof.failure_walks import FAILURE_KINDS
 
@@ -119,7 +44,7 @@ def kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tup
     "--failures",
     metavar="link|node|2",
     multiple=True,
-    callback=kinds,
+    callback=_kinds,
     help="Also try every failure of one link, of one node, or two failures at once.",
 )
 @click.option(
@@ -154,39 +79,30 @@ def command(
     With --failures: no controller acts, the switches repair what their tables let them. A build
     with `protect: link` (or `node`) does not pass if it loses a pair.
     """
-    from compilers.proof.channels import packets
-    from compilers.tables.build_folder import damaged, load
-    from compilers.tables.plane_folders import builds_in
+    from polarfab.fabric import Fabric
 
-    folders = builds_in(folder)
-    builds = [load(path) for path in folders]
-    if with_channels is None:
-        with_channels = packets(builds[0]) <= CHANNELS_UP_TO
-    changed = [problem for path in folders for problem in damaged(path)]
-    for problem in changed:
-        say(f"changed since it was compiled: {problem}")
+    fabric = Fabric.load(folder)
     with progress("walking every pair") as bar:
-        options = {"sample": sample, "seed": seed, "with_channels": with_channels}
-        reports = [*check_planes(builds, folder, bar, failures, **options)]
-    if as_json and len(reports) == 1:
-        print_json(as_dict(reports[0]))
-    elif as_json:
-        named = zip(builds, reports, strict=True)
-        print_json({"planes": [{"fabric": b.name, **as_dict(report)} for b, report in named]})
-    for build, report in zip(builds, reports, strict=True):
+        found = fabric.verify(failures, sample, seed, with_channels, bar)
+    for problem in found.damaged:
+        say(f"changed since it was compiled: {problem}")
+    if found.unmarked:
+        say(found.unmarked)
+    if as_json:
+        print_json(found.as_dict())
+    for build, report in zip(fabric.builds, found.reports, strict=True):
         if not as_json:
             _print(build, report)
-            say_losses(build, report)
-        if not report.passed:
-            failed(build, report)
-    if changed:
+            _say_losses(build, report)
+        stop_if_wrong(build, report)
+    if not found.passed:
         raise click.exceptions.Exit(1)
 
 
 def _print(build: Build, report: Report) -> None:
     """Tables for people."""
     apart = ("ways", "channels", "failures")
-    facts = [(key, value) for key, value in as_dict(report).items() if key not in apart]
+    facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
     facts += [(f"pairs over {h} links", n) for h, n in enumerate(report.hop_counts) if n]
     if report.ways:
         facts += [(f"ways with alternates: {k}", v) for k, v in asdict(report.ways).items()]

@@ -1,6 +1,5 @@
 """YAML as plain data that knows its lines."""
 
-import pickle
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inventory.problems import Finding, InputError, Problem, Refused, few, shown
+from inventory.problems import InputError, Problem, few, shown
 from inventory.yamlfile import read
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=8)
@@ -132,10 +131,3 @@ def test_many_alike_become_few() -> None:
     assert kept[:10] == alike[:10]
     assert str(kept[10]) == "f:10: nodes[…].type: required a type, given 20 more like these"
     assert kept[11:] == [other]
-
-
-def test_what_is_refused_travels_between_processes() -> None:
-    refused = Refused(Finding(("nodes", 3, "name"), "a name", "b", also=("nodes", 1)))
-    again = pickle.loads(pickle.dumps(refused))  # noqa: S301
-    assert again.findings == refused.findings
-    assert str(again) == "nodes[3].name: required a name, given b, also at nodes[1]"

@@ -109,8 +109,8 @@ def test_json_of_the_command(polarfab, build):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--rack", "c1"], "there is no rack c1; did you mean C1?"),
-        (["--phase", "9"], "there are 8 phases"),
+        (["--rack", "c1"], "rack: required the name of a rack, given c1; did you mean C1?"),
+        (["--phase", "9"], "phase: required a phase from 1 to 8, given 9"),
         (["--json", "--format", "csv"], "exclude each other"),
         (["--format", "csv", "-o", "nowhere/x"], "required a file that can be written"),
     ],

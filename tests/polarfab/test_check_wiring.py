@@ -180,4 +180,4 @@ def test_tables_of_another_fabric(polarfab, plan, tmp_path: Path) -> None:
     facts = table(tmp_path / "facts.csv", [["spine1", "1", "spine2", "1"]])
     code, _, err = polarfab("check-wiring", build, facts)
     assert code == 2
-    assert "no table is of a node of this build, whose nodes are n0, n1, n2" in err
+    assert "required a table of a node of this build: n0, n1, n2, …, given none" in err

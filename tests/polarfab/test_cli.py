@@ -262,9 +262,9 @@ except SystemExit:
 def test_the_python_api(lab: Path, tmp_path: Path) -> None:
     import polarfab
 
-    build = polarfab.compile(lab, tmp_path / "b")
-    assert polarfab.verify(build).passed
-    assert polarfab.load(tmp_path / "b").identity == build.identity
+    fabric = polarfab.Fabric.from_spec(lab).compile().save(tmp_path / "b")
+    assert fabric.verify().passed
+    assert polarfab.Fabric.load(tmp_path / "b").build.identity == fabric.build.identity
     assert polarfab.topology("polarfly", q=4).graph.order == 21
     for family, parameters in (("polarfly", {"q": 6}), ("polarfly", {}), ("polarfli", {"q": 7})):
         with pytest.raises(polarfab.InputError):

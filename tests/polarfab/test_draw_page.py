@@ -38,7 +38,7 @@ def polarfab_verb(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[
 def build(tmp_path: Path) -> Build:
     fabric = tmp_path / "fabric.yaml"
     fabric.write_text("name: lab\ntopology: {family: polarfly, q: 7}\nhosts_per_node: 2\n")
-    return polarfab.compile(fabric, tmp_path / "build")
+    return polarfab.Fabric.from_spec(fabric).save(tmp_path / "build").build
 
 
 def open_page(browser: Chrome, page: Path) -> None:
@@ -100,7 +100,7 @@ def test_alternates_are_those_of_the_tables(browser: Chrome, polarfab_verb, tmp_
         "name: lab\ntopology: {family: polarfly, q: 5}\n"
         "routing: {balance: compact-valiant, disjoint: edge}\n"
     )
-    build = polarfab.compile(fabric, tmp_path / "build")
+    build = polarfab.Fabric.from_spec(fabric).save(tmp_path / "build").build
     page = tmp_path / "lab.html"
     polarfab_verb(tmp_path / "build", "-o", page)
     source, destination = 0, 30
@@ -140,7 +140,7 @@ def test_a_page_of_real_hardware_says_where_a_node_stands(
     browser: Chrome, polarfab_verb, tmp_path: Path
 ) -> None:
     example = Path(__file__).parents[2] / "examples/q7/fabric.yaml"
-    build = polarfab.compile(example, tmp_path / "build")
+    build = polarfab.Fabric.from_spec(example).save(tmp_path / "build").build
     page = tmp_path / "q7.html"
     polarfab_verb(tmp_path / "build", "-o", page)
     open_page(browser, page)

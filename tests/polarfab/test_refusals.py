@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.tables import verified_mark
 from polarfab import cli
 
 POLARFAB = [sys.executable, "-m", "polarfab"]
@@ -123,7 +122,7 @@ def test_a_build_of_others_can_be_verified(run_here, build: Path, monkeypatch) -
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(verified_mark, "mark_verified", refused)
+    monkeypatch.setattr("compilers.proof.verification.mark_verified", refused)
     said = f"cannot mark {build} as verified or not: Permission denied\n"
     assert run_here("verify", build) == (0, said)
 

@@ -38,7 +38,7 @@ def test_they_can_be_left_out(folder: Path) -> None:
 
 
 def test_large_fabrics_have_them_when_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polarfab.commands.verify.CHANNELS_UP_TO", 21 * 21 * 4)
+    monkeypatch.setattr("compilers.proof.verification.CHANNELS_UP_TO", 21 * 21 * 4)
     run = CliRunner().invoke
     assert json.loads(run(command, [str(folder), "--json"]).stdout)["channels"] is None
     asked = run(command, [str(folder), "--json", "--channels"])

@@ -65,6 +65,25 @@ def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]
     return list(dict.fromkeys(known[name] for name in names or known))
 
 
+def chosen(
+    radix: int | Iterable[int] | None,
+    min_nodes: int = 1,
+    names: Iterable[str] = (),
+    baselines: bool = False,
+) -> list[Design]:
+    """The designs of `fitting` one radix, `within` several, or `reaching` a size at any.
+
+    Raises:
+        InputError: a name that there is no family of.
+    """
+    among = families(names, baselines)
+    if radix is None:
+        return reaching(min_nodes, among)
+    if isinstance(radix, int):
+        return fitting(radix, min_nodes, among)
+    return within(radix, min_nodes, among)
+
+
 def fitting(radix: int, min_nodes: int = 1, among: Iterable[Family] | None = None) -> list[Design]:
     """The designs that use `radix` fabric ports a node, largest first.
 
@@ -102,7 +121,14 @@ def largest(designs: Iterable[Design]) -> list[Design]:
 
 
 def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
-    """The candidates, best first by one of `KEYS`; those without the figure come last."""
+    """The candidates, best first by one of `KEYS`; those without the figure come last.
+
+    Raises:
+        InputError: there is no such figure.
+    """
+    if key not in KEYS:
+        todo = f"did you mean {near}?" if (near := nearest(key, KEYS)) else ""
+        raise InputError(Problem(f"one of {', '.join(KEYS)}", key, todo, key="sort"))
     sign = 1 if key in LESS_IS_BETTER else -1
 
     def place(candidate: Candidate) -> tuple[bool, float]:

@@ -168,22 +168,3 @@ def test_all_mended_at_once_compiles() -> None:
     Path("fabric.yaml").write_text(fabric)
     Path("inventory.yaml").write_text(nodes)
     assert len(compile_fabric(load_fabric("fabric.yaml")).wiring.names) == 57
-
-
-def test_hardware_and_policy_in_one_error() -> None:
-    """What the graph shows, and what a target cannot do, also come at once."""
-    nodes = "".join(f"- {{name: n{i}, type: leaf}}\n" for i in range(1, 7))
-    text = message(
-        "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
-        "targets: [opensm]\nrouting: {balance: compact-valiant}\n",
-        "node_types: {leaf: {ports: [{count: 4}]}}\nnodes:\n"
-        "- {name: h3, type: leaf, vertex: 0, hosts: [{mac: 02:00:00:01:00:01}]}\n"
-        + nodes
-        + "cables: [{a: h3, a_port: eth1, b: n2, b_port: eth1}]\n",
-    )
-    assert [line.split(": required")[0] for line in text.splitlines()] == [
-        "fabric.yaml:5: routing.balance",
-        "inventory.yaml:3: nodes[0].hosts[0].mac",
-        "inventory.yaml:3: nodes[0].name",
-        "inventory.yaml:10: cables[0]",
-    ]

@@ -1,0 +1,108 @@
+"""The report on a fabric as it is wired: what differs from the plan, in names, and the repair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilers.audit.adopt import Adopted, adopted
+from compilers.audit.merged_planes import together
+from compilers.audit.move_text import sentence
+from compilers.audit.resolve import Pairs, PortFinder, resolve
+from compilers.audit.wiring_audit import WiringAudit, check
+from compilers.tables.build import Build
+from inventory.neighbours.neighbour_file import read_facts
+from inventory.problems import InputError, Problem
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WiringReport:
+    """Neighbour tables beside the plan. ports: calls the ports of `audit` by name."""
+
+    name: str
+    audit: WiringAudit
+    ports: PortFinder
+
+    @classmethod
+    def of(
+        cls, builds: Sequence[Build], facts: Iterable[Path], form: str | None = None
+    ) -> WiringReport:
+        """Compare what neighbour tables say with the plan of all planes together.
+
+        Args:
+            builds: one a plane.
+            facts: files with neighbour tables, and folders of them.
+            form: the format of all of them; None where their content tells.
+
+        Raises:
+            InputError: a file cannot be read, or none is of a node of these builds.
+        """
+        wiring, hardware = together(builds)
+        wired = resolve(read_facts(tuple(facts), form), wiring, hardware)
+        if not wired.reporters:
+            required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"
+            raise InputError(Problem(required, "none", "files are named by the node: n12.json"))
+        types = hardware.types if hardware else ()
+        name = " and ".join(build.name for build in builds)
+        return cls(name, check(wiring, wired, types), PortFinder(wiring, types))
+
+    @property
+    def good(self) -> bool:
+        """Whether all that can be seen is as planned."""
+        return self.audit.good
+
+    def __repr__(self) -> str:
+        """`<WiringReport lab: 226 of 228 cables as planned, 2 moves to repair>`."""
+        right = f"{len(self.audit.right):,} of {self.audit.planned:,} cables as planned"
+        return f"<WiringReport {self.name}: {right}, {len(self.audit.moves)} moves to repair>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison in names, for JSON."""
+        found, ports = self.audit, self.ports
+        names = ports.wiring.names
+        return {
+            "planned": found.planned,
+            "right": len(found.right),
+            "missing": self._cables(found.missing),
+            "extra": self._cables(found.extra),
+            "misplaced": self._cables(found.misplaced),
+            "not_seen": len(found.unseen),
+            "absent_nodes": [names[v] for v in found.absent],
+            "wrong_places": [[names[v] for v in cycle] for cycle in found.rounds],
+            "moves": [
+                {
+                    "kind": move.kind,
+                    "a": self._end(move.a),
+                    "b": self._end(move.b),
+                    "text": sentence(move, ports),
+                }
+                for move in found.moves
+            ],
+            "contested": self._cables(found.wired.contested),
+            "strangers": [{**self._end(p), "neighbour": n} for p, n in found.wired.strangers],
+            "unknown_ports": [{"node": n, "port": p} for n, p in found.wired.unknown_ports],
+        }
+
+    def adopted(self) -> Adopted:
+        """The fabric as it is wired, in the words of an inventory."""
+        return adopted(self.audit, self.ports)
+
+    def inventory(self) -> str:
+        """YAML for an inventory: the cables as they are, and the links that are not there."""
+        import yaml
+
+        taken = self.adopted()
+        nodes = "".join(f"#   {name}: vertex {vertex}\n" for name, vertex in taken.vertex.items())
+        text = f"# Set in nodes, as these stand elsewhere:\n{nodes}" if nodes else ""
+        data = {"cables": list(taken.cables)}
+        if taken.dead_links:
+            data["dead_links"] = list(taken.dead_links)
+        return text + yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
+
+    def _end(self, port: int) -> dict[str, str]:
+        return {"node": self.ports.node(port), "port": self.ports.name(port)}
+
+    def _cables(self, pairs: Pairs) -> list[dict[str, dict[str, str]]]:
+        return [{"a": self._end(a), "b": self._end(b)} for a, b in sorted(pairs)]

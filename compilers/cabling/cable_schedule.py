@@ -1,0 +1,167 @@
+"""The cable schedule of a fabric: every cable of all planes, its phases, its bill of materials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from compilers.cabling import cable_formats as formats
+from compilers.cabling.bill import Item, bill
+from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.cabling.cable_rows import Row, Rows
+from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
+from compilers.tables.build import Build
+from inventory.problems import InputError, Problem, nearest
+
+CABLE_FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
+BILL = ("kind", "name", "detail", "quantity")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CableSchedule:
+    """Cables between the nodes of a fabric. parts: a build a plane, and the cables asked for."""
+
+    parts: tuple[tuple[Build, Rows], ...]
+
+    @classmethod
+    def of(
+        cls, builds: Sequence[Build], phases: int = PHASES, phase: int = 0, rack: str = ""
+    ) -> CableSchedule:
+        """The schedule of these planes.
+
+        Args:
+            builds: one a plane.
+            phases: how many phases the installation has at most.
+            phase: only the cables of this phase, from 1; 0 for all.
+            rack: only the cables with an end in the rack of this name; "" for all.
+
+        Raises:
+            InputError: there is no such phase or rack.
+        """
+        parts = tuple((build, _rows(build, phases, phase)) for build in builds)
+        return cls(_in_rack(parts, rack) if rack else parts)
+
+    @property
+    def name(self) -> str:
+        """The names of the planes."""
+        return " and ".join(build.name for build, _ in self.parts)
+
+    def __len__(self) -> int:
+        """How many cables there are."""
+        return sum(len(rows.which) for _, rows in self.parts)
+
+    def __iter__(self) -> Iterator[Row]:
+        """A row a cable, of `compilers.cabling.cable_rows.CABLE_COLUMNS`."""
+        return chain.from_iterable(rows for _, rows in self.parts)
+
+    def __repr__(self) -> str:
+        """`<CableSchedule lab: 228 cables>`."""
+        return f"<CableSchedule {self.name}: {len(self):,} cables>"
+
+    def bill(self) -> list[Item]:
+        """What has to be bought."""
+        return bill(*((build.wiring, rows.cables) for build, rows in self.parts))
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """Counts of cables, bundles and phases, a plane each."""
+        return [_summary(*part) for part in self.parts]
+
+    def text(self, form: str) -> Iterator[str]:
+        """The schedule in a format of `CABLE_FORMATS` or as `json`, piece by piece.
+
+        Raises:
+            InputError: there is no such format.
+        """
+        if form not in (*CABLE_FORMATS, "json"):
+            raise InputError(Problem(", ".join((*CABLE_FORMATS, "json")), form, key="format"))
+        if form == "labels":
+            return formats.as_labels(self, f"{self.name}: cable labels")
+        if form == "bom":
+            return formats.as_bill(self.bill())
+        if form == "hosts":
+            return formats.as_host_csv(self.parts)
+        if form == "netbox":
+            return formats.as_netbox(self, self.parts[0][1].cables.kinds())
+        if form == "csv":
+            return formats.as_csv(self)
+        if form == "json":
+            return self._json()
+        return chain((f"# {self.name}: {len(self):,} cables\n",), formats.as_markdown(self))
+
+    def _json(self) -> Iterator[str]:
+        """One document, the cables written one by one: there may be a million."""
+        summaries = self.summaries()
+        summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
+        items = [dict(zip(BILL, astuple(item), strict=True)) for item in self.bill()]
+        yield json.dumps({**summary, "bom": items}, indent=2)[:-2] + ',\n  "schedule": ['
+        comma = "\n"
+        for record in formats.as_records(self):
+            yield f"{comma}    {json.dumps(record)}"
+            comma = ",\n"
+        yield "\n  ]\n}\n"
+
+
+def _rows(build: Build, phases: int, phase: int) -> Rows:
+    cables = cables_of(build.wiring, hardware_of(build))
+    plan = phases_of(build.topology.graph, cables, phases)
+    if phase > plan.count:
+        raise InputError(Problem(f"a phase from 1 to {plan.count}", str(phase), key="phase"))
+    return Rows.of(build.wiring, cables, plan, phase)
+
+
+def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Build, Rows], ...]:
+    """The parts with a rack of this name, and of them the cables that end in it."""
+    racks = [rows.cables.hardware.rack_names for _, rows in parts]
+    if not any(name in names for names in racks):
+        near = nearest(name, [word for names in racks for word in names])
+        todo = f"did you mean {near}?" if near else ""
+        raise InputError(Problem("the name of a rack", name, todo, key="rack"))
+    return tuple(
+        (build, rows.of_rack(names.index(name)))
+        for (build, rows), names in zip(parts, racks, strict=True)
+        if name in names
+    )
+
+
+def _summary(build: Build, rows: Rows) -> dict[str, Any]:
+    cables, plan = rows.cables, rows.phases
+    sizes, count = np.unique(cables.bundles.cables, return_counts=True)
+    new = np.bincount(plan.cable, minlength=plan.count + 1)[1:]
+    names = cables.hardware.rack_names
+    working = working_pairs(build, plan)
+    connected = connected_pairs(build.topology.graph, plan)
+    return {
+        "fabric": build.name,
+        "build": build.identity,
+        "cables": len(cables),
+        "metres": float(cables.length.sum()),
+        "loose": int((cables.bundle < 0).sum()),
+        "bundles": {int(s): int(c) for s, c in zip(sizes, count, strict=True)},
+        "cluster_pairs": _cluster_pairs(cables),
+        "phases": [
+            {
+                "phase": p + 1,
+                "racks": [names[r] for r in np.flatnonzero(plan.rack == p + 1)],
+                "cables": int(new[p]),
+                "working_pairs": int(working[p]),
+                "connected_pairs": int(connected[p]),
+            }
+            for p in range(plan.count)
+        ],
+    }
+
+
+def _cluster_pairs(cables: Cables) -> dict[int, int]:
+    """How many pairs of clusters are joined by so many cables, whatever racks they stand in."""
+    pairs = np.sort(cables.bundles.clusters.astype(np.int64), axis=1)
+    apart = pairs[:, 0] != pairs[:, 1]
+    order = len(cables.hardware.cluster_names)
+    _, which = np.unique(pairs[apart] @ [order, 1], return_inverse=True)
+    joined = np.bincount(which, cables.bundles.cables[apart])
+    sizes, count = np.unique(joined, return_counts=True)
+    return {int(s): int(c) for s, c in zip(sizes, count, strict=True)}

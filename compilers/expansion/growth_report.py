@@ -1,0 +1,123 @@
+"""The report on a fabric that is to grow: the larger build, and what has to be added."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_formats import as_csv, as_records
+from compilers.cabling.cable_plan import Cables
+from compilers.cabling.cable_rows import Rows
+from compilers.cabling.phases import phases_of
+from compilers.expansion.grow import Grown, grow
+from compilers.expansion.remaining import Rest, rest_of
+from compilers.tables.build import Build
+from inventory.problems import InputError, Problem
+
+RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GrowthReport:
+    """What is added to a fabric.
+
+    build: the larger one. facts: the plan in numbers, and for each switch that stands the rows and
+    classes that change. rows: the new cables.
+    """
+
+    build: Build
+    facts: dict[str, Any]
+    rows: Rows
+
+    @classmethod
+    def of_racks(cls, build: Build, racks: str) -> GrowthReport:
+        """Racks added to a build, as in `quadric:2`, `fan:1` or `nucleus`.
+
+        Raises:
+            InputError: the build does not grow so, or lacks ports or addresses for it.
+        """
+        match = RACKS.fullmatch(racks)
+        if match is None:
+            todo = "write it like quadric:2, fan:1 or nucleus"
+            raise InputError(Problem("a kind of rack and how many", racks, todo, key="racks"))
+        found = grow(build, match[1], int(match[2] or 1))
+        return cls(found.build, _grown(build, found), _rows(found.build, found.cables, found.added))
+
+    @classmethod
+    def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
+        """The rest of a fabric of which a part is installed.
+
+        Raises:
+            InputError: they are not of one fabric.
+        """
+        found = rest_of(build, larger)
+        return cls(larger, _rest(build, larger, found), _rows(larger, found.cables, found.added))
+
+    def __repr__(self) -> str:
+        """`<GrowthReport lab: 8 nodes and 40 cables to add>`."""
+        nodes, cables = len(self.facts["nodes_added"]), self.facts["cables_added"]
+        return f"<GrowthReport {self.build.name}: {nodes:,} nodes and {cables:,} cables to add>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON, the new cables with it."""
+        return self.facts | {"added": list(as_records(self.rows))}
+
+    def csv(self) -> str:
+        """The new cables."""
+        return "".join(as_csv(self.rows))
+
+
+def _grown(build: Build, found: Grown) -> dict[str, Any]:
+    """The plan in numbers, and what changes at each switch that stands."""
+    names, old = found.build.wiring.names, build.topology.graph.order
+    known, spare = found.cables.hardware, found.spare.tolist()
+    changes = {word: values.tolist() for word, values in found.changes.items()}
+    return {
+        "fabric": build.name,
+        "topology": found.build.topology.title(),
+        "nodes": len(names),
+        "diameter": found.build.topology.diameter,
+        "nodes_added": list(names[old:]),
+        "racks_added": [known.rack_names[r] for r in sorted(set(known.rack[old:].tolist()))],
+        "cables": len(found.cables),
+        "cables_added": len(found.added),
+        "cables_moved": found.moved,
+        "racks_that_fit": found.fits,
+        "least_ports_left": min(spare),
+        "nodes_without_ports_left": [n for n, left in zip(names, spare, strict=True) if not left],
+        "switches": [
+            {"node": names[v], "ports_left": spare[v], **{w: changes[w][v] for w in changes}}
+            for v in range(old)
+        ],
+    }
+
+
+def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
+    """What is added, in numbers."""
+    names, known = larger.wiring.names, found.cables.hardware
+    changes = {word: values.tolist() for word, values in found.changes.items()}
+    stand = build.topology.present.nonzero()[0].tolist()
+    old = set(known.rack[stand].tolist())
+    racks = sorted(set(known.rack[found.nodes].tolist()) - old)
+    return {
+        "fabric": build.name,
+        "topology": larger.topology.title(),
+        "nodes": int(larger.topology.present.sum()),
+        "nodes_added": [names[v] for v in found.nodes.tolist()],
+        "racks_added": [known.rack_names[r] for r in racks],
+        "cables": len(found.cables),
+        "cables_added": len(found.added),
+        "cables_moved": found.moved,
+        "cables_relabelled": found.relabelled,
+        "nodes_renamed": found.renamed,
+        "switches": [{"node": names[v], **{w: changes[w][v] for w in changes}} for v in stand],
+    }
+
+
+def _rows(build: Build, cables: Cables, added: NDArray[np.int64]) -> Rows:
+    phases = phases_of(build.topology.graph, cables, 1)
+    return replace(Rows.of(build.wiring, cables, phases), which=added)

@@ -1,0 +1,108 @@
+"""The verification of a fabric: every plane walked, and the mark that lets its build be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilers.proof.channels import packets
+from compilers.proof.delivery import Report, verify
+from compilers.proof.failure_walks import SAMPLE, Progress
+from compilers.tables.build import Build
+from compilers.tables.build_folder import damaged
+from compilers.tables.plane_folders import alike
+from compilers.tables.verified_mark import mark_verified
+from inventory.problems import Problem
+
+CHANNELS_UP_TO = 1 << 26
+"""Packets in flight up to which channels are counted where nobody said whether to."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verification:
+    """What walking found, a report a plane.
+
+    names: of the planes. damaged: files that are not as they were compiled. unmarked: why a folder
+    could not be marked, "" where all were.
+    """
+
+    names: tuple[str, ...]
+    reports: tuple[Report, ...]
+    damaged: tuple[Problem, ...] = ()
+    unmarked: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every plane may be used."""
+        return not self.damaged and all(report.passed for report in self.reports)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: the report, or those of all planes by their names."""
+        if len(self.reports) == 1:
+            return self.reports[0].as_dict()
+        named = zip(self.names, self.reports, strict=True)
+        return {"planes": [{"fabric": name, **report.as_dict()} for name, report in named]}
+
+    def __repr__(self) -> str:
+        """`<Verification passed: 3,192 of 3,192 pairs delivered>`."""
+        word = "passed" if self.passed else "FAILED"
+        pairs, delivered = (
+            sum(getattr(report, count) for report in self.reports)
+            for count in ("pairs", "delivered")
+        )
+        return f"<Verification {word}: {delivered:,} of {pairs:,} pairs delivered>"
+
+
+def judge(
+    builds: Sequence[Build],
+    folders: Sequence[Path] = (),
+    progress: Progress | None = None,
+    failures: Sequence[str] = (),
+    sample: int = SAMPLE,
+    seed: int = 1,
+    with_channels: bool | None = False,
+) -> Verification:
+    """Verify every plane; the report on one holds for those that forward alike.
+
+    Args:
+        builds: one a plane.
+        folders: of the builds, to be marked as verified or not; none for builds in memory.
+        progress: called with destinations done and all, in each of the walks.
+        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`.
+        sample: how many cases of two failures at once.
+        seed: of the sample.
+        with_channels: whether to count channels; None for where it is quick.
+    """
+    if with_channels is None:
+        with_channels = packets(builds[0]) <= CHANNELS_UP_TO
+    reports: list[Report] = []
+    unmarked = ""
+    for plane, build in enumerate(builds):
+        like = next((i for i in range(plane) if _alike(builds, folders, i, plane)), None)
+        if like is None:
+            report = verify(build, progress, failures, sample, seed, with_channels)
+        else:
+            report = reports[like]
+        reports.append(report)
+        if folders:
+            unmarked = _mark(folders[plane], build, report) or unmarked
+    changed = tuple(problem for folder in folders for problem in damaged(folder))
+    return Verification(tuple(build.name for build in builds), tuple(reports), changed, unmarked)
+
+
+def _alike(builds: Sequence[Build], folders: Sequence[Path], one: int, other: int) -> bool:
+    """Whether two planes forward alike; in memory they do where they share their tables."""
+    if folders:
+        return alike(folders[one], folders[other])
+    return builds[one].tables is builds[other].tables
+
+
+def _mark(folder: Path, build: Build, report: Report) -> str:
+    """Leave the mark or take it away; returns why that cannot be done."""
+    try:
+        mark_verified(folder, build.identity, report.as_dict() if report.passed else None)
+    except OSError as error:
+        return f"cannot mark {folder} as verified or not: {error.strerror}"
+    return ""

@@ -1,0 +1,80 @@
+"""Rendering of a fabric: the files of a target for every plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compilers.tables.build import Build
+from compilers.targets import target as target_of
+from compilers.targets.rendering import nodes as nodes_of
+from inventory.problems import InputError, Problem, few, nearest, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """The files that were written for one plane: how many, how large, for how many nodes."""
+
+    build: str
+    target: str
+    folder: Path
+    nodes: int
+    files: int
+    bytes: int
+
+
+def render_planes(
+    builds: Sequence[Build],
+    target: str,
+    folder: Path,
+    templates: Path | None = None,
+    options: Mapping[str, str] | None = None,
+    nodes: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Rendering, ...]:
+    """Write the files in FOLDER/<node>/, or of several planes in FOLDER/plane-1/<node>/ and so on.
+
+    Args:
+        builds: one a plane.
+        target: the target's name.
+        folder: where to.
+        templates: a folder with templates of the user's own.
+        options: of the target.
+        nodes: names of the switches to write; none for all.
+        progress: called with (switches done, all switches) for each plane.
+
+    Raises:
+        InputError: no switch has one of the names, or what the target's `render` raises.
+    """
+    chosen, done = target_of(target), []
+    for plane, (build, only) in enumerate(zip(builds, _vertices(builds, nodes), strict=True), 1):
+        if only == []:
+            continue
+        out = folder / f"plane-{plane}" if len(builds) > 1 else folder
+        written = chosen.render(build, out, templates, progress, options, only)
+        count = int(build.topology.present.sum()) if only is None else len(only)
+        facts = (build.identity, target, out, count)
+        done.append(Rendering(*facts, written.files, written.bytes))
+    return tuple(done)
+
+
+def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] | None]:
+    """For each build the switches that have one of the names; None for all where none is given."""
+    if not names:
+        return [None] * len(builds)
+    there = [{name: vertex for vertex, name in nodes_of(build)} for build in builds]
+    problems = [
+        Problem(
+            key="--node",
+            required="the name of a switch of the build",
+            given=shown(name),
+            todo=f"did you mean {near}?" if (near := nearest(name, set().union(*there))) else "",
+        )
+        for name in dict.fromkeys(names)
+        if not any(name in of_plane for of_plane in there)
+    ]
+    if problems:
+        raise InputError(few(problems))
+    chosen = dict.fromkeys(names)
+    return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in there]

@@ -1,0 +1,125 @@
+"""The report on a move between two builds: what each switch changes, the proof, what is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from compilers.tables.build import Build
+from compilers.update.loss import PairLoss, loss
+from compilers.update.move_plan import Update, plan
+from compilers.update.programs import SwitchPrograms
+from compilers.update.update_proof import Progress, Proof, prove
+
+MOVE_COUNTS = ("added", "changed", "removed")
+MOVE_PARTS = ("routes", "classes", "groups", "local")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MoveReport:
+    """A planned move.
+
+    update: its rounds. switches: of each switch the name, whether it is new, gone or stays, and
+    for each of `MOVE_PARTS` how many rows or groups are added, changed and removed.
+    """
+
+    update: Update
+    switches: tuple[dict[str, Any], ...]
+    proof: Proof
+    loss: PairLoss
+
+    @classmethod
+    def of(
+        cls,
+        old: Build,
+        new: Build,
+        mixtures: int = 2,
+        seed: int = 1,
+        progress: Progress | None = None,
+    ) -> MoveReport:
+        """Plan a move and walk every state on the way.
+
+        Args:
+            old: what every switch holds.
+            new: what it shall hold.
+            mixtures: random mixtures of switches to walk in each round.
+            seed: of the mixtures.
+            progress: called with (done, all) while switches are compared, then while walking.
+
+        Raises:
+            InputError: no order of rows is safe.
+        """
+        update = plan(old, new)
+        switches = tuple(_switches(update, progress))
+        return cls(update, switches, prove(update, mixtures, seed, progress), loss(update))
+
+    @property
+    def lossless(self) -> bool:
+        """Whether no pair of hosts loses a packet."""
+        return self.loss.none and not self.proof.faults
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the move takes; 0 where nothing changes."""
+        same = self.update.old.identity == self.update.new.identity
+        return 0 if same and not self._changes else self.update.rounds
+
+    @property
+    def _changes(self) -> bool:
+        kinds = [(part, count) for part in MOVE_PARTS for count in MOVE_COUNTS]
+        return any(switch[part][count] for switch in self.switches for part, count in kinds)
+
+    def __repr__(self) -> str:
+        """`<MoveReport a to b: 3 rounds, no pair loses a packet>`."""
+        word = "no pair loses a packet" if self.lossless else "packets may be lost"
+        move = f"{self.update.old.name} to {self.update.new.name}"
+        return f"<MoveReport {move}: {self.rounds} rounds, {word}>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        proof, lost = self.proof, self.loss
+        return {
+            "from": self.update.old.identity,
+            "to": self.update.new.identity,
+            "in_place": self.update.in_place,
+            "rounds": self.rounds,
+            "switches": list(self.switches),
+            "proof": {
+                "states": proof.states,
+                "pairs": proof.pairs,
+                "max_hops": proof.max_hops,
+                "bound": proof.bound,
+                "faults": [
+                    {"round": f.round + 1, "from": f.source, "to": f.destination, "what": f.what}
+                    for f in proof.faults
+                ],
+            },
+            "loss": {
+                "hosts": list(lost.hosts),
+                "pairs": lost.pairs,
+                "switches": list(lost.switches),
+                "cables": [list(cable) for cable in lost.cables],
+                "exposed_pairs": lost.exposed,
+                "repaired": lost.repaired,
+            },
+            "lossless": self.lossless,
+        }
+
+
+def _switches(update: Update, progress: Progress | None) -> list[dict[str, Any]]:
+    programs, nodes = SwitchPrograms(update), update.nodes
+    switches = []
+    count = len(nodes.datapath_id)
+    for node in range(count):
+        after, before = int(nodes.after[node]), int(nodes.before[node])
+        names = update.new.wiring.names if after >= 0 else update.old.wiring.names
+        switch: dict[str, Any] = {
+            "node": names[after if after >= 0 else before],
+            "state": "new" if before < 0 else "gone" if after < 0 else "stays",
+        }
+        for part, found in programs.counts(node).items():
+            switch[part] = {word: getattr(found, word) for word in MOVE_COUNTS}
+        switches.append(switch)
+        if progress:
+            progress(node + 1, count)
+    return switches

@@ -1,0 +1,500 @@
+"""A fabric, the noun of the library: from a spec to tables, and what can be done with them.
+
+    fabric = polarfab.Fabric.from_spec("fabric.yaml").compile()
+    assert fabric.verify().passed
+    fabric.render("frr", "configs")
+
+Each method imports what it needs when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from inventory.problems import InputError, Problem
+
+if TYPE_CHECKING:
+    from networkx import Graph
+
+    from compilers.audit.wiring_report import WiringReport
+    from compilers.cabling.cable_schedule import CableSchedule
+    from compilers.evaluation.fabric_counts import FabricCounts
+    from compilers.evaluation.saturation import PatternThroughput
+    from compilers.expansion.growth_report import GrowthReport
+    from compilers.proof.explanation import Explanation
+    from compilers.proof.verification import Verification
+    from compilers.spec.fabric_file import LoadedFabric
+    from compilers.tables.build import Build
+    from compilers.targets.plane_rendering import Rendering
+    from compilers.topology.labelled_graph import Topology
+    from compilers.update.compare import Comparison
+    from compilers.update.move_report import MoveReport
+    from mininet_scenarios.run.emulation import Emulated
+
+Progress = Callable[[int, int], None]
+"""Is told (done, all)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fabric:
+    """A fabric, immutable. What needs tables compiles them, once.
+
+    loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
+    memory. compiled: the build of each plane in memory.
+    """
+
+    loaded: LoadedFabric | None = None
+    folder: Path | None = None
+    compiled: tuple[Build, ...] = ()
+
+    @classmethod
+    def from_spec(
+        cls,
+        spec: str | Path | Mapping[str, Any],
+        inventory: str | Path | Mapping[str, Any] | None = None,
+    ) -> Fabric:
+        """The fabric of a fabric.yaml (`-`: standard input), or of the same keys in a mapping.
+
+        Args:
+            spec: the file, or what stands in it.
+            inventory: an inventory.yaml, or what stands in it, in place of what the spec names.
+
+        Raises:
+            InputError: every mistake in either.
+        """
+        from compilers.spec.fabric_file import load_fabric
+        from inventory.yamlfile import read
+
+        if inventory is not None:
+            keys = spec if isinstance(spec, Mapping) else read(spec).data
+            given = inventory if isinstance(inventory, Mapping) else str(inventory)
+            spec = {**keys, "inventory": given}
+        return cls(load_fabric(spec))
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Fabric:
+        """The fabric in a build folder; its arrays are memory-mapped.
+
+        Raises:
+            InputError: it is no build folder, or damaged.
+        """
+        from compilers.tables.build_folder import load
+        from compilers.tables.plane_folders import builds_in
+
+        path = Path(folder)
+        return cls(folder=path, compiled=tuple(map(load, builds_in(path))))
+
+    @classmethod
+    def of(cls, *builds: Build) -> Fabric:
+        """The fabric of builds in memory, one a plane."""
+        return cls(compiled=builds)
+
+    @classmethod
+    def running(
+        cls, url: str, token_file: Path | None = None, authority: Path | None = None
+    ) -> Fabric:
+        """The fabric that a controller has.
+
+        Args:
+            url: of the controller's management API.
+            token_file: its first line is a token that the controller accepts.
+            authority: of the controller's certificate (PEM), for https.
+
+        Raises:
+            InputError: it does not answer, or refuses.
+        """
+        from controller.management.client import Client
+        from controller.rollout.build_archive import unpack
+
+        with TemporaryDirectory() as name:
+            folder = Path(name) / "running"
+            unpack(Client.to(url, "--to", token_file, authority).read("build"), folder)
+            return cls.of(cls.load(folder).build)
+
+    def __repr__(self) -> str:
+        """`<Fabric lab: polarfly q=7, 57 nodes, 228 links>`; never compiles."""
+        if not self.compiled:
+            return f"<Fabric {self.name}: not compiled>"
+        topology = self.compiled[0].topology
+        planes = f" in each of {len(self.compiled)} planes" if len(self.compiled) > 1 else ""
+        size = f"{topology.graph.order:,} nodes, {topology.graph.size:,} links{planes}"
+        return f"<Fabric {self.name}: {topology.title()}, {size}>"
+
+    @property
+    def name(self) -> str:
+        """What the spec calls it; a build of several planes has a name for each."""
+        if self.loaded:
+            return self.loaded.spec.name
+        return " and ".join(build.name for build in self.compiled)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """Its graph, without the damage that an inventory tells of until it is compiled."""
+        from compilers.topology.families import build_topology
+
+        if self.compiled or self.loaded is None:
+            return self.compiled[0].topology
+        spec = self.loaded.spec.topology
+        return build_topology(spec.family, spec.parameters())
+
+    @cached_property
+    def builds(self) -> tuple[Build, ...]:
+        """The build of each plane.
+
+        Raises:
+            InputError: the inventory cannot hold the fabric.
+        """
+        from compilers.tables.build_folder import identified
+
+        builds = self.compiled or self.compile().compiled
+        return tuple(build if build.identity else identified(build) for build in builds)
+
+    @property
+    def build(self) -> Build:
+        """The build of the one plane: tables, wiring and addresses as arrays.
+
+        Raises:
+            InputError: there are several planes, or the inventory cannot hold the fabric.
+        """
+        if len(self.builds) == 1:
+            return self.builds[0]
+        given, todo = "several planes", "take one of them, such as fabric.planes[0]"
+        if self.folder:
+            given = "a folder of several planes"
+            todo = f"name one of them, such as {self.folder / 'plane-1'}"
+        raise InputError(Problem("the build of one plane", given, todo, str(self.folder or "")))
+
+    @property
+    def planes(self) -> tuple[Fabric, ...]:
+        """Each plane as a fabric of its own."""
+        from compilers.tables.plane_folders import builds_in
+
+        folders = builds_in(self.folder) if self.folder else [None] * len(self.builds)
+        return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
+
+    def compile(self, phase: int = 0, phases: int = 0) -> Fabric:
+        """The same fabric with its tables, in memory.
+
+        Args:
+            phase: for what is there after this phase of the installation, from 1; 0 for all.
+            phases: how many phases there are, 0 for as many as `cables` says.
+
+        Raises:
+            InputError: the inventory cannot hold the fabric; every problem of a pass at once.
+        """
+        from compilers.cabling.phases import PHASES, Stage
+        from compilers.pipeline import compile_fabric
+        from compilers.planes import compile_planes
+
+        if self.loaded is None:
+            raise InputError(Problem("a fabric from its spec, to compile", "a build"))
+        stage = Stage(phase, phases or PHASES) if phase else None
+        if self.loaded.spec.planes > 1:
+            return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))
+        return Fabric(self.loaded, compiled=(compile_fabric(self.loaded, stage),))
+
+    def save(self, folder: str | Path) -> Fabric:
+        """Write its build into a folder, in place of an earlier build; the fabric that is there.
+
+        Raises:
+            InputError: the folder holds something else, or cannot be written.
+        """
+        from compilers.tables.build_folder import save
+        from compilers.tables.plane_folders import save_planes
+
+        path = Path(folder).resolve()  # `.` is another folder once it is replaced
+        made = self.compiled or self.compile().compiled
+        builds = save_planes(made, path) if len(made) > 1 else (save(made[0], path),)
+        return Fabric(self.loaded, path, builds)
+
+    def counts(self) -> FabricCounts:
+        """Nodes, links, hosts, rows and classes of the one plane."""
+        from compilers.evaluation.fabric_counts import FabricCounts
+
+        return FabricCounts.of(self.build)
+
+    def verify(
+        self,
+        failures: Sequence[str] = (),
+        sample: int = 1000,
+        seed: int = 1,
+        channels: bool | None = False,
+        progress: Progress | None = None,
+    ) -> Verification:
+        """Walk every ordered pair through the tables; a build in a folder is marked if it passed.
+
+        Args:
+            failures: also try every failure of a `link`, of a `node`, or `2` at once.
+            sample: how many cases of two failures.
+            seed: of the sample.
+            channels: count the channels of a lossless fabric; None for where that is quick.
+            progress: called with (done, all) in each of the walks.
+        """
+        from compilers.proof.verification import judge
+        from compilers.tables.plane_folders import builds_in
+
+        folders = builds_in(self.folder) if self.folder else ()
+        return judge(self.builds, folders, progress, failures, sample, seed, channels)
+
+    @contextmanager
+    def usable(self, unverified: bool = False) -> Iterator[Fabric]:
+        """The fabric in a folder, for what takes verified builds only.
+
+        One in memory is written to a folder that goes with the context, and walked.
+
+        Raises:
+            InputError: verification has not passed on it.
+        """
+        from compilers.tables.plane_folders import builds_in
+        from compilers.tables.verified_mark import require_verified
+
+        with TemporaryDirectory(prefix="polarfab-") as name:
+            fabric = self if self.folder else self.save(Path(name) / "build")
+            assert fabric.folder is not None  # noqa: S101
+            if not unverified:
+                if not self.folder:
+                    fabric.verify()
+                for folder, build in zip(builds_in(fabric.folder), fabric.builds, strict=True):
+                    require_verified(folder, build)
+            yield fabric
+
+    def explain(self, source: str, destination: str, fail: Iterable[str] = ()) -> Explanation:
+        """The paths between two switches, and what happens while something is down.
+
+        Args:
+            source: a node's name, a vertex number, a host's name or an address.
+            destination: the same.
+            fail: what is down: nodes, and links as `A-B`.
+
+        Raises:
+            InputError: there is no such node, link, host or address.
+        """
+        from compilers.proof.explanation import explain, find_failure, find_switch
+
+        build = self.build
+        dead = [find_failure(build, word) for word in fail]
+        return explain(build, find_switch(build, source), find_switch(build, destination), dead)
+
+    def render(
+        self,
+        target: str,
+        folder: str | Path,
+        *,
+        templates: Path | None = None,
+        options: Mapping[str, str] | None = None,
+        nodes: Sequence[str] = (),
+        unverified: bool = False,
+        progress: Progress | None = None,
+    ) -> tuple[Rendering, ...]:
+        """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
+
+        Args:
+            target: a name of `polarfab render --help`.
+            folder: where to.
+            templates: a folder of your own templates, TARGET/FILE.j2.
+            options: of the target.
+            nodes: only these switches.
+            unverified: take tables that verification has not passed on.
+            progress: called with (switches done, all switches) for each plane.
+
+        Raises:
+            InputError: the target cannot do what the fabric asks for, an option, a template or a
+                node is wrong, or verification has not passed.
+        """
+        from compilers.targets.plane_rendering import render_planes
+
+        with self.usable(unverified) as fabric:
+            where = Path(folder)
+            return render_planes(fabric.builds, target, where, templates, options, nodes, progress)
+
+    def throughput(
+        self,
+        patterns: Sequence[str] = (),
+        hosts: int = 0,
+        seed: int = 0,
+        progress: Progress | None = None,
+    ) -> tuple[PatternThroughput, ...]:
+        """The saturation of traffic patterns, by the tables.
+
+        Args:
+            patterns: names of patterns, none for all.
+            hosts: a switch; 0 for as built.
+            seed: of the patterns that chance has a part in.
+            progress: called with (patterns done, all patterns).
+
+        Raises:
+            InputError: there is no such pattern.
+        """
+        from compilers.evaluation.saturation import saturations
+
+        return saturations(self.build, patterns, hosts, seed, progress)
+
+    def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
+        """The racks as a picture (`svg`), or as an interactive page that needs no network (`html`).
+
+        layout: how vertices are put into racks; racks: one or two to highlight, by name or number.
+
+        Raises:
+            InputError: no such layout or rack, or the fabric is too large.
+        """
+        from compilers.drawing.picture import draw, of_build
+
+        return draw(of_build(self.build), form == "html", layout, tuple(racks))
+
+    def to_networkx(self) -> Graph[int]:
+        """The cabled nodes as a networkx graph: `compilers.cabling.networkx_graph` has its keys."""
+        from compilers.cabling.networkx_graph import to_networkx
+
+        return to_networkx(self.build)
+
+    def cables(self, phases: int = 8, phase: int = 0, rack: str = "") -> CableSchedule:
+        """The cable schedule of all planes; `.text("csv")` and so on is what people print.
+
+        Args:
+            phases: how many phases the installation has at most.
+            phase: only the cables of this phase, from 1; 0 for all.
+            rack: only the cables with an end in the rack of this name.
+
+        Raises:
+            InputError: there is no such phase or rack.
+        """
+        from compilers.cabling.cable_schedule import CableSchedule
+
+        return CableSchedule.of(self.builds, phases, phase, rack)
+
+    def netbox(
+        self, site: str = "", role: str = "switch", interfaces: Path | None = None
+    ) -> dict[str, str]:
+        """The hardware as files for NetBox's imports, name to text, in the order to import them.
+
+        Args:
+            site: that everything stands in; the fabric's name without it.
+            role: of every device.
+            interfaces: Nautobot's export of interfaces, for `nautobot-cables.csv`.
+
+        Raises:
+            InputError: the inventory cannot hold the fabric, or it began as a build.
+        """
+        from compilers.cabling.netbox_export import files
+
+        if self.loaded is None:
+            raise InputError(Problem("a fabric from its spec", "a build"))
+        return dict(files(self.loaded, site or self.name, role, interfaces))
+
+    def check_wiring(self, facts: Iterable[str | Path], form: str | None = None) -> WiringReport:
+        """Compare neighbour tables with the plan of all planes, and find the smallest repair.
+
+        Args:
+            facts: files with neighbour tables (lldpctl, SONiC, EOS, …), and folders of them.
+            form: their format; None where the content tells.
+
+        Raises:
+            InputError: a file cannot be read, or none is of a node of this fabric.
+        """
+        from compilers.audit.wiring_report import WiringReport
+
+        return WiringReport.of(self.builds, map(Path, facts), form)
+
+    def expand(self, racks: str) -> GrowthReport:
+        """The larger fabric (`.build`) with more racks on unused ports; no cable is moved.
+
+        Args:
+            racks: `quadric:N` or `fan:N` for odd q, `nucleus` for even q.
+
+        Raises:
+            InputError: the fabric does not grow so, or lacks ports or addresses for it.
+        """
+        from compilers.expansion.growth_report import GrowthReport
+
+        return GrowthReport.of_racks(self.build, racks)
+
+    def remaining(self, larger: Fabric) -> GrowthReport:
+        """What is to be added to come from this part of a fabric to more of the same fabric.
+
+        Raises:
+            InputError: they are not of one fabric.
+        """
+        from compilers.expansion.growth_report import GrowthReport
+
+        return GrowthReport.of_rest(self.build, larger.build)
+
+    def diff(self, other: Fabric) -> Comparison:
+        """What another fabric has that this one has not, and the other way round."""
+        from compilers.update.compare import compare
+
+        return compare(self.build, other.build)
+
+    def plan(
+        self, new: Fabric, mixtures: int = 2, seed: int = 1, progress: Progress | None = None
+    ) -> MoveReport:
+        """What a move of the running fabric to a new one changes, and the proof that nobody loses.
+
+        Args:
+            new: what the switches shall hold.
+            mixtures: random mixtures of switches to walk in each round.
+            seed: of the mixtures.
+            progress: called with (done, all).
+
+        Raises:
+            InputError: no order of rows is safe.
+        """
+        from compilers.update.move_report import MoveReport
+
+        return MoveReport.of(self.build, new.build, mixtures, seed, progress)
+
+    def apply(
+        self,
+        url: str,
+        token_file: Path | None = None,
+        authority: Path | None = None,
+        *,
+        accept_loss: bool = False,
+        unverified: bool = False,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Have a controller move its fabric to this one; returns how the move ended.
+
+        url, token_file and authority are as for `running`; with accept_loss it goes on although
+        pairs of hosts lose packets; progress is called with (rounds done, all rounds).
+
+        Raises:
+            InputError: it does not answer, or refuses.
+        """
+        from controller.management.client import Client
+        from controller.rollout.build_archive import pack
+
+        with self.usable(unverified) as fabric:
+            assert fabric.folder is not None  # noqa: S101
+            client = Client.to(url, "--to", token_file, authority)
+            return client.apply(pack(fabric.folder), accept_loss, unverified, progress)
+
+    def emulate(
+        self, engine: str = "auto", framework: str | None = None, unverified: bool = False
+    ) -> Emulated:
+        """Bring it up on real Open vSwitch and Mininet, or on another engine, and check every pair.
+
+        The options, and what is raised, are those of `polarfab.emulate`.
+        """
+        from mininet_scenarios.run.emulation import emulate
+
+        with self.usable(unverified) as fabric:
+            return emulate(str(fabric.folder), engine, framework, unverified=unverified)
+
+    def rehearse(self, new: Fabric, unverified: bool = False, **options: Any) -> Emulated:
+        """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
+
+        The options engine, framework, interval and pairs are those of `polarfab rehearse`; what is
+        raised is that of `polarfab.emulate`.
+        """
+        from mininet_scenarios.run.emulation import Emulation
+        from mininet_scenarios.run.move_scenario import move_scenario
+
+        with self.usable(unverified) as old, new.usable(unverified) as other:
+            loaded = move_scenario(str(old.folder), str(other.folder), **options)
+            return Emulation(loaded, unverified=unverified).run()

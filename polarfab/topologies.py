@@ -1,0 +1,103 @@
+"""Graphs by family, before anything is compiled: build, compare, measure and draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compilers.evaluation.analysis.analyses import Analysis
+    from compilers.evaluation.comparison.candidates import Candidate
+    from compilers.topology.labelled_graph import Topology
+
+
+def topology(family: str, **parameters: int | str | None) -> Topology:
+    """The topology of a family, of those for comparison too: `topology("polarfly", q=7)`.
+
+    Raises:
+        InputError: there is no such family, or its parameters have no construction.
+    """
+    from compilers.topology.families import build_any
+
+    return build_any(family, parameters)
+
+
+def design(
+    radix: int | Iterable[int] | None = None,
+    min_nodes: int = 1,
+    *,
+    links_per_module: int | None = None,
+    families: Iterable[str] = (),
+    baselines: bool = False,
+    best: bool = False,
+    sort: str = "nodes",
+    prices: Path | None = None,
+) -> list[Candidate]:
+    """The fabrics that can be built, compared; sizes, cost and power come from formulas.
+
+    Args:
+        radix: fabric ports a node. A family with none of exactly one radix gives the next below;
+            of several, exactly these; of None, each family's smallest with `min_nodes`.
+        min_nodes: leave out smaller fabrics.
+        links_per_module: of co-packaged optics.
+        families: only these.
+        baselines: also the families that the papers compare with.
+        best: only the largest of each family at each radix.
+        sort: the figure to put them in order by.
+        prices: YAML with other prices.
+
+    Raises:
+        InputError: there is no such family or figure, or the prices have mistakes.
+    """
+    from compilers.evaluation.comparison.candidates import candidate
+    from compilers.evaluation.comparison.designs import chosen, largest, ranked
+    from compilers.evaluation.comparison.prices import prices as read_prices
+
+    cost = read_prices(prices)
+    if links_per_module is not None:
+        cost = cost.with_links_per_module(links_per_module)
+    found = chosen(radix, min_nodes, families, baselines)
+    return ranked([candidate(each, cost) for each in (largest(found) if best else found)], sort)
+
+
+def analyse(
+    topology: Topology,
+    what: Sequence[str] = (),
+    runs: int = 100,
+    seed: int = 0,
+    racks: int = 4,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Analysis]:
+    """Measure a graph: facts and rows by the name of the analysis.
+
+    Args:
+        topology: the graph.
+        what: some of distances, paths, load, bisection, resilience, expansion; none for all that
+            apply.
+        runs: of random failures.
+        seed: of the failures.
+        racks: how many racks to grow by.
+        progress: called with (done, all) in each analysis.
+
+    Raises:
+        InputError: there is no such analysis, it is not for this graph, or lacks a library.
+    """
+    from compilers.evaluation.analysis.analyses import Options, applicable
+    from compilers.evaluation.analysis.analyses import analyse as analysed
+
+    options = Options(runs, seed, racks)
+    names = what or applicable(topology)
+    return {name: analysed(topology, name, options, progress) for name in names}
+
+
+def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
+    """A graph in racks as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
+
+    Raises:
+        InputError: no such layout or rack, or the graph is too large.
+    """
+    from compilers.drawing.picture import draw as drawn
+    from compilers.drawing.picture import of_topology
+
+    return drawn(of_topology(topology), form == "html", layout, tuple(racks))

@@ -1,0 +1,234 @@
+"""The library: polarfab.Fabric from a spec to tables, and everything that verbs do with them."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import polarfab
+from polarfab.fabric import Fabric
+
+ROOT = Path(__file__).parents[2]
+LAB = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+HARDWARE = {
+    "node_types": {"leaf": {"ports": [{"name": "eth{}", "count": 8}]}},
+    "generate": {"type": "leaf"},
+}
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Fabric:
+    return Fabric.from_spec(LAB, HARDWARE).compile()
+
+
+@pytest.fixture(scope="module")
+def planes() -> Fabric:
+    return Fabric.from_spec({**LAB, "planes": 2})
+
+
+def test_the_page_about_python_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.S)
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    shown = re.findall(r"# (<.*>)", program)
+    assert shown
+    assert [text for text in shown if text not in run.stdout] == []
+    assert "<GrowthReport lab: 8 nodes" in run.stdout
+    assert "no pair loses a packet>" in run.stdout
+    assert (tmp_path / "configs/n0/frr.conf").is_file()
+
+
+def test_the_page_tells_every_method() -> None:
+    page = (ROOT / "docs/python.md").read_text()
+    public = [name for name in vars(Fabric) if not name.startswith("_") and name not in FIELDS]
+    assert [name for name in public if not re.search(rf"\.{name}\b", page)] == []
+    assert [name for name in polarfab.__all__ if f"polarfab.{name}" not in page] == []
+
+
+FIELDS = {"loaded", "folder", "compiled", "of", "builds", "name", "usable"}
+
+
+def test_importing_it_costs_nothing() -> None:
+    heavy = [
+        "numpy",
+        "yaml",
+        "pydantic",
+        "networkx",
+        "click",
+        "rich",
+        "compilers",
+        "importlib.metadata",
+    ]
+    program = f"import sys, polarfab; print([m for m in {heavy!r} if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "[]"
+    more = "polarfab.Fabric; print([m for m in ('numpy', 'yaml', 'pydantic') if m in sys.modules])"
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys, polarfab; {more}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == "[]"
+
+
+def test_a_mapping_and_a_file_give_the_same_tables(fabric: Fabric, tmp_path: Path) -> None:
+    file = tmp_path / "fabric.yaml"
+    file.write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    other = Fabric.from_spec(file, HARDWARE)
+    one, two = fabric.build.tables, other.build.tables
+    assert np.array_equal(one.routes.egress, two.routes.egress)
+    assert np.array_equal(one.classes.port, two.classes.port)
+    assert fabric.counts() == other.counts()
+
+
+def test_an_inventory_of_one_s_own(tmp_path: Path) -> None:
+    file = tmp_path / "hardware.yaml"
+    file.write_text(
+        "node_types: {leaf: {ports: [{name: 'eth{}', count: 8}]}}\ngenerate: {type: leaf}\n"
+    )
+    spec = tmp_path / "fabric.yaml"
+    spec.write_text("name: lab\ntopology: {family: polarfly, q: 3}\ninventory: nowhere.yaml\n")
+    for wanted in (LAB, spec):
+        for given in (HARDWARE, file):
+            build = Fabric.from_spec(wanted, given).build
+            assert build.wiring.port_names == (tuple(f"eth{n}" for n in range(1, 9)),)
+
+
+def test_all_mistakes_at_once() -> None:
+    with pytest.raises(polarfab.InputError) as error:
+        Fabric.from_spec({"name": "lab", "topology": {"family": "polarfly", "q": 6}, "rooting": {}})
+    assert [problem.key for problem in error.value.problems] == ["rooting", "topology.q"]
+
+
+def test_nothing_is_compiled_before_it_is_needed_and_then_once() -> None:
+    fabric = Fabric.from_spec(LAB)
+    assert repr(fabric) == "<Fabric lab: not compiled>"
+    assert fabric.topology.graph.order == 13
+    assert fabric.builds[0] is fabric.build
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fabric.folder = Path("x")  # type: ignore[misc]
+
+
+def test_short_reprs(fabric: Fabric, planes: Fabric) -> None:
+    values = [
+        fabric,
+        planes.compile(),
+        fabric.verify(),
+        fabric.verify().reports[0],
+        fabric.cables(),
+        fabric.expand("quadric:1"),
+        fabric.plan(fabric),
+        fabric.build,
+    ]
+    assert [repr(value) for value in values if len(repr(value)) > 100] == []
+    assert repr(fabric.verify()) == "<Verification passed: 156 of 156 pairs delivered>"
+
+
+def test_several_planes(planes: Fabric, tmp_path: Path) -> None:
+    assert [plane.name for plane in planes.planes] == ["lab-p1", "lab-p2"]
+    assert len(planes.verify().reports) == 2
+    kept = planes.save(tmp_path / "build")
+    assert [str(plane.folder) for plane in kept.planes] == [
+        str(tmp_path / "build" / f"plane-{n}") for n in (1, 2)
+    ]
+    for several in (planes, kept):
+        with pytest.raises(polarfab.InputError, match="the build of one plane"):
+            several.explain("0", "1")
+    assert planes.planes[1].explain("0", "1").passed
+    assert [each.folder.name for each in planes.render("ovs", tmp_path / "out")] == [
+        "plane-1",
+        "plane-2",
+    ]
+
+
+def test_tables_that_lose_packets_are_not_rendered(fabric: Fabric, tmp_path: Path) -> None:
+    build = fabric.build
+    egress = np.roll(build.tables.routes.egress, 1, axis=1)
+    routes = dataclasses.replace(build.tables.routes, egress=egress)
+    tables = dataclasses.replace(build.tables, routes=routes)
+    wrong = Fabric.of(dataclasses.replace(build, tables=tables))
+    assert not wrong.verify().passed
+    assert "FAILED" in repr(wrong.verify())
+    with pytest.raises(polarfab.InputError, match="a build that verify has passed on"):
+        wrong.render("ovs", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert wrong.render("ovs", tmp_path / "out", unverified=True)[0].nodes == 13
+
+
+def test_rendering_from_memory_is_rendering_from_the_folder(fabric: Fabric, tmp_path: Path) -> None:
+    kept = fabric.save(tmp_path / "build")
+    assert kept.build.identity == fabric.build.identity
+    kept.verify()
+    fabric.render("linux", tmp_path / "one", nodes=["n3"])
+    (done,) = kept.render("linux", tmp_path / "two", nodes=["n3"])
+    assert (done.nodes, done.build) == (1, kept.build.identity)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "two/n3").iterdir()}
+    assert files == {path.name: path.read_bytes() for path in (tmp_path / "one/n3").iterdir()}
+
+
+def test_a_fabric_in_networkx(fabric: Fabric) -> None:
+    import networkx
+
+    graph = fabric.to_networkx()
+    assert sorted(map(sorted, graph.edges)) == fabric.topology.graph.edges().tolist()
+    assert networkx.diameter(graph) == 2
+    wiring = fabric.build.wiring
+    for u, v, edge in graph.edges(data=True):
+        link = int(np.flatnonzero(wiring.far[u] == v)[0])
+        assert edge["ports"][u] == wiring.port_name(u, int(wiring.port[u, link]))
+        assert edge["ports"][v] == wiring.port_name(v, int(wiring.far_port[u, link]))
+        assert (edge["length"] > 0, edge["cables"]) == (True, 1)
+    node = graph.nodes[4]
+    assert (node["name"], node["hosts"], len(node["coordinates"])) == ("n4", 1, 3)
+    assert node["kind"] in fabric.topology.kinds
+
+
+def test_growth_and_the_move_there(fabric: Fabric) -> None:
+    growth = fabric.expand("quadric:1")
+    larger = Fabric.of(growth.build)
+    assert larger.verify().passed
+    assert len(growth.facts["nodes_added"]) == growth.build.topology.graph.order - 13
+    assert growth.csv().count("\n") == growth.facts["cables_added"] + 1
+    move = fabric.plan(larger)
+    assert move.lossless
+    assert {s["state"] for s in move.switches} == {"stays", "new"}
+    assert bool(fabric.diff(larger))
+    assert not fabric.diff(fabric)
+    whole = Fabric.from_spec(LAB)
+    part = whole.compile(phase=1, phases=2)
+    assert part.remaining(whole).facts["nodes_added"]
+    with pytest.raises(polarfab.InputError, match="quadric:2, fan:1 or nucleus"):
+        fabric.expand("quadric=2")
+
+
+def test_emulation_on_the_model(fabric: Fabric, tmp_path: Path) -> None:
+    found = fabric.emulate(engine="model")
+    assert found.passed
+    assert repr(found) == "<Emulated lab on model passed: 156 of 156 pairs delivered>"
+    (file,) = found.write(tmp_path / "report.json")
+    assert file.is_file()
+    again = fabric.rehearse(fabric, engine="model")
+    assert again.passed
+
+
+def test_graphs_without_a_fabric() -> None:
+    graph = polarfab.topology("polarfly", q=5)
+    found = polarfab.analyse(graph, ["distances"])
+    assert found["distances"].facts["diameter"] == 2
+    assert polarfab.draw(graph).startswith("<")
+    assert polarfab.topology("slimfly", q=5).graph.order == 50
+    names = [each.design.family for each in polarfab.design(radix=32, best=True)]
+    assert "polarstar" in names
+    with pytest.raises(polarfab.InputError, match="sort"):
+        polarfab.design(radix=8, sort="node")
