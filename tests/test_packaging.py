@@ -165,11 +165,11 @@ def test_a_script_uses_the_library_and_is_typed(python, desk):
     script = desk / "script.py"
     script.write_text(
         "import polarfab\n"
-        'build: polarfab.Build = polarfab.compile("fabric.yaml", "scripted")\n'
-        "print(polarfab.verify(build).passed)\n"
+        'fabric: polarfab.Fabric = polarfab.Fabric.from_spec("fabric.yaml").save("scripted")\n'
+        "print(fabric.verify().passed, fabric.emulate(engine='model').passed)\n"
     )
-    assert run(python, "script.py", cwd=desk).stdout == "True\n"
-    script.write_text(script.read_text() + "polarfab.verify(build=1)\n")
+    assert run(python, "script.py", cwd=desk).stdout == "True True\n"
+    script.write_text(script.read_text() + "fabric.verify(seed='1')\n")
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "script.py"]
     found = run(*mypy, cwd=desk, code=1).stdout.splitlines()
     assert [line.partition(" ")[0] for line in found[:-1]] == ["script.py:4:"]
