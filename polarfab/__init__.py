@@ -7,7 +7,7 @@ The public Python API; what it needs is imported on first use:
     assert fabric.verify().passed
     fabric.save("build")
 
-`Target`, `Option` and `Capabilities` are for packages that bring a target of their own.
+`Target`, `Option`, `Capabilities` and `Build` are for packages that bring a target of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from compilers.tables.build import Build
     from compilers.targets.capabilities import Capabilities
     from compilers.targets.options import Option
     from compilers.targets.target import Target
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Build",
     "Capabilities",
     "Fabric",
     "InputError",
@@ -38,6 +40,7 @@ __all__ = [
     "topology",
 ]
 HOMES = {
+    "Build": "compilers.tables.build",
     "Capabilities": "compilers.targets.capabilities",
     "Fabric": "polarfab.fabric",
     "InputError": "inventory.problems",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.tables.build import Build
-from compilers.targets import target as target_of
+from compilers.targets.registry import target as target_of
 from compilers.targets.rendering import nodes as nodes_of
 from inventory.problems import InputError, Problem, few, nearest, shown
 

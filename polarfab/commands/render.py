@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from polarfab.output import json_option, print_json, progress, say
 from polarfab.target_choice import complete_target, known_target
-
-if TYPE_CHECKING:
-    from compilers.tables.build import Build
-    from compilers.targets.options import Chosen
 
 
 @click.command("render")
@@ -60,79 +56,27 @@ def command(
     `polarfab targets` says what each target writes and which options --set takes; docs/ has a page
     a target.
     """
-    from compilers.tables.build_folder import load
-    from compilers.tables.plane_folders import builds_in
-    from compilers.tables.verified_mark import require_verified
     from compilers.targets.options import read
+    from polarfab.fabric import Fabric
 
     options = read(words)
-    folders = builds_in(folder)
-    builds = [load(one) for one in folders]
+    fabric = Fabric.load(folder)
     if unverified:
         say("warning: --unverified: nobody has checked that these tables forward")
-    else:
-        for one, build in zip(folders, builds, strict=True):
-            require_verified(one, build)
-    single = len(builds) == 1
-    outputs = [output if single else output / one.name for one in folders]
-    wanted = _wanted(builds, names)
-    done = [
-        _render(build, target, out, templates, options, only)
-        for build, out, only in zip(builds, outputs, wanted, strict=True)
-        if only is None or only
-    ]
-    if as_json:
-        print_json(done[0] if single else {"target": target, "planes": done})
-        return
-    for facts in done:
-        say(f"{facts['nodes']} nodes of build {facts['build']} rendered in {facts['folder']}")
-
-
-def _render(
-    build: Build,
-    target: str,
-    output: Path,
-    templates: Path | None,
-    options: Chosen,
-    only: list[int] | None,
-) -> dict[str, Any]:
-    from compilers.targets.registry import target as target_of
-
-    with progress(f"rendering {target}") as report:
-        written = target_of(target).render(build, output, templates, report, options, only)
-    return {
-        "build": build.identity,
-        "target": target,
-        "folder": str(output),
-        "nodes": int(build.topology.present.sum()) if only is None else len(only),
-        "files": written.files,
-        "bytes": written.bytes,
-    }
-
-
-def _wanted(builds: list[Build], names: tuple[str, ...]) -> list[list[int] | None]:
-    """For each build the switches that have one of the names; None for all where none is given.
-
-    Raises:
-        InputError: no switch has one of them.
-    """
-    if not names:
-        return [None] * len(builds)
-    from compilers.targets.rendering import nodes
-    from inventory.problems import InputError, Problem, few, nearest, shown
-
-    there = [{name: vertex for vertex, name in nodes(build)} for build in builds]
-    problems = [
-        Problem(
-            key="--node",
-            required="the name of a switch of the build",
-            given=shown(name),
-            todo=f"did you mean {near}?" if (near := nearest(name, set().union(*there))) else "",
+    with progress(f"rendering {target}") as bar:
+        done = fabric.render(
+            target,
+            output,
+            templates=templates,
+            options=options,
+            nodes=names,
+            unverified=unverified,
+            progress=bar,
         )
-        for name in dict.fromkeys(names)
-        if not any(name in of_plane for of_plane in there)
-    ]
-    if problems:
-        raise InputError(few(problems))
-    chosen = dict.fromkeys(names)
-    return [[of_plane[name] for name in chosen if name in of_plane] for of_plane in there]
+    if as_json:
+        facts = [{**asdict(each), "folder": str(each.folder)} for each in done]
+        single = len(fabric.builds) == 1
+        print_json(facts[0] if single else {"target": target, "planes": facts})
+        return
+    for each in done:
+        say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}")
