@@ -1,1 +1,1 @@
-"""Routing: which egress class each switch uses for each destination."""
+"""Routing: the egress class of each switch for each destination, and what the class does."""

@@ -1,15 +1,14 @@
 """Alternates and repair by search, for fabrics where no construction is known.
 
 At switch u, let v be the next hop towards d. A neighbour r of u *repairs* d where the minimal path
-from r to d meets neither u nor v: that serves if the link u–v has failed and if v itself has. It is
-an *alternate* for d where its path does not meet u; edge-disjoint, where it shares no link with the
-minimal path either. Rows of a switch that have the next hop and these neighbours in common are one
-class: every choice of a class holds for all its destinations, without state a destination. In
-PolarStar that makes 4 to 6 classes a link.
+from r to d meets neither u nor v, so r helps whether the link u–v or the switch v has failed. It is
+an *alternate* for d if its path does not meet u; *edge-disjoint*, if it shares no link with the
+minimal path either. Rows of a switch with the same next hop, alternates and repairs form one class,
+so that no state a destination is needed. In PolarStar that makes 4 to 6 classes a link.
 
-Where too few neighbours repair, one that has u itself as its next hop can: it *bounces* the packet,
-on over a neighbour that repairs u for it. The last choice is a neighbour whose path meets v, which
-serves if the link has failed, and if v repairs in its turn.
+Where too few neighbours repair, one whose own next hop is u can still help: it *bounces* the packet
+to a neighbour that repairs u for it. The last choice is a neighbour whose path meets v: it helps if
+only the link has failed, or if v repairs in turn.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ Numbers = NDArray[Any]
 class SearchedPaths:
     """Minimal paths of S switches towards the D switches that have hosts.
 
-    tables, wiring: what they were read from. ends: int64[D], the destinations. after: int32[S, D],
-    the next switch, the destination itself where it is that already. egress: [S, D], the class.
-    depth: the links that no path exceeds.
+    tables, wiring: their source. ends: int64[D], the destinations. after: int32[S, D], the next
+    switch, or the destination itself once reached. egress: [S, D], the class. depth: the links of
+    the longest path.
     """
 
     tables: Tables
@@ -53,16 +52,16 @@ class SearchedPaths:
 
     @classmethod
     def of(cls, tables: Tables, wiring: Wiring, topology: Topology) -> SearchedPaths:
-        """The paths of tables in which every destination is reached."""
+        """The paths of tables that reach every destination."""
         ends = np.flatnonzero(topology.endpoints)
         walker = Walker.of(tables, wiring.cables())
         after, egress = walker.next_switch(ends), np.ascontiguousarray(walker.egress(ends))
-        # A switch without links keeps its packets.
+        # A packet at a switch without links stays there.
         after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
         return cls(tables, wiring, ends, after, egress, topology.diameter)
 
     def walk(self, first: Numbers) -> list[Numbers]:
-        """Each int32[…, D]: where packets are after 0, 1, … `depth` links from `first`."""
+        """The switch of each packet after 0, 1, … `depth` links from `first`, int32[…, D] each."""
         column = np.arange(len(self.ends))
         steps = [np.broadcast_to(first, (*first.shape[:-1], len(column)))]
         for _ in range(self.depth):
@@ -81,22 +80,22 @@ class SearchedPaths:
         return present
 
     def routed(self, switch: int) -> NDArray[np.int64]:
-        """int64[n]: the columns of the destinations to which the switch has a link to take."""
+        """int64[n]: the columns of the destinations that the switch has a link towards."""
         return np.flatnonzero(self.after[switch] != switch)
 
     def rows(self, switch: int) -> Numbers:
-        """int64[D]: the row of the switch that decides about each destination."""
+        """int64[D]: the row that matches each destination at the switch."""
         return deciding_rows(self.tables.routes, switch, self.ends)[0]
 
 
 def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Policy) -> Tables:
-    """Classes by next hop and common choices, with protection, bounce and alternates.
+    """Tables with classes by next hop and choices, with protection, bounce and alternates.
 
     Args:
-        tables: minimal, with direct classes apart (`compilers.routing.split_classes`).
-        wiring: who is cabled to whom.
-        topology: which switches have hosts, and the diameter.
-        policy: what is asked for.
+        tables: minimal, with separate direct classes (`compilers.routing.split_classes`).
+        wiring: the cables.
+        topology: for the switches with hosts and the diameter.
+        policy: protection and balancing.
     """
     paths = SearchedPaths.of(tables, wiring, topology)
     split, repair, alternate, away = _split(paths, policy.edge_disjoint)
@@ -110,7 +109,7 @@ def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Pol
 
 
 def _split(paths: SearchedPaths, edge_disjoint: bool) -> tuple[Tables, Bits, Bits, Bits]:
-    """Tables with more classes, and bool[S, C, K] thrice: `_choices` by class and link."""
+    """Tables with the classes split by choices, and the three `_choices`, bool[S, C, K] each."""
     tables, links = paths.tables, paths.wiring.far.shape[1]
     present = paths.present()
     parts = [_parts(paths, switch, edge_disjoint) for switch in present]
@@ -139,7 +138,7 @@ class _SearchParts:
 
 
 def _parts(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> _SearchParts:
-    """One class for each next hop and set of choices; the first of a next hop keeps its number."""
+    """One class a next hop and set of choices; the first of each next hop keeps its number."""
     choices = _choices(paths, switch, edge_disjoint)
     links, old = len(choices) // 3, paths.tables.classes.port[switch]
     away = paths.routed(switch)
@@ -159,7 +158,7 @@ def _parts(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> _SearchPar
 
 
 def _grouped(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """The distinct keys, where each starts in their order, and the order."""
+    """The distinct keys, the start of each in sorted order, and that order."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -167,7 +166,7 @@ def _grouped(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
 
 
 def _choices(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> Bits:
-    """bool[3K, D]: by link, whether the neighbour repairs, is an alternate, does not come back."""
+    """bool[3K, D], by link: the neighbour repairs, is an alternate, does not send it back."""
     minimal = paths.walk(np.array([switch]))
     near = paths.near(switch)
     steps = paths.walk(near)
@@ -178,9 +177,8 @@ def _choices(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> Bits:
     for step in steps:
         away &= step != switch
         avoids &= (step != hop) | direct
-    alternate = (
-        away & ~direct
-    )  # an adjacent switch is reached minimally only (PolarFly paper, §VII)
+    # An adjacent switch is reached minimally only (PolarFly paper, §VII).
+    alternate = away & ~direct
     if edge_disjoint:
         for ours in pairwise(steps):
             for theirs in pairwise(minimal):
@@ -196,7 +194,9 @@ def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -
 
 
 def _protected(paths: SearchedPaths, repair: Bits, away: Bits) -> Tables:
-    """Ports that repair, lead to a bounce, or do not come back; the first also bounce."""
+    """Tables with protection by ports that repair, then ports whose neighbour bounces, then ports
+    whose neighbour does not send the packet back. Ports that repair are also the bounce.
+    """
     tables, wiring = paths.tables, paths.wiring
     order = ranked(repair, tables.classes.port, wiring, REPAIR_ORDER)
     bounce = order
@@ -210,7 +210,7 @@ def _protected(paths: SearchedPaths, repair: Bits, away: Bits) -> Tables:
 
 
 def _bounced(paths: SearchedPaths, switch: int, bounce: NDArray[np.uint16]) -> Bits:
-    """bool[K, D]: links whose neighbour bounces a packet from here to where it is delivered."""
+    """bool[K, D]: links whose neighbour bounces a packet of this switch so that it arrives."""
     near = paths.near(switch)
     cables = paths.wiring.cables()
     port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
@@ -224,14 +224,14 @@ def _bounced(paths: SearchedPaths, switch: int, bounce: NDArray[np.uint16]) -> B
 
 
 def _by_class(paths: SearchedPaths, switch: int, bits: Bits) -> tuple[Numbers, Bits]:
-    """The classes of a switch, and bool[C, K] what holds for all destinations of each."""
+    """The classes of a switch, and bool[C, K]: whether `bits` hold for all destinations of each."""
     away = paths.routed(switch)
     number, starts, order = _grouped(paths.egress[switch, away])
     return number, np.logical_and.reduceat(bits[:, away[order]], starts, axis=1).T
 
 
 def _balanced(paths: SearchedPaths, alternate: Bits, policy: Policy) -> Tables:
-    """Alternates and weights."""
+    """Tables with alternates and weights."""
     tables, wiring = paths.tables, paths.wiring
     most = max(1, int(alternate.sum(axis=2).max()))
     port = ranked(alternate, tables.classes.port, wiring, most, turn=False)

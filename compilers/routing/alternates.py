@@ -1,10 +1,10 @@
-"""Alternates: the ports that share the traffic which enters the fabric at a switch.
+"""Alternates: the ports that share a switch's ingress traffic.
 
 Compact Valiant (PolarFly paper, §VII-B) sends a packet to a neighbour of its source and minimally
 from there. In ER_q the set of alternates of a pair depends on the source s and the minimal port
 alone: with the minimal path s–x–d, every other neighbour r of s gives s–r–(r×d)–d, exactly 3 links,
 never through s again, and the alternates are internally disjoint. So they are a property of the
-class. If s and x are both no quadrics, the one through the apex r = s×x shares the last link x–d.
+class. If neither s nor x is a quadric, the one through the apex r = s×x shares the last link x–d.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def compact_valiant(
     """Give every class behind a neighbour the other neighbours as alternates.
 
     Args:
-        tables: with direct classes apart (`compilers.routing.split_classes`).
-        wiring: who is cabled to whom.
+        tables: with separate direct classes (`compilers.routing.split_classes`).
+        wiring: the cables.
         edge_disjoint: leave out the alternate that shares a link with the minimal path.
-        minimal_share: the minimal path's part of the traffic, None for equal cost.
+        minimal_share: the minimal path's part of the traffic, None for equal shares.
     """
     usable = other_links(wiring)
     if edge_disjoint:
@@ -51,7 +51,7 @@ def compact_valiant(
 
 
 def other_links(wiring: Wiring) -> NDArray[np.bool_]:
-    """bool[S, K, K]: whether link j of a switch is there and is not link k."""
+    """bool[S, K, K]: whether links k and j of a switch both exist and differ."""
     links = wiring.port.shape[1]
     present = wiring.far >= 0
     return present[:, :, None] & present[:, None, :] & ~np.eye(links, dtype=bool)
@@ -68,7 +68,7 @@ def apexes(wiring: Wiring) -> NDArray[np.bool_]:
     for s, far in enumerate(wiring.far):
         near = far[far >= 0]
         link_to[near] = np.arange(len(near))
-        # An absent neighbour is -1 and finds the last entry, which is never a link.
+        # A missing neighbour, -1, reads the last entry, which is never a link.
         meets = link_to[wiring.far[near]]
         k, j = np.nonzero(meets >= 0)
         result[s, k, meets[k, j]] = True
@@ -82,7 +82,7 @@ def weights(
     """uint16[S, C, 1 + most]: whole weights of the minimal port and of each alternate.
 
     Args:
-        alternates: int[S, C], how many alternates each class has.
+        alternates: int[S, C], the number of alternates of each class.
         most: A, the width of `Classes.alternate`.
         minimal_share: the minimal port's part, None for one share each.
     """
@@ -97,7 +97,7 @@ def weights(
 
 
 def _ratio(minimal_share: Fraction, alternates: int, most: int) -> NDArray[np.uint16]:
-    """uint16[1 + most]: the minimal port's weight, and that of each of so many alternates."""
+    """uint16[1 + most]: the weight of the minimal port, then that of each alternate."""
     if minimal_share == 1:
         return np.array([1] + [0] * most, np.uint16)
     ratio = minimal_share * alternates / (1 - minimal_share)

@@ -23,7 +23,7 @@ POLARFLY_ENTRIES_AT_ONCE = 1 << 18
 
 
 def routes(topology: Topology) -> Routes:
-    """Exact minimal rows, N a switch; time and memory in proportion to the table."""
+    """Exact minimal rows, N a switch; time and memory grow with the size of the table."""
     f = field(int(topology.parameters["q"]))
     order = topology.graph.order
     neighbours = topology.graph.padded()
@@ -44,7 +44,7 @@ def routes(topology: Topology) -> Routes:
 def _fill_by_algebra(
     f: Field, switches: NDArray[np.int64], neighbours: NDArray[np.int32], egress: Egress
 ) -> None:
-    """Rows of the points (a, b, c), c ≠ 0, that are not quadrics: their classes number the line."""
+    """Fill the rows of the points (a, b, c), c ≠ 0, that are not quadrics, by formula."""
     q = f.q
     minus = f.add[:, f.neg]
 
@@ -73,7 +73,7 @@ def _fill_by_algebra(
 def _fill_by_lines(
     switches: NDArray[np.int64], neighbours: NDArray[np.int32], egress: Egress
 ) -> None:
-    """The other O(q) rows: class k leads to what is next to the k-th neighbour, and to itself."""
+    """Fill the other O(q) rows: class k leads to the k-th neighbour and its neighbours."""
     egress[switches] = no_route(egress)
     for s in switches:
         near = neighbours[s][neighbours[s] >= 0]

@@ -9,7 +9,7 @@ z = x×y (docs/routing.md; PolarStar paper §9.2, which is not minimal within a 
   where that is joined to y'; else, for involutions only, y' = x', two links away over z.
 - otherwise: (z, g(x')) for every y' alike. That is the aggregate.
 
-Property R* or R1 of the supernode says that these are all cases; so the rules serve every kind.
+By Property R* or R1 of the supernode there are no other cases, so the rules serve every kind.
 
 A router's links are numbered in canonical order: to supernodes below x, within x, to those above.
 """
@@ -32,7 +32,7 @@ TO_Y, WITHIN, OVER_Z = range(3)
 
 
 def routes(topology: Topology) -> Routes:
-    """Hierarchical minimal rows; time and memory in proportion to the table."""
+    """Hierarchical minimal rows; time and memory grow with the size of the table."""
     parameters = topology.parameters
     supernode = supernodes.supernode(str(parameters["supernode"]), int(parameters["degree"]))
     lines = polarfly.lines(int(parameters["q"]))
@@ -62,12 +62,13 @@ def routes(topology: Topology) -> Routes:
 
 @dataclass(frozen=True, slots=True)
 class SupernodeRules:
-    """A supernode of k members, as the rules see it, with a quadric's loop links or without.
+    """The rules of a supernode of k members, with the loop links of a quadric or without.
 
-    links: int64[k], links within. step: int16[k, k], where the link to take within towards a
-    member stands among these, -1: none. case: int8[2, k, k], which rule takes x' to y' across an
-    arc, along f or against it. within: int16[2, k, k], where the link to g⁻¹(y') stands.
-    loop: int16[k], where the loop link stands; None without.
+    links: int64[k], the number of links within the supernode. All places below are among these
+    links. step: int16[k, k], the place of the link to take towards a member, -1 for none. case:
+    int8[2, k, k], the rule from x' to y' across an arc, along f or against it. within:
+    int16[2, k, k], the place of the link to g⁻¹(y'). loop: int16[k], the place of the loop link;
+    None without loop links.
     """
 
     links: NDArray[np.int64]
@@ -105,7 +106,7 @@ class SupernodeRules:
 
 
 def _to_common_neighbour(joined: NDArray[np.bool_], place: NDArray[np.int16]) -> NDArray[np.int16]:
-    """int16[k, k]: where the link to a common neighbour stands, these in turn; -1: none."""
+    """int16[k, k]: the place of the link to a common neighbour, taken in turn; -1 for none."""
     table = np.full(joined.shape, -1, np.int16)
     members = np.arange(len(joined))
     for member in members:
@@ -121,8 +122,8 @@ def _to_common_neighbour(joined: NDArray[np.bool_], place: NDArray[np.int16]) ->
 class Part:
     """B structure vertices with D neighbours each; their supernodes have k members.
 
-    x: int64[B]. around: int64[B, D], the neighbours. below: int64[B, 1], how many are smaller.
-    towards: int64[B, N], where x×y stands among them, y and x×y not being x.
+    x: int64[B]. around: int64[B, D], the neighbours. below: int64[B, 1], how many of these have a
+    smaller number. towards: int64[B, N], the place of x×y among them, where y and x×y are not x.
     """
 
     x: NDArray[np.int64]
@@ -133,7 +134,7 @@ class Part:
 
     @classmethod
     def of(cls, x: NDArray[np.int64], lines: NDArray[np.int32], inside: SupernodeRules) -> Part:
-        """Vertices that are all quadrics, where `inside` has loop links, or all none."""
+        """The part of vertices `x`: all quadrics if `inside` has loop links, else none of them."""
         around, towards = lines[x].astype(np.int64), meets(lines, x).astype(np.int64)
         below = np.count_nonzero(around < x[:, None], axis=1)[:, None]
         if inside.loop is not None:
@@ -142,14 +143,14 @@ class Part:
         return cls(x, around, below, towards, inside)
 
     def prefixes(self) -> NDArray[np.int64]:
-        """int64[B, R]: vertices of the near supernodes, aggregates of the others."""
+        """int64[B, R]: the vertices of near supernodes, then the aggregates of the others."""
         n, k = self.towards.shape[1], len(self.inside.links)
         near = np.sort(np.column_stack((self.around, self.x)), axis=1)
         exact = near[:, :, None] * k + np.arange(k)
         return np.concatenate((exact.reshape(len(near), -1), n * k + self._remote()), axis=1)
 
     def classes(self, here: int) -> NDArray[np.int64]:
-        """int64[B, k, R]: the egress classes of these rows; `here` delivers."""
+        """int64[B, k, R]: the egress classes of these rows; `here` is the value that delivers."""
         b, d, k = *self.around.shape, len(self.inside.links)
         near = np.empty((b, d + 1, k, k), np.int64)
         each, place = np.arange(b)[:, None], np.arange(d)
@@ -160,14 +161,14 @@ class Part:
         return np.concatenate((near.transpose(0, 2, 1, 3).reshape(b, k, -1), far), axis=2)
 
     def _remote(self) -> NDArray[np.int64]:
-        """int64[B, N - D - 1]: the structure vertices that are neither x nor next to it."""
+        """int64[B, N - D - 1]: the structure vertices other than x and its neighbours."""
         remote = np.ones(self.towards.shape, np.bool_)
         remote[np.arange(len(self.x))[:, None], self.around] = False
         remote[np.arange(len(self.x)), self.x] = False
         return np.nonzero(remote)[1].reshape(len(self.x), -1)
 
     def _outward(self, place: NDArray[np.int64]) -> NDArray[np.int64]:
-        """int64[B, …, k]: the class of each member to its supernode's neighbour in each place."""
+        """int64[B, …, k]: the class of each member to the neighbour supernode in each place."""
         below = self.below.reshape(-1, *(1,) * (place.ndim - 1))
         return place[..., None] + (place >= below)[..., None] * self.inside.links
 

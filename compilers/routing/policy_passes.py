@@ -1,4 +1,4 @@
-"""The passes behind minimal routes: classes, alternates, protection, as the policy asks."""
+"""The passes after minimal routes: classes, alternates, protection, as the policy asks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def choices(
 
     Args:
         tables: minimal.
-        topology: the fabric, or what is left of it.
-        wiring: the same.
-        policy: what is asked for.
-        whole: whether nothing is missing; constructions hold in whole fabrics only.
+        topology: the fabric, or what is left of it after damage.
+        wiring: likewise.
+        policy: protection and balancing.
+        whole: whether nothing is missing; only then the constructions hold.
     """
     if not policy.balances and not policy.protects:
         return tables
-    # Direct classes first: an adjacent switch has no alternates, and its repair is another.
+    # Direct classes first: an adjacent switch has no alternates, and a different repair.
     tables = split_direct(tables, wiring)
     if topology.family not in CONSTRUCTED or not whole:
         return alternate_search.with_choices(tables, wiring, topology, policy)
@@ -39,21 +39,20 @@ def choices(
 
 
 def require_searchable(topology: Topology, policy: Policy) -> None:
-    """Pass where a fabric of which something is missing is small enough to search.
+    """Refuse alternates and protection by search in a damaged fabric that is too large for it.
 
     Raises:
-        Refused: it is not.
+        Refused: the fabric has more than `LARGEST_SEARCH` switches.
     """
     order = topology.graph.order
     if order > LARGEST_SEARCH and (policy.balances or policy.protects):
         raise Refused(
             Finding(
                 path=("routing",),
-                required="minimal routes without protection for more than "
-                f"{LARGEST_SEARCH:,} switches "
-                "of which some, or links, are missing",
-                given=f"alternates or protection for {order:,}",
-                todo="they are searched for where something is missing; in a whole PolarFly they "
-                "are constructed",
+                required="minimal routes without protection in a damaged fabric of more than "
+                f"{LARGEST_SEARCH:,} switches",
+                given=f"alternates or protection for {order:,} switches",
+                todo="remove `balance` and `protect`, or repair the fabric: only in a whole "
+                "PolarFly they need no search",
             )
         )

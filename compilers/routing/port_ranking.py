@@ -1,4 +1,4 @@
-"""Ports out of sets of links, in an order that spreads them over a switch."""
+"""Ranked ports: sets of links in an order that spreads traffic over a switch."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def ranked(
 
     Args:
         usable: bool[S, C, K], by link.
-        minimal: int32[S, C], each class's minimal port; the next link comes first, and so round
-            the switch, so that classes differ in their first.
+        minimal: int32[S, C], each class's minimal port. The link after it comes first, then the
+            others round the switch, so that classes begin with different ports.
         wiring: the ports of links.
-        count: how many of them.
-        turn: False to begin with the first link instead.
+        count: the number of ports.
+        turn: False to begin with the switch's first link instead.
     """
     order, classes, links = usable.shape
     result = np.zeros((order, classes, count), np.uint16)
@@ -44,7 +44,7 @@ def ranked(
 
 
 def in_turn(first: NDArray[np.uint16], then: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """uint16[S, C, n]: the ports of `first`, and in its empty places those of `then`."""
+    """uint16[S, C, n]: the ports of `first`, with its empty places filled from `then`."""
     both = np.concatenate((first, then), axis=2)
     place = np.argsort(both == 0, axis=2, kind="stable")[..., : first.shape[2]]
     return np.take_along_axis(both, place, axis=2)

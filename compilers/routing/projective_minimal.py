@@ -2,10 +2,10 @@
 
 Lines are numbered as the points that they are orthogonal to, so two switches of one side meet at
 s×d, as in ER_q. In PN, a point s and a line d that is not through it have q + 1 minimal paths, one
-over each line through s. A correlation a gives every line a point; ours goes over the line through
-s and a(d), so that the destinations on every line through s are spread over the lines, and the
-lines over their points: but for lines through their own point. Our a has a single one of these,
-number 0, whose rows follow a conic instead. The loads of a fabric's links differ by a few paths.
+over each line through s. A correlation a maps every line to a point, and we take the line through s
+and a(d). That spreads the destinations over the lines through s, and each line's over its points,
+except for lines through their own point. Our a has one such line, number 0, whose rows follow a
+conic instead. The loads of a fabric's links differ by a few paths.
 """
 
 from __future__ import annotations

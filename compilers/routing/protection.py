@@ -1,15 +1,15 @@
-"""Protection in the switch: which port stands in when a class's minimal port is down.
+"""Protection in the switch: the ports that stand in when a class's minimal port is down.
 
 No state a destination is needed. With the minimal path u–v–d, one neighbour r of u serves all the
 destinations behind v by plain minimal forwarding, whether the link u–v or the switch v has failed:
 in ER_q any r but v and the apex of the triangle on u–v, since r×d is then neither u nor v. The
-neighbour v itself is reached over that apex; where there is none (a quadric's link), every r sends
-the packet back to u, and takes that as the sign to *bounce* it: to a neighbour w other than u and
-the apex of r–u, from where w×v leads to v.
+neighbour v itself is reached over that apex. Where there is none (a quadric's link), the next hop
+of every r is u; a packet that r received from u must then *bounce*: r sends it to a neighbour w
+other than u and the apex of r–u, from where w×v leads to v.
 
-A switch sends a packet back to where it came from only when nothing else is left, so each class has
-an order of ports. At q = 2 quadrics have two links, and nothing else is left: the neighbour takes
-the packet back by its bounce.
+Each class has an order of ports, because a switch sends a packet back only as its last choice. At
+q = 2 quadrics have two links, so sending back is all they can do, and the neighbour's bounce takes
+the packet on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Minimal routes by search, for fabrics that no algebra routes: those that grew."""
+"""Minimal routes by search, for expanded fabrics, which no algebra routes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
 
     Args:
         topology: a connected graph.
-        kept: int[S, S], links that the first S vertices took among themselves, negative where none
-            counts. They stay wherever they still lead along a shortest path; every other row takes
-            one of the shortest by turns of source and destination.
+        kept: int[S, S], the links that the first S vertices took to each other, negative for none.
+            They stay wherever they still lead along a shortest path; every other row takes one of
+            its shortest paths, in turn by source and destination.
     """
     graph = topology.graph
     order, near = graph.order, graph.padded()
@@ -48,7 +48,7 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
 
 
 def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:
-    """int64[N]: of the links usable to each destination, the one whose turn it is."""
+    """int64[N]: one of the links usable towards each destination, in turn."""
     count = usable.sum(axis=0)
     turn = (source + np.arange(usable.shape[1])) % np.maximum(count, 1)
     place = np.cumsum(usable, axis=0) - 1
@@ -57,7 +57,7 @@ def _in_turn(usable: NDArray[np.bool_], source: int) -> NDArray[np.int64]:
 
 
 def links_taken(tables: Tables, port: NDArray[np.integer]) -> NDArray[np.int64]:
-    """int64[S, S]: the link, by its place in `port`, of each row of exact tables; -1 for none."""
+    """int64[S, S]: the link of each row of exact tables, by its place in `port`; -1 for none."""
     egress, classes = tables.routes.egress, tables.classes.port
     inside = egress < classes.shape[1]
     taken = np.take_along_axis(classes, np.where(inside, egress, 0).astype(np.int64), axis=1)

@@ -1,8 +1,7 @@
-"""Two classes a link: what lies behind the neighbour, and the neighbour itself.
+"""Two classes a link: one for destinations behind the neighbour, one for the neighbour itself.
 
-Alternates and protection treat them differently: an adjacent switch is reached minimally only
-(PolarFly paper, §VII), and its repair is another. Class k < K leads behind the k-th neighbour,
-class K + k to the k-th neighbour.
+An adjacent switch is reached minimally only (PolarFly paper, §VII), and its repair differs. Class
+k < K leads behind the k-th neighbour, class K + k to the k-th neighbour.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ def split_direct(tables: Tables, wiring: Wiring) -> Tables:
     links = tables.classes.port.shape[1]
     egress = _widened(routes.egress, 2 * links)
     switch, link = np.nonzero(wiring.far >= 0)
-    row, there = rows_of(routes, switch, wiring.far[switch, link])
-    there &= routes.egress[switch, row] == link  # a spine of an OFT has no address of its own
-    egress[switch[there], row[there]] = (links + link[there]).astype(egress.dtype)
+    row, direct = rows_of(routes, switch, wiring.far[switch, link])
+    direct &= routes.egress[switch, row] == link  # a spine of an OFT has no address of its own
+    egress[switch[direct], row[direct]] = (links + link[direct]).astype(egress.dtype)
     return Tables(
         routes=replace(routes, egress=egress),
         classes=Classes.minimal(np.tile(tables.classes.port, 2)),
@@ -42,7 +41,7 @@ def split_direct(tables: Tables, wiring: Wiring) -> Tables:
 def rows_of(
     routes: Routes, switch: NDArray[np.int64], prefix: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """int64[n], bool[n]: the row that each switch has for each prefix, and whether it has one."""
+    """int64[n], bool[n]: the row of each switch for each prefix, and whether there is one."""
     sets, rows = routes.prefix.shape
     group = switch * sets // len(routes.egress)
     width = int(routes.prefix.max()) + 2
@@ -55,15 +54,19 @@ def rows_of(
 def deciding_rows(
     routes: Routes, switch: int, ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """int64[D], bool[D]: the row of the switch that decides about each end, and if there is one."""
-    prefix, egress, whole = routes.prefixes(switch), routes.egress[switch], routes.aggregate[ends]
-    there = egress != no_route(egress)
-    exact, aggregate = (
-        np.minimum(np.searchsorted(prefix, wanted), len(prefix) - 1) for wanted in (ends, whole)
+    """int64[D], bool[D]: the row that matches each end at the switch, and whether there is one."""
+    prefix, egress, covering = (
+        routes.prefixes(switch),
+        routes.egress[switch],
+        routes.aggregate[ends],
     )
-    known = there[exact] & (prefix[exact] == ends)
+    present = egress != no_route(egress)
+    exact, aggregate = (
+        np.minimum(np.searchsorted(prefix, wanted), len(prefix) - 1) for wanted in (ends, covering)
+    )
+    known = present[exact] & (prefix[exact] == ends)
     row = np.where(known, exact, aggregate)
-    return row, known | (there[row] & (prefix[row] == whole))
+    return row, known | (present[row] & (prefix[row] == covering))
 
 
 def _widened(egress: Egress, classes: int) -> Egress:

@@ -1,1 +1,1 @@
-"""The intermediate form, the walker over it, and the build that holds it."""
+"""The intermediate form, the packet walker, and builds with their folders."""

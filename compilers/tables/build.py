@@ -1,4 +1,4 @@
-"""A build: everything that was compiled from a spec and an inventory."""
+"""Builds: everything compiled from a spec and an inventory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from compilers.wiring.wiring import Wiring
 class Build:
     """A compiled fabric.
 
-    identity is 16 hexadecimal digits that name everything emitted, "" before it is saved; inputs
-    are the SHA-256 digests of the files it was made from, by their role; hardware is None where no
-    inventory was given; policy is what else the spec says about routing, for those who change it at
-    run time.
+    identity: 16 hexadecimal digits that every emitted file names, "" before the build is saved.
+    inputs: the SHA-256 digest of each file it was made from, by role. hardware: None without an
+    inventory. policy: the rest of the spec's routing, for changes at run time.
 
-    The manifest of a build folder lists arrays in the order of the fields, so that the order here
-    is part of the identity.
+    The manifest of a build folder lists arrays in the order of the fields, so this order is part of
+    the identity.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""A build taken apart into named arrays and plain data, and put together again.
+"""Encoding and decoding of builds: named arrays and plain JSON data.
 
-The dataclasses of a build say how. A field `Annotated[NDArray[np.int32], "S K", "-1..S"]` is an
-array of int32 with dimensions S and K, as long as in every other array that names them, and with
-values from -1 up to, not including, S. `S+1` and `2E` are lengths made of a name. To add an array
-to the build, declare it in the dataclass that it belongs to.
+The dataclasses of a build declare both. A field `Annotated[NDArray[np.int32], "S K", "-1..S"]` is
+an array of int32 with dimensions S and K, each as long as in every other array that names it, and
+with values from -1 to S - 1. `S+1` and `2E` are lengths derived from a name. To add an array to the
+build, declare it in the dataclass that it belongs to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compilers.topology.graph import Graph
 from compilers.wiring.hardware import Hardware
 
 PREFIX = {Graph: "graph_", Routes: "route_", Classes: "class_", Hardware: "hardware_"}
-"""Begins the names of the arrays of a dataclass; others' are called as their fields."""
+"""The prefix of a dataclass's array names; without one, an array is named after its field."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 TABLED = ("balance", "protect")
@@ -35,7 +35,7 @@ LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
 
 @dataclass(frozen=True, slots=True)
 class ArrayField:
-    """An array as it is declared: its possible types, its dimensions, the range of its values."""
+    """A declared array: its possible types, its dimensions, the range of its values."""
 
     name: str
     types: tuple[str, ...]
@@ -43,14 +43,14 @@ class ArrayField:
     values: str = ""
 
     def __str__(self) -> str:
-        """As messages say it: `int32[S, K]`."""
+        """The form in messages: `int32[S, K]`."""
         return f"{' or '.join(self.types)}[{', '.join(self.dimensions.split())}]"
 
     def misfit(self, array: NDArray[Any], sizes: dict[str, int]) -> str:
-        """The fault of an array in words, "" without; notes new lengths in `sizes`."""
-        shape, words = array.shape, self.dimensions.split()
-        fits = len(shape) == len(words) and str(array.dtype) in self.types
-        if not fits or not all(_fits(*pair, sizes) for pair in zip(words, shape, strict=True)):
+        """The mismatch with the declaration, "" if none; adds new lengths to `sizes`."""
+        shape, declared = array.shape, self.dimensions.split()
+        fits = len(shape) == len(declared) and str(array.dtype) in self.types
+        if not fits or not all(_fits(*pair, sizes) for pair in zip(declared, shape, strict=True)):
             return f"{self.name} is {array.dtype}{list(shape)}, not {self}"
         if self.values and array.size:
             low, end = self.values.split("..")
@@ -59,9 +59,9 @@ class ArrayField:
         return ""
 
 
-def _fits(word: str, length: int, sizes: dict[str, int]) -> bool:
-    """Whether a dimension of this declaration can have this length, with `sizes` known so far."""
-    times, name, more = LENGTH.findall(word)[0]
+def _fits(dimension: str, length: int, sizes: dict[str, int]) -> bool:
+    """Whether a declared dimension can have this length, given the `sizes` known so far."""
+    times, name, more = LENGTH.findall(dimension)[0]
     factor, rest = int(times or 1), length - int(more or 0)
     return factor * (sizes.setdefault(name, rest // factor) if name else 1) == rest
 
@@ -85,7 +85,7 @@ def _array_field(name: str, hint: Any) -> ArrayField:
 
 
 def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:
-    """Every array in a dataclass and in those that are its fields, in the order of the fields."""
+    """Every array in a dataclass and in the dataclasses it holds, in the order of the fields."""
     for name, field in _fields(value.__class__).items():
         inner = getattr(value, name)
         if isinstance(field, ArrayField):
@@ -95,15 +95,15 @@ def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:
 
 
 def misfit(build: Build) -> str:
-    """The fault of the first array that is not as declared; "" where all are."""
+    """The first mismatch between an array and its declaration; "" if there is none."""
     sizes: dict[str, int] = {}
     return next(filter(None, (field.misfit(array, sizes) for field, array in arrays_of(build))), "")
 
 
 def to_json(build: Build) -> str:
-    """The names, addresses and policy of a build: all that is no array."""
+    """The names, addresses and policy of a build: everything but the arrays."""
     wiring, addressing = build.wiring, _plain(build.addressing)
-    del addressing["hierarchy"]  # the topology's
+    del addressing["hierarchy"]  # stored with the topology
     fabric = {
         "name": build.name,
         "topology": build.topology,
@@ -117,7 +117,7 @@ def to_json(build: Build) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value in the words of JSON: of a dataclass the fields without arrays."""
+    """A value as JSON data; of a dataclass, the fields that are not arrays."""
     if isinstance(value, IPv4Network | IPv6Network):
         return str(value)
     fields = {name: getattr(value, name) for name in _fields(value.__class__)}
@@ -127,15 +127,15 @@ def _plain(value: Any) -> Any:
 
 
 def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **more: Any) -> Build:
-    """The build of which this is the plain data and these the arrays, by name.
+    """The build with this plain data and these arrays.
 
     Args:
-        fabric: what `to_json` gave, read.
+        fabric: the parsed text of `to_json`.
         arrays: by the names of their declarations.
-        more: fields of the build that stand elsewhere.
+        more: fields of the build that are stored elsewhere.
 
     Raises:
-        KeyError, TypeError, ValueError: something is missing or of another kind.
+        KeyError, TypeError, ValueError: something is missing or of the wrong type.
     """
     topology, routing = fabric["topology"], fabric["routing"]
     values = {
@@ -158,7 +158,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
 
 
 def _restore(kind: Any, value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """The value of a type from plain data and arrays."""
+    """A value of this type, from plain data and arrays."""
     record = is_dataclass(kind)
     if record:
         values = {

@@ -1,8 +1,8 @@
-"""The folder of a build: written beside its place and renamed, memory-mapped when read.
+"""Build folders: written under a temporary name and renamed, memory-mapped when read.
 
-It holds `manifest.json` (what the build was made from, a digest of every file), `fabric.json`
-(names, addresses, policy), `arrays/*.npy` and, once `verify` has passed on it, `verified.json`. The
-build's identity is the digest of the manifest: the same inputs give the same bytes and so the same
+A folder holds `manifest.json` (the inputs of the build, a digest of every file), `fabric.json`
+(names, addresses, policy), `arrays/*.npy` and, once `verify` has passed, `verified.json`. The
+build's identity is the digest of the manifest: the same inputs give the same bytes, and so the same
 identity, on every machine.
 """
 
@@ -26,41 +26,41 @@ from inventory.problems import InputError, Problem
 
 FORMAT = 1
 MANIFEST, FABRIC = "manifest.json", "fabric.json"
-PLANES = "planes.json"  # in a folder of builds, one a plane (`compilers.tables.plane_folders`)
+PLANES = "planes.json"  # in the folder of a fabric with several planes (`plane_folders`)
 T = TypeVar("T")
 
 
 def save(build: Build, folder: Path) -> Build:
-    """Write the build beside `folder`, then put it in its place; returns it with its identity.
+    """Write the build to a temporary folder, then rename that to `folder`; returns it as read back.
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
     """
-    identity = put(folder, lambda beside: write(build, beside))
+    identity = put(folder, lambda partial: write(build, partial))
     return load(folder.resolve(), expect=identity)
 
 
 def put(folder: Path, fill: Callable[[Path], T]) -> T:
-    """Have `fill` write a folder beside `folder`, then put it in its place.
+    """Have `fill` write a temporary folder, then rename that to `folder`; returns its result.
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
     """
-    folder = folder.resolve()  # a link stays one; `.` has no name to write beside
+    folder = folder.resolve()  # a symbolic link stays one, and `.` gets a name
     ours = any((folder / name).is_file() for name in (MANIFEST, PLANES))
     if folder.exists() and not ours and _occupied(folder):
         raise InputError(
             Problem(
                 file=str(folder),
                 required="a new folder, or an earlier build to replace",
-                given="a folder or file with something else in it",
+                given="a file, or a folder with other files in it",
                 todo="name another folder with -o",
             )
         )
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    partial = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
-        result = fill(beside)
-        _replace(beside, folder)
+        result = fill(partial)
+        _replace(partial, folder)
     except OSError as error:
         raise InputError(
             Problem(
@@ -71,7 +71,7 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
             )
         ) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
     return result
 
 
@@ -82,7 +82,7 @@ def _occupied(folder: Path) -> bool:
 def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) -> str:
     """Write the files of a build into a new folder; returns its identity.
 
-    Arrays that `like`, a build and its folder, has too become links to the files there.
+    Arrays shared with `like`, a build and its folder, become hard links to the files there.
     """
     others = {id(array): _file(field.name) for field, array in arrays_of(like[0])} if like else {}
     (folder / "arrays").mkdir(parents=True)
@@ -127,12 +127,12 @@ def _file(array: str) -> str:
     return f"arrays/{array}.npy"
 
 
-def _link(there: Path, here: Path) -> None:
-    """One file under two names; a copy where the file system has no such thing."""
+def _link(source: Path, target: Path) -> None:
+    """Make `target` a hard link to `source`; a copy where the file system has no hard links."""
     try:
-        here.hardlink_to(there)
+        target.hardlink_to(source)
     except OSError:
-        shutil.copyfile(there, here)
+        shutil.copyfile(source, target)
 
 
 def _identity(manifest: str) -> str:
@@ -144,13 +144,13 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _replace(beside: Path, folder: Path) -> None:
-    """Put `beside` in the place of `folder`: two renames, the old build removed last."""
+def _replace(partial: Path, folder: Path) -> None:
+    """Put `partial` in the place of `folder`: two renames, then the old build is removed."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
     if folder.exists():
         folder.rename(old)
-    beside.rename(folder)
+    partial.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -158,13 +158,13 @@ def load(folder: Path, expect: str = "") -> Build:
     """Read a build folder; the arrays are memory-mapped.
 
     Raises:
-        InputError: not a build, of another format, or damaged.
+        InputError: the folder is no build, has another format, or is damaged.
     """
     try:
         text = (folder / MANIFEST).read_text()
         manifest = json.loads(text)
         if manifest["format"] != FORMAT:
-            raise _unreadable(folder, "a build of another format")
+            raise _unreadable(folder, "a build in another format")
         if not isinstance(manifest["files"], dict):
             raise TypeError("files")
         fabric = json.loads((folder / FABRIC).read_text())
@@ -176,11 +176,11 @@ def load(folder: Path, expect: str = "") -> Build:
     except FileNotFoundError as error:
         if (folder / PLANES).is_file():
             raise _several_planes(folder) from None
-        raise _unreadable(folder, f"no {Path(error.filename).name} in it") from error
+        raise _unreadable(folder, f"a folder without {Path(error.filename).name}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _unreadable(folder, f"a damaged one ({error})") from error
+        raise _unreadable(folder, f"a damaged build ({error})") from error
     if expect and build.identity != expect:
-        raise _unreadable(folder, "one that changed while it was written")
+        raise _unreadable(folder, "a build that changed while it was written")
     return build
 
 
@@ -202,13 +202,13 @@ def _several_planes(folder: Path) -> InputError:
 
 
 def damaged(folder: Path) -> list[Problem]:
-    """The files of a build that are not what its manifest says they are."""
+    """Problems of the files of a build that differ from their digests in its manifest."""
     files: dict[str, str] = json.loads((folder / MANIFEST).read_text())["files"]
     return [
         Problem(
             file=str(folder / name),
             required="the file as it was compiled",
-            given="another content" if (folder / name).is_file() else "no file",
+            given="a changed file" if (folder / name).is_file() else "no file",
             todo="compile the build again",
         )
         for name, digest in files.items()

@@ -1,6 +1,6 @@
-"""The folder of a fabric of several planes: `planes.json`, and a build a plane in `plane-1`, ….
+"""Folders of fabrics with several planes: `planes.json`, and one build a plane in `plane-1`, ….
 
-Each of these is a build like any other. Arrays that planes share are one file under several names.
+Each of these is a complete build. Arrays that planes share are hard links to one file.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fab
 
 
 def save_planes(builds: Sequence[Build], folder: Path) -> tuple[Build, ...]:
-    """Write the builds beside `folder`, then put them in its place; returns them as they are there.
+    """Write the builds to a temporary folder and rename that to `folder`; returns them read back.
 
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
     """
 
-    def fill(beside: Path) -> dict[str, str]:
-        beside.mkdir(parents=True)
+    def fill(partial: Path) -> dict[str, str]:
+        partial.mkdir(parents=True)
         identities = {}
         for plane, build in enumerate(builds, 1):
-            like = (builds[0], beside / _name(1)) if plane > 1 else None
-            identities[_name(plane)] = write(build, beside / _name(plane), like)
-        (beside / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+            like = (builds[0], partial / _name(1)) if plane > 1 else None
+            identities[_name(plane)] = write(build, partial / _name(plane), like)
+        (partial / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
         return identities
 
     identities = put(folder, fill)
@@ -43,10 +43,10 @@ def _name(plane: int) -> str:
 
 
 def builds_in(folder: Path) -> tuple[Path, ...]:
-    """The folder of each plane, in their order; the folder itself where it is one build's.
+    """The folder of each plane in order; of a single build, the folder itself.
 
     Raises:
-        InputError: its list of planes is damaged.
+        InputError: `planes.json` is damaged.
     """
     try:
         names = json.loads((folder / PLANES).read_text())["planes"]
@@ -57,19 +57,19 @@ def builds_in(folder: Path) -> tuple[Path, ...]:
         raise InputError(
             Problem(
                 file=str(folder / PLANES),
-                required="the planes of a fabric",
+                required="the list of a fabric's planes",
                 given=f"a damaged file ({error})",
-                todo="compile it again",
+                todo="compile the fabric again",
             )
         ) from error
 
 
 def alike(one: Path, other: Path) -> bool:
     """Whether two builds forward alike: the same tables, ports and graph, by their digests."""
-    return _what_forwards(one) == _what_forwards(other)
+    return _forwarding_digests(one) == _forwarding_digests(other)
 
 
-def _what_forwards(folder: Path) -> dict[str, Any]:
+def _forwarding_digests(folder: Path) -> dict[str, Any]:
     files: dict[str, str] = json.loads((folder / MANIFEST).read_text())["files"]
     routing = json.loads((folder / FABRIC).read_text())["routing"]
     digests = {name: digest for name, digest in files.items() if not name.startswith(OWN)}

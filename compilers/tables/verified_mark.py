@@ -16,21 +16,21 @@ VERIFIED = "verified.json"
 
 
 def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
-    """Leave the mark that verification has passed on this build; None takes it away."""
+    """Write the mark that verification has passed on this build; without a result, remove it."""
     mark = folder / VERIFIED
     if result is None:
         mark.unlink(missing_ok=True)
         return
-    beside = folder / f".{VERIFIED}.{os.getpid()}"
-    beside.write_text(json.dumps({"build": identity, **result}, indent=1))
-    beside.rename(mark)
+    partial = folder / f".{VERIFIED}.{os.getpid()}"
+    partial.write_text(json.dumps({"build": identity, **result}, indent=1))
+    partial.rename(mark)
 
 
 def require_verified(folder: Path, build: Build) -> None:
-    """Refuse a build that verification has not passed on, or that changed since.
+    """Refuse a build that has not passed verification, or that changed since.
 
     Raises:
-        InputError: in both cases; what is damaged is named.
+        InputError: in both cases; damaged files are named.
     """
     try:
         mark = json.loads((folder / VERIFIED).read_text())["build"]
@@ -40,9 +40,9 @@ def require_verified(folder: Path, build: Build) -> None:
         raise InputError(
             Problem(
                 file=str(folder),
-                required="a build that verify has passed on",
-                given="one that it has not",
-                todo=f"run: polarfab verify {folder} (or --unverified, to use it as it is)",
+                required="a build that has passed polarfab verify",
+                given="one that has not",
+                todo=f"run: polarfab verify {folder} (or use it as it is, with --unverified)",
             )
         )
     if problems := damaged(folder):

@@ -1,7 +1,7 @@
-"""The packet walker: follows packets through the tables that are emitted, without any network.
+"""The packet walker: packets followed through the compiled tables, without a network.
 
-It looks up routes by longest prefix, turns the class into a port and the port into the switch
-cabled to it, and knows nothing else: not the graph, not the algebra.
+It looks up routes by longest prefix, turns the class into a port, and the port into the switch
+cabled to it. It uses neither the graph nor the algebra.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Walker:
 
     step: int32[S, C + 3], the switch behind each egress value; the switch itself where it delivers,
     LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
-    and any other value: egress values find theirs by adding 2 in their own type, which wraps.
+    and one for all other values: an egress value plus 2, wrapping in its own type, is its column.
     by_prefix and first: the entries of `Routes.prefix` in the order of their prefixes, and where
-    each prefix starts; empty where rows are one a destination.
+    each prefix starts; empty where there is one row a destination.
     """
 
     routes: Routes
@@ -76,7 +76,7 @@ class Walker:
         return found.reshape(len(destinations), -1).T
 
     def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
-        """int32[S, D]: where every switch sends a packet for each destination.
+        """int32[S, D]: the next switch of a packet from every switch to each destination.
 
         The switch itself where it delivers; LOST or UNCABLED where it does not forward.
         """
@@ -92,9 +92,9 @@ class Walker:
         """int8[S, D]: links that a packet from every switch to each destination takes.
 
         LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
-        All packets step together: `after` holds, as a flat index into itself, where the packet of
-        each cell goes next, so one look-up a hop moves every one of them. Cells that keep what
-        they get stand below the last switch, one row a fault.
+        All packets step together: each cell of `after` holds the flat index of the cell that its
+        packet moves to, so one look-up a hop moves every packet. Below the last switch there is one
+        row a fault, whose cells point to themselves.
         """
         order, count = len(self.step), len(destinations)
         column = np.arange(count)
@@ -124,23 +124,23 @@ class Walker:
         return _classify(hops, at // count, destinations, order)
 
     def path(self, source: int, destination: int) -> tuple[list[int], int]:
-        """The switches from source on, and the hops taken or what went wrong."""
+        """The switches from the source on, and the number of hops or the fault."""
         after = self.next_switch(np.array([destination]))[:, 0].tolist()
         path = [source]
         while len(path) <= MOST_HOPS:
-            there = after[path[-1]]
-            if there < 0:
-                return path, there
-            if there == path[-1]:
-                return path, len(path) - 1 if there == destination else MISDELIVERED
-            path.append(there)
+            switch = after[path[-1]]
+            if switch < 0:
+                return path, switch
+            if switch == path[-1]:
+                return path, len(path) - 1 if switch == destination else MISDELIVERED
+            path.append(switch)
         return path, LOOPED
 
 
 def _classify(
     hops: NDArray[np.int8], at: NDArray[np.int64], destinations: NDArray[np.int64], order: int
 ) -> NDArray[np.int8]:
-    """Put the fault in the place of the hops for packets that stopped anywhere but at home."""
+    """Replace the hops by the fault for packets that stopped anywhere but at their destination."""
     strayed = (at != destinations) & (hops != LOOPED)
     hops[strayed] = np.where(at < order, MISDELIVERED, at - order + MISDELIVERED)[strayed]
     return hops

@@ -11,12 +11,12 @@ BEYOND = 255
 
 
 def neighbour_table(graph: Graph) -> NDArray[np.int64]:
-    """int64[N + 1, K]: neighbour lists filled up with N, and a row N of nothing else."""
+    """int64[N + 1, K]: neighbour lists padded with N, and a last row that is all N."""
     return table_of(graph.padded())
 
 
 def table_of(padded: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The `neighbour_table` of a graph by its neighbours, int32[N, K], -1 beyond the last."""
+    """The `neighbour_table` of neighbour lists int32[N, K], padded with -1."""
     order = len(padded)
     table = np.full((order + 1, padded.shape[1]), order)
     table[:-1] = np.where(padded < 0, order, padded)
@@ -31,10 +31,10 @@ def distances(
     Args:
         table: `neighbour_table(graph)`, made once for all blocks.
         sources: int64[B].
-        depth: how far to look; BEYOND stands where a vertex is farther, or not to be reached.
+        depth: the largest distance to look for; farther and unreachable vertices get BEYOND.
 
-    Two levels are written from the neighbour lists; further ones are found from the other side, by
-    asking the neighbours of the vertices not reached yet.
+    The first two levels come from the neighbour lists. Each further level looks at the vertices not
+    reached yet and at the distances of their neighbours.
     """
     order = len(table) - 1
     found = np.full((len(sources), order + 1), BEYOND, np.uint8)
@@ -47,7 +47,7 @@ def distances(
     found[rows[:, 0], sources] = 0
     found[:, order] = BEYOND
 
-    # The others, of a damaged fabric, are never reached.
+    # Vertices of a damaged fabric that have no links are never reached.
     joined = table[:-1].min(axis=1, initial=order) < order
     for level in range(2, depth):
         row, vertex = np.nonzero((found[:, :order] == BEYOND) & joined)
@@ -59,10 +59,10 @@ def distances(
 
 
 def components(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[N]: the least vertex that each vertex reaches, itself where it has no neighbours.
+    """int64[N]: the least vertex of each vertex's component; an isolated vertex is its own.
 
     Args:
-        table: `neighbour_table(graph)`, or one from which entries were taken out at both ends.
+        table: `neighbour_table(graph)`, possibly with edges removed in both directions.
     """
     order = len(table) - 1
     least = np.arange(order + 1)

@@ -1,4 +1,4 @@
-"""A topology from words: a family's name and parameters, from a spec or the command line."""
+"""Topologies by name: a family and its parameters, from a spec or the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inventory.problems import InputError, Problem, did_you_mean, nearest
 
 
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
-    """What is wrong with a family's name and parameters; keys are `family` or the parameter."""
+    """Problems of a family's name and parameters; each key is `family` or the parameter."""
     if family not in FAMILIES:
         todo = did_you_mean(family, FAMILIES)
         wrong = Problem(f"one of {', '.join(FAMILIES)}", family, todo, key="family")
@@ -41,9 +41,9 @@ def _meant(family: str, given: Mapping[str, int | str | None]) -> str:
 
 
 def likely(family: str, given: Mapping[str, int | str | None]) -> tuple[Family, Parameters] | None:
-    """The topology that was likely meant: the nearest family and q above; None for no idea.
+    """The topology that was likely meant: a similar family, the next larger q; None if unclear.
 
-    What depends on the size of a fabric can then be checked although its topology is wrong.
+    With it, sizes in the rest of the spec can be checked although the topology is wrong.
     """
     meant, q = _meant(family, given), given.get("q")
     if not meant or type(q) is not int or not 2 <= q <= LARGEST_Q:
@@ -55,13 +55,13 @@ def likely(family: str, given: Mapping[str, int | str | None]) -> tuple[Family, 
 
 
 def parameters(family: str, given: Mapping[str, int | str | None]) -> Parameters:
-    """Those of the given values that the family takes."""
+    """The given values that are parameters of the family."""
     values = {name: given.get(name) for name in FAMILIES[family].parameters}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def hierarchy(family: str, parameters: Parameters) -> int:
-    """How many vertices make a supernode, by formula; 1 in a family without any."""
+    """The number of vertices in a supernode, by formula; 1 in a family without supernodes."""
     if "supernode" not in FAMILIES[family].parameters:
         return 1
     found = shape(str(parameters["supernode"]), int(parameters["degree"]))
@@ -69,10 +69,10 @@ def hierarchy(family: str, parameters: Parameters) -> int:
 
 
 def build_any(family: str, given: Mapping[str, int | str | None]) -> Topology:
-    """The topology that the words name, of the families for comparison as well.
+    """The topology of this family, baselines included, with these parameters.
 
     Raises:
-        InputError: they name none; every problem at once.
+        InputError: an unknown family or wrong parameters; all problems at once.
     """
     from compilers.topology.baselines import BASELINES
 
@@ -97,10 +97,10 @@ def build_any(family: str, given: Mapping[str, int | str | None]) -> Topology:
 
 
 def build_topology(family: str, given: Mapping[str, int | str | None]) -> Topology:
-    """The topology that the words name.
+    """The topology of this family with these parameters.
 
     Raises:
-        InputError: they name none; every problem at once.
+        InputError: an unknown family or wrong parameters; all problems at once.
     """
     if problems := check_topology(family, given):
         raise InputError(problems)

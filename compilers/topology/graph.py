@@ -1,4 +1,4 @@
-"""An undirected simple graph as arrays: memory in proportion to the edges."""
+"""An undirected simple graph as arrays; memory grows with the number of edges."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Graph:
 
     @classmethod
     def from_padded(cls, padded: NDArray[np.int32]) -> Graph:
-        """The graph of padded neighbour lists, int32[S, K], ascending, -1 where there is none."""
+        """The graph of neighbour lists int32[S, K], ascending, padded with -1."""
         present = padded >= 0
         offsets = np.zeros(len(padded) + 1, np.int64)
         np.cumsum(present.sum(axis=1), out=offsets[1:])
@@ -83,7 +83,7 @@ class Graph:
         return pairs[pairs[:, 0] < pairs[:, 1]]
 
     def padded(self) -> NDArray[np.int32]:
-        """int32[S, K] with K the largest degree: neighbour lists, -1 beyond the last."""
+        """int32[S, K], K the largest degree: neighbour lists padded with -1."""
         degrees = self.degrees
         table = np.full((self.order, int(degrees.max(initial=0))), -1, np.int32)
         table[np.arange(table.shape[1]) < degrees[:, None]] = self.targets

@@ -1,7 +1,7 @@
-"""A topology as text for other tools: streamed, so that memory is in proportion to a chunk.
+"""Topologies as text for other tools, streamed in chunks.
 
-The formats are line-oriented and small, so they are written here rather than through networkx,
-which would hold a Python object for every link; the tests read them back with networkx.
+The formats are small and line-oriented. They are written here because networkx would hold a Python
+object for every link; the tests read them back with networkx.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int =
         hosts_per_node: hosts at each endpoint, for `booksim`, which lists them.
 
     Raises:
-        InputError: there is no such format.
+        InputError: the format is unknown.
     """
     if format not in GRAPH_FORMATS:
         meant = nearest(format, GRAPH_FORMATS)
@@ -43,12 +43,12 @@ def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int =
 
 
 def _edges(topology: Topology) -> Iterator[str]:
-    """`u v` a line, u < v, ascending, no header."""
+    """One line `u v` an edge, u < v, ascending, no header."""
     return _links(topology, "%d %d\n")
 
 
 def _links(topology: Topology, line: str, between: str = "") -> Iterator[str]:
-    """Every edge through the %-format `line`, some thousands at once, `between` them."""
+    """Every edge through the %-format `line`, joined by `between`, in chunks."""
     edges = topology.graph.edges()
     for first in range(0, len(edges), LINES_A_CHUNK):
         part = edges[first : first + LINES_A_CHUNK]
@@ -57,7 +57,7 @@ def _links(topology: Topology, line: str, between: str = "") -> Iterator[str]:
 
 
 def _json(topology: Topology) -> Iterator[str]:
-    """An object: what the graph is, then its vertices and its edges, one a line."""
+    """One object: the summary, then the vertices and the edges, one a line."""
     yield json.dumps(summary(topology))[:-1]
     yield ',\n "vertices": [\n  '
     yield from _separated(",\n  ", map(json.dumps, vertices(topology)))
@@ -108,7 +108,7 @@ def _node_link(topology: Topology) -> Iterator[str]:
 
 
 def _graphml(topology: Topology) -> Iterator[str]:
-    """GraphML with each vertex's kind, coordinates (a text) and whether it carries hosts."""
+    """GraphML; every vertex has its kind, its coordinates as text, and whether it carries hosts."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for key, type_ in [("kind", "string"), ("coordinates", "string"), ("endpoint", "boolean")]:
@@ -131,7 +131,7 @@ def _text(value: object) -> str:
 
 
 def _dot(topology: Topology) -> Iterator[str]:
-    """Graphviz."""
+    """The DOT language of Graphviz."""
     yield f'graph "{topology.title()}" {{\n'
     for vertex in vertices(topology):
         coordinates = _text(vertex["coordinates"])
@@ -141,7 +141,7 @@ def _dot(topology: Topology) -> Iterator[str]:
 
 
 def _booksim(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
-    """BookSim's anynet: a line a router with its hosts and its links, each link once."""
+    """BookSim's anynet: one line a router with its hosts and links; each link stands once."""
     graph = topology.graph
     host = 0
     for vertex, endpoint in enumerate(topology.endpoints.tolist()):

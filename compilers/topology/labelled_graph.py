@@ -19,10 +19,10 @@ Parameters = Mapping[str, int | str]
 class Topology:
     """A fabric graph in canonical numbering.
 
-    kinds names the kinds of vertices, kind (uint8[S]) says which each vertex is; coordinates
-    (int32[S, D]) are what the family's algebra knows a vertex by; endpoints (bool[S]) tells which
-    vertices carry hosts; diameter is the graph's, by theorem (tests check it). hierarchy is the
-    number of consecutive vertices that make a supernode, 1 where there are none.
+    kinds: the names of the kinds of vertices. kind: uint8[S], the kind of each vertex, an index
+    into kinds. coordinates: int32[S, D], the vertex in the family's algebra. endpoints: bool[S],
+    the vertices that carry hosts. diameter: the graph's, by theorem (tests check it). hierarchy:
+    the number of consecutive vertices that make a supernode, 1 where there are none.
     """
 
     family: str
@@ -37,12 +37,12 @@ class Topology:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """bool[S]: vertices with links; the others, of a damaged fabric, have no program."""
+        """bool[S]: vertices with links; only in a damaged fabric some have none, and no program."""
         present: NDArray[np.bool_] = self.graph.degrees > 0
         return present
 
     def title(self) -> str:
-        """The family and its parameters in words: `polarfly q=7`."""
+        """The family and its parameters as text: `polarfly q=7`."""
         return " ".join([self.family, *(f"{k}={v}" for k, v in self.parameters.items())])
 
     def of_kind(self, name: str) -> NDArray[np.int64]:
@@ -52,10 +52,9 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One feasible fabric of a family, from formulas: the graph is not built.
+    """One feasible fabric of a family, from formulas, without building the graph.
 
-    radix is the number of fabric ports used at a node; moore_efficiency is nodes over the Moore
-    bound of that radix and diameter.
+    radix is the number of fabric ports in use at a node.
     """
 
     family: str
@@ -70,29 +69,29 @@ class Design:
 
     @property
     def moore_efficiency(self) -> float:
-        """Nodes over 1 + radix·Σ(radix-1)^i, i < diameter."""
+        """Nodes over the Moore bound of the radix and the diameter."""
         return self.nodes / moore_bound(self.radix, self.diameter)
 
 
 def moore_bound(degree: int, diameter: int) -> int:
-    """The largest order that a graph of this degree and diameter can have."""
+    """The largest order of a graph of degree d and diameter D: 1 + d·Σ(d-1)^i, i < D."""
     return 1 + degree * sum(int((degree - 1) ** i) for i in range(diameter))
 
 
 class Family(Protocol):
-    """A family of topologies. To add one, write a module and enter it in `FAMILIES`."""
+    """A family of topologies. To add one, write a module and list its class in `FAMILIES`."""
 
     name: str
     parameters: tuple[str, ...]
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """What is wrong with the parameters; each problem's key is the parameter's name."""
+        """Problems of the parameters; each key is the parameter's name."""
 
     def order(self, parameters: Parameters) -> int:
-        """The number of vertices, by formula, for parameters that `check` finds no fault with."""
+        """The number of vertices, by formula, for parameters that pass `check`."""
 
     def build(self, parameters: Parameters) -> Topology:
-        """The topology. Parameters that `check` finds no fault with always build."""
+        """The topology. Parameters that pass `check` always build."""
 
     def designs(self, radix: int) -> Iterator[Design]:
-        """Every member that uses exactly `radix` fabric ports at its fullest node."""
+        """Every member whose largest degree is exactly `radix`."""

@@ -1,7 +1,7 @@
-"""Racks: which vertex stands where, and what runs between racks (PolarFly paper, §V).
+"""Layouts: vertices in clusters, one rack each, and the links between them (PolarFly paper, §V).
 
-Fans, stars, supernodes and subplanes of one kind have the same inside: the same positions are
-cabled to each other.
+Clusters of one kind (fans, stars, supernodes, subplanes) are wired alike inside: the same positions
+are joined in each.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A placement of N vertices in R racks.
+    """A placement of N vertices in R clusters, here called racks.
 
-    rack: int32[N]; position: int32[N], from 0 within
-    the rack. kinds: what racks there are, and
-    kind (uint8[R]) which each is; names: R texts. centre: int32[R], the vertex that is joined to
-    all others of its rack, -1 where there is none.
+    rack: int32[N]. position: int32[N], from 0 within the rack. kinds: the names of the kinds of
+    racks. kind: uint8[R], the kind of each rack, an index into kinds. names: one a rack. centre:
+    int32[R], the vertex that is joined to all others of its rack, -1 where there is none.
     """
 
     name: str
@@ -44,13 +43,13 @@ class Layout:
 
 
 def layouts(topology: Topology) -> tuple[str, ...]:
-    """The names of the layouts that a topology has, the usual one first."""
+    """The names of a topology's layouts, the default first."""
     names = LAYOUTS.get(topology.family, {})
     return tuple(name for name, (fits, _) in names.items() if fits(_q(topology)))
 
 
 def layout(topology: Topology, name: str = "", start: int | None = None) -> Layout:
-    """A layout of the topology by name, or its usual one.
+    """A layout of the topology by name, or its default.
 
     Args:
         topology: the fabric graph.
@@ -80,12 +79,12 @@ def links_between(graph: Graph, layout: Layout) -> NDArray[np.int64]:
 def bundles(graph: Graph, layout: Layout) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Pairs of racks that are cabled, int32[B, 2] ascending, and the links in each, int64[B].
 
-    Memory is in proportion to the links, whatever the number of racks.
+    Memory grows with the number of links, not with that of racks.
     """
     racks = len(layout.names)
     ends = np.sort(layout.rack[graph.edges()].astype(np.int64), axis=1)
-    apart = ends[ends[:, 0] != ends[:, 1]]
-    keys, count = np.unique(apart @ [racks, 1], return_counts=True)
+    between = ends[ends[:, 0] != ends[:, 1]]
+    keys, count = np.unique(between @ [racks, 1], return_counts=True)
     return np.stack(np.divmod(keys, racks), axis=1).astype(np.int32), count
 
 
@@ -102,15 +101,15 @@ def triangles(topology: Topology) -> NDArray[np.int32]:
 def blocks(topology: Topology, layout: Layout) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Triangles that join three racks, int32[B, 3], and those racks, int32[B, 3] ascending.
 
-    The block design on the racks: with the fans of odd q every three fan racks are joined by
-    exactly one triangle (PolarFly paper, Theorem V.7).
+    They are the blocks of a design: with odd q, every three fans are joined by exactly one triangle
+    (PolarFly paper, Theorem V.7).
     """
     found = triangles(topology)
     racks = layout.rack[found]
     by_rack = np.argsort(racks, axis=1)
     racks = np.take_along_axis(racks, by_rack, axis=1)
-    apart = (np.diff(racks, axis=1) > 0).all(axis=1)
-    return np.take_along_axis(found, by_rack, axis=1)[apart], racks[apart]
+    distinct = (np.diff(racks, axis=1) > 0).all(axis=1)
+    return np.take_along_axis(found, by_rack, axis=1)[distinct], racks[distinct]
 
 
 def _ordinary_links(topology: Topology) -> NDArray[np.bool_]:
@@ -154,7 +153,7 @@ def _around(topology: Topology, centres: NDArray[np.int32]) -> NDArray[np.int32]
 
 
 def _mates(q: int, rack: NDArray[np.int32], centre: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[N]: the other vertex of one's triangle with the centre of one's fan; 0 at a centre."""
+    """int32[N]: the third vertex of the triangle with the centre of the fan; 0 at a centre."""
     vertex = np.arange(len(rack), dtype=np.int32)
     mate = np.zeros(len(rack), np.int32)
     blade = (rack > 0) & (vertex != centre[rack])
@@ -181,7 +180,7 @@ def _stars(q: int, topology: Topology, start: int | None) -> Layout:
 
 
 def _supernode_racks(q: int, topology: Topology, start: int | None) -> Layout:
-    """A rack a supernode, its members in their own order; those of quadrics have loop links."""
+    """One rack a supernode, members in canonical order; those of quadrics have loop links."""
     del start
     count = order(q)
     members = topology.graph.order // count
@@ -198,7 +197,7 @@ def _supernode_racks(q: int, topology: Topology, start: int | None) -> Layout:
 
 
 def _supernode_clusters(q: int, topology: Topology, start: int | None) -> Layout:
-    """The supernodes of a rack of ER_q together, supernode by supernode (PolarStar paper, §8)."""
+    """The supernodes of each cluster of ER_q in one rack, one by one (PolarStar paper, §8)."""
     structure = _fans(q, PolarFly().build({"q": q}), start)
     members = topology.graph.order // len(structure.rack)
     within = np.tile(np.arange(members, dtype=np.int32), len(structure.rack))
@@ -214,7 +213,7 @@ def _supernode_clusters(q: int, topology: Topology, start: int | None) -> Layout
 
 
 def _subplane_racks(q: int, topology: Topology, start: int | None) -> Layout:
-    """PN of q = p²: p²-p+1 racks that are each a PN of p (Projective Networks paper, §III-A)."""
+    """PN of q = p²: p²-p+1 racks, each a PN of order p (Projective Networks paper, §III-A)."""
     del topology, start
     rack, position = subplanes(q)
     count = int(rack.max()) + 1
@@ -237,10 +236,10 @@ def _layout(
     centre: NDArray[np.integer],
     mate: NDArray[np.int32] | None = None,
 ) -> Layout:
-    """A layout whose first rack alone is of the first kind.
+    """A layout whose first rack is the only one of the first kind.
 
-    Positions ascend by vertex, after the centre; those of a triangle with the centre follow each
-    other.
+    In a rack the centre comes first, then the vertices ascending, those of one triangle with the
+    centre side by side.
     """
     vertex = np.arange(len(rack), dtype=np.int32)
     lead = vertex if mate is None else np.where(rack == 0, vertex, np.minimum(vertex, mate))

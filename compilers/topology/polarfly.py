@@ -74,8 +74,8 @@ def lines(q: int) -> NDArray[np.int32]:
 def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int32]:
     """int32[…]: the vertex s×d, the one point orthogonal to both vertices s ≠ d (numbers).
 
-    The intermediate of the only path of length 2, PolarFly paper §IV-D formula (2), whose signs
-    and indices are corrected here. Where s×d is s or d, s and d are adjacent.
+    It is the middle of the only path of length 2 (PolarFly paper, §IV-D, formula (2), with its
+    signs and indices corrected). Where s×d is s or d, s and d are adjacent.
     """
     f = field(q)
     table = points(q)
@@ -107,7 +107,7 @@ class PolarFly:
     parameters: tuple[str, ...] = ("q",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Q must be a prime power."""
+        """The order q must be a prime power."""
         return check_q(parameters["q"])
 
     def order(self, parameters: Parameters) -> int:
@@ -147,7 +147,7 @@ class PolarFly:
 
 
 def check_q(q: int | str) -> list[Problem]:
-    """A problem with key `q` unless q is a prime power that we have a field for."""
+    """A problem with key `q` unless q is a prime power from 2 to `LARGEST_Q`."""
     number = q if type(q) is int else 0
     if 2 <= number <= LARGEST_Q and prime_power(number):
         return []

@@ -22,8 +22,8 @@ def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supern
     """A copy of the supernode for every structure vertex, f between the copies of neighbours.
 
     Vertex (x, x') is numbered x·k + x'. Along an arc from the smaller x to the larger y, x' is
-    joined to f(x'), against it to f⁻¹(x'). For an involution a quadric's self-loop stays as the
-    links (x, x')–(x, f(x')). Time and memory are in proportion to the links.
+    joined to f(x'), against it to f⁻¹(x'). For an involution a quadric's self-loop becomes the
+    links (x, x')–(x, f(x')). Time and memory grow with the number of links.
     """
     k = supernode.order
     around = structure.padded()
@@ -55,7 +55,7 @@ class PolarStar:
     parameters: tuple[str, ...] = ("q", "supernode", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """A prime power q, supernode a known kind, degree one that the kind exists for."""
+        """The order q must be a prime power, and the supernode must exist with this degree."""
         problems = polarfly.check_q(parameters["q"])
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in SUPERNODE_KINDS:
@@ -99,7 +99,7 @@ class PolarStar:
         """Every q and d' ≥ 1 of the kinds `DESIGNED` with q + 1 + d' = radix.
 
         Inductive-Quad of degree 0 gives the family `pn`. BDF and Cayley supernodes can be built,
-        for study; no radix needs them for its largest fabric.
+        but give the largest fabric at no radix.
         """
         for q in range(2, min(radix - 2, polarfly.LARGEST_Q) + 1):
             if not prime_power(q):

@@ -62,7 +62,7 @@ class ProjectiveNetwork:
 class OrthogonalFatTree:
     """OFT: leaves 0..n-1, spines n..2n-1, leaves 2n..3n-1; hosts on leaves only (§V).
 
-    Leaves are at distance 2 of each other. The graph has diameter 3, from a leaf to a spine.
+    Any two leaves are 2 links apart. The graph has diameter 3, from a leaf to a spine.
     """
 
     name = "oft"
@@ -113,10 +113,10 @@ def _sided(q: int, sides: int) -> NDArray[np.int32]:
 def subplanes(q: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """A partition of G_q, q = p², into m = p²-p+1 copies of G_p (§III-A).
 
-    int32[2N] in the numbering of PN: which copy a point or line is in, and its place there, from 0,
-    the same in every copy. A Singer cycle numbers the points 0..N-1 around so that every line is a
-    shift of one line. Shifts by m leave the subplanes as they are, so the points of one are those
-    alike modulo m; a line is with the one that it shares p+1 points with.
+    Two int32[2N] in the numbering of PN: the copy of each point or line, and its place in the copy,
+    from 0, the same in every copy. A Singer cycle numbers the points 0..N-1 so that every line is a
+    shift of one line. Shifts by m map each subplane to itself, so its points are those of one
+    residue modulo m; a line belongs to the subplane that it shares p+1 points with.
 
     Raises:
         ValueError: q is not a square.

@@ -1,7 +1,7 @@
-"""Growth of PolarFly by racks or a node, without touching a link (PolarFly paper, §VI).
+"""Growth of PolarFly by clusters or one node, without removing a link (PolarFly paper, §VI).
 
-Old vertices keep their numbers and new ones follow, so a larger fabric is the old one and links to
-add. Its family is `polarfly-expanded`: the algebra of ER_q no longer routes it.
+Old vertices keep their numbers and new ones follow, so the larger graph is the old one plus links.
+Its family is `polarfly-expanded`, as the algebra of ER_q no longer routes it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ class Expansion:
     """A grown PolarFly.
 
     topology: the larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0
-    for the vertices that were there. added: int32[A, 2], the links to add, u < v, ascending.
-    origin: int32[N'], the vertex that each is a copy of, itself for those that were there.
-    layout: the larger fabric in racks.
+    for old vertices. added: int32[A, 2], the links to add, u < v, ascending. origin: int32[N'], the
+    vertex that each is a copy of; old vertices are their own. layout: the larger fabric in racks.
     """
 
     topology: Topology
@@ -37,7 +36,7 @@ class Expansion:
 
 
 def check(topology: Topology, method: str, count: int) -> list[Problem]:
-    """What forbids `count` expansions of a topology by a method of `METHODS`."""
+    """Problems of `count` expansions of a topology by a method of `METHODS`."""
     if topology.family != "polarfly":
         return [Problem(key="racks", required="a PolarFly", given=topology.title())]
     if method not in METHODS:
@@ -56,17 +55,18 @@ def check(topology: Topology, method: str, count: int) -> list[Problem]:
 
 
 def expand(topology: Topology, method: str, count: int = 1, start: int | None = None) -> Expansion:
-    """The topology grown by `count` quadric racks, fan racks or its nucleus twin.
+    """The topology grown by `count` quadric clusters, fans, or a twin of its nucleus.
 
     Args:
         topology: a PolarFly.
         method: `quadric`: the diameter stays 2; `fan`: near-equal degrees, diameter 3 (both for
-            odd q); `nucleus`: one node that makes even q regular, at no port.
-        count: how many racks; at most q by `fan`.
-        start: the quadric that the racks start from, as for `layout`.
+            odd q); `nucleus`: one node that makes even q regular without raising the largest
+            degree.
+        count: the number of clusters; at most q by `fan`.
+        start: the quadric that the clusters start from, as for `layout`.
 
     Raises:
-        InputError: the topology does not grow so.
+        InputError: the topology cannot grow by this method and count.
     """
     if problems := check(topology, method, count):
         raise InputError(problems)
@@ -74,7 +74,7 @@ def expand(topology: Topology, method: str, count: int = 1, start: int | None = 
 
 
 def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
-    """Copies of C0; a quadric and all its copies are joined to each other (§VI-A)."""
+    """Copies of C0; every quadric is joined to all its copies, and they to each other (§VI-A)."""
     quadrics = topology.of_kind("W")
     graph = topology.graph
     new = graph.order + np.arange(count * len(quadrics)).reshape(count, -1)
@@ -95,10 +95,10 @@ def _quadric(topology: Topology, racks: Layout, count: int) -> Expansion:
 def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
     """Copies of C1, C2, …, with balancing links (§VI-B).
 
-    Copied one by one, each from the graph as it then is, they come to this: copies have the links
-    of their originals, to originals and copies in other racks and to copies in their own. For
-    every other fan C_j one vertex of the copied rack, beside the centre, has no link to C_j; its
-    copy is joined to the centre of C_j, and to that of C_j's copy if there is one.
+    The result of copying one by one, each from the graph so far: a copy has the links of its
+    original, to originals and copies in other racks and to copies in its own. For every other fan
+    C_j, one vertex of the copied rack that is not its centre has no link to C_j; its copy is joined
+    to the centre of C_j, and to that of C_j's copy if there is one.
     """
     q, order = int(topology.parameters["q"]), topology.graph.order
     copied = np.concatenate([racks.members(i) for i in range(1, count + 1)])
@@ -106,14 +106,14 @@ def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
     twin[copied] = order + np.arange(len(copied))
 
     u, v = topology.graph.edges().astype(np.int64).T
-    apart = racks.rack[u] != racks.rack[v]
+    between = racks.rack[u] != racks.rack[v]
     rack, other = np.nonzero(~np.eye(q + 1, dtype=np.bool_))
     balanced = (rack > 0) & (rack <= count) & (other > 0)
     rack, other = rack[balanced], other[balanced]
     lonely, centre = twin[_lonely(topology, racks)[rack, other]], racks.centre[other]
     links = [
-        _pairs(twin[u], v)[apart],
-        _pairs(u, twin[v])[apart],
+        _pairs(twin[u], v)[between],
+        _pairs(u, twin[v])[between],
         _pairs(twin[u], twin[v]),
         _pairs(lonely, centre),
         _pairs(lonely, twin[centre]),
@@ -162,7 +162,7 @@ def _grown(
     method: str,
     diameter: int,
 ) -> Expansion:
-    """The topology with copies of the vertices `copied`, a rack of each of `names` in turn."""
+    """The topology with copies of the vertices `copied`, in equal racks called `names`."""
     old = topology.graph.order
     origin = np.concatenate((np.arange(old), copied)).astype(np.int32)
     keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])

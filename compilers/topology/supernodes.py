@@ -1,9 +1,9 @@
 """Supernodes: the small graphs that PolarStar puts in place of a structure vertex (§5.1, §6.2).
 
-Each brings a bijection f so that the star product with ER_q has diameter 3. With an involution it
-needs Property R*: for all x', y' one of y'=x', y'=f(x'), x'~y', f(x')~f(y'). With another
-bijection it needs Property R1: every pair of members is an edge or the image of one under f. Which
-one holds is checked when a supernode is made.
+Each has a bijection f so that the star product with ER_q has diameter 3. If f is an involution,
+that takes Property R*: for all x', y' one of y'=x', y'=f(x'), x'~y', f(x')~f(y'). Otherwise it
+takes Property R1: every pair of members is an edge or the image of one under f. A supernode is
+checked when it is made.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ class Supernode:
         return bool(np.array_equal(self.forward, self.backward))
 
     def loops(self) -> NDArray[np.int32]:
-        """int32[L]: the members that a quadric's self-loop joins to their image by f.
+        """int32[L]: the members that a quadric's self-loop joins to their image under f.
 
-        Without an involution there are none; a member that is its own image, or is joined to it
-        already, needs none.
+        There are none unless f is an involution. A member that is its own image, or already joined
+        to it, is left out.
         """
         members: NDArray[np.int32] = np.arange(self.order, dtype=np.int32)
         joined = self.adjacency()[members, self.forward] | (members == self.forward)
@@ -92,7 +92,7 @@ class SupernodeShape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SupernodeKind:
-    """A kind of supernode: which degrees it exists for, in words and by formula, and its making."""
+    """A kind of supernode: the degrees it exists for, as text and by formula, and its maker."""
 
     requirement: str
     shape: Callable[[int], SupernodeShape | None]
@@ -128,7 +128,7 @@ def shape(name: str, degree: int) -> SupernodeShape | None:
 
 
 def degrees_near(name: str, degree: int) -> list[int]:
-    """The nearest degrees that do exist: the largest below and the smallest above `degree`."""
+    """The nearest degrees of this kind: the largest below and the smallest above `degree`."""
     below = next((d for d in range(degree - 1, -1, -1) if exists(name, d)), None)
     above = next(d for d in range(max(degree, -1) + 1, 4 * max(degree, 2) + 4) if exists(name, d))
     return [above] if below is None else [below, above]
@@ -164,9 +164,9 @@ def _between(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.in
 
 
 def _dominations(order: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """Edges: for each (i, j) one member of pair i, in turn, is joined to both members of pair j.
+    """Edges: for each (i, j) the next member of pair i is joined to both members of pair j.
 
-    It is the only way to give R* with two links between two pairs.
+    No other two links between two pairs give R*.
     """
     turn: dict[int, int] = {}
     edges = []
@@ -185,10 +185,10 @@ def _bdf_shape(degree: int) -> SupernodeShape | None:
 
 
 def _bdf(degree: int) -> Supernode:
-    """R* with 2d' members for every d', as Table 2 has it for BDF; the way to it is ours.
+    """R* with 2d' members for every d', as in Table 2 for BDF; the construction is our own.
 
-    A rotational tournament of d' pairs, in which each pair shares out the pairs that it is joined
-    to over its two members. Where that leaves all degrees at d'-1, each pair is joined as well.
+    A rotational tournament of d' pairs: the two members of a pair take turns at the pairs that it
+    dominates. Where that leaves all degrees at d'-1, the members of each pair are joined as well.
     """
     order = [
         (i, (i + step) % degree)

@@ -97,7 +97,8 @@ def test_no_node_of_what_is_for_the_whole_fabric(
 
 
 def test_a_damaged_list_of_planes(polarfab: Run, build: Path, tmp_path: Path) -> None:
-    for text, said in (("{", "required the planes of a fabric"), ('{"planes": {"a": ""}}', "/a: ")):
+    cases = (("{", "required the list of a fabric's planes"), ('{"planes": {"a": ""}}', "/a: "))
+    for text, said in cases:
         (build / "planes.json").write_text(text)
         code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")
         assert (code, said in err) == (2, True)

@@ -102,7 +102,7 @@ def test_a_damaged_build_is_bad_input(run_here, build: Path, verb: str, harm: st
     code, error = run_here(verb, build, *more)
     assert code == 2
     assert error.startswith(f"error: {build}: required a build folder")
-    assert "given a damaged one" in error
+    assert "given a damaged build" in error
 
 
 def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_build_that_changed_after_verify_is_refused(run_here, build: Path, ver
     file = build / "arrays/host_mac.npy"
     np.save(file, np.load(file) + 1)
     more = {"render": ["--target", "ovs", "-o", build.parent / "out"]}.get(verb, [])
-    required = "required the file as it was compiled, given another content"
+    required = "required the file as it was compiled, given a changed file"
     assert run_here(verb, build, *more) == (
         2,
         f"error: {file}: {required}; compile the build again\n",

@@ -1,4 +1,4 @@
-"""Baselines: the other families that the papers compare with, for comparison only."""
+"""Baselines: the families that the papers compare with; polarfab does not compile them."""
 
 from compilers.topology.baselines.baseline import Baseline, BaselineDesign
 from compilers.topology.baselines.bundlefly import Bundlefly

@@ -1,4 +1,4 @@
-"""The interface of a baseline, `Family` and more, and the checks that baselines share."""
+"""The interface of a baseline, an extension of `Family`, and checks that baselines share."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Baseline(Family, Protocol):
 def integers(
     parameters: Parameters, least: Mapping[str, int], optional: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """A problem for every key of `least` that is missing, no integer or below its least value."""
+    """Problems of the keys of `least`: missing, not an integer, or below the least value."""
     return [
         Problem(
             key=key,

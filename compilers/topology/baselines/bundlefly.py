@@ -32,7 +32,7 @@ class Bundlefly:
     optional: tuple[str, ...] = ()
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """Q a prime power other than 2; 2·degree + 1 a prime power ≡ 1 (mod 4)."""
+        """The order q: a prime power other than 2; 2·degree + 1: a prime power ≡ 1 (mod 4)."""
         problems = slimfly.check_q(parameters)
         if found := integers(parameters, {"degree": 2}):
             return problems + found
@@ -55,7 +55,7 @@ class Bundlefly:
         return slimfly.order(q) * (2 * degree + 1)
 
     def build(self, parameters: Parameters) -> Topology:
-        """The star product with the coordinates (s, x, y, x'); its supernode is the module."""
+        """The star product with the coordinates (s, x, y, x')."""
         q, degree = shape(parameters)
         structure = slimfly.SlimFly().build({"q": q})
         paley = supernode("paley", degree)

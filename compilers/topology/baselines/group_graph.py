@@ -17,7 +17,7 @@ from inventory.problems import Problem
 
 
 def groups(parameters: Parameters, ports: int) -> int:
-    """The parameter `groups`; by default the most there can be, one link between any two."""
+    """The parameter `groups`; by default the largest number, one link between any two groups."""
     return int(parameters.get("groups", ports + 1))
 
 
@@ -32,7 +32,7 @@ def global_links(count: int, ports: int) -> NDArray[np.int64]:
 
 
 def check_groups(parameters: Parameters, ports: int, each: int) -> list[Problem]:
-    """Any two groups need the same number of links, and no two links may join the same routers.
+    """Problems unless all groups are joined by equally many links, and no routers by two.
 
     Args:
         parameters: with or without `groups`.

@@ -43,7 +43,7 @@ def random_regular(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[
 
 
 def _pairing(nodes: int, degree: int, source: np.random.PCG64) -> NDArray[np.int64] | None:
-    """A random pairing of all stubs, mended; None in the rare case that mending gets stuck."""
+    """A random pairing of all stubs without loops or repeats; None in the rare case of failure."""
     shuffled = np.argsort(source.random_raw(nodes * degree), kind="stable")
     pairs = np.sort((shuffled // degree).reshape(-1, 2), axis=1)
     _, first = np.unique(pairs @ [nodes, 1], return_index=True)

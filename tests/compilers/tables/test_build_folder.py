@@ -51,7 +51,7 @@ def test_replacing_a_build_leaves_nothing_beside_it(tmp_path: Path) -> None:
 def test_a_folder_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("years")
-    with pytest.raises(InputError, match="something else in it"):
+    with pytest.raises(InputError, match="a folder with other files in it"):
         save(polarfly_build(3), tmp_path / "home")
     assert (tmp_path / "home" / "thesis.tex").read_text() == "years"
     assert [p.name for p in tmp_path.iterdir()] == ["home"]
@@ -74,7 +74,7 @@ def test_an_interrupted_write_leaves_the_old_build(
 
 def test_a_build_must_be_verified_and_unchanged(tmp_path: Path) -> None:
     build = save(polarfly_build(3), tmp_path / "b")
-    with pytest.raises(InputError, match="verify has passed on"):
+    with pytest.raises(InputError, match="has passed polarfab verify"):
         require_verified(tmp_path / "b", build)
     mark_verified(tmp_path / "b", build.identity, {"pairs": 156})
     require_verified(tmp_path / "b", build)
@@ -84,16 +84,16 @@ def test_a_build_must_be_verified_and_unchanged(tmp_path: Path) -> None:
     table[0, 5] ^= 1
     np.save(file, table)
     assert [Path(p.file).name for p in damaged(tmp_path / "b")] == ["route_egress.npy"]
-    with pytest.raises(InputError, match="another content"):
+    with pytest.raises(InputError, match="a changed file"):
         require_verified(tmp_path / "b", build)
     mark_verified(tmp_path / "b", build.identity, None)
     assert not (tmp_path / "b" / "verified.json").exists()
 
 
 def test_folders_that_are_no_build_are_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no manifest\.json in it"):
+    with pytest.raises(InputError, match=r"a folder without manifest\.json"):
         load(tmp_path)
-    with pytest.raises(InputError, match="no manifest"):
+    with pytest.raises(InputError, match="without manifest"):
         load(tmp_path / "nowhere")
     save(polarfly_build(3), tmp_path / "b")
     shutil.copytree(tmp_path / "b", tmp_path / "c")

@@ -104,7 +104,7 @@ def test_a_wrong_table_fails_and_names_the_pair(tmp_path, compiled):
 
     refused = emulate(str(folder))
     assert refused.returncode == 2
-    assert "required a build that verify has passed on" in refused.stderr
+    assert "required a build that has passed polarfab verify" in refused.stderr
 
     done = emulate(str(folder), "--unverified", "--engine", "mininet", "--json")
     assert done.returncode == 1, done.stderr
