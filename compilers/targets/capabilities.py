@@ -1,4 +1,4 @@
-"""What a target can hold and do, and the refusal of a build that needs more."""
+"""Limits and abilities of a target, and the refusal of a build that needs more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Numbers = NDArray[np.integer]
 class Capabilities:
     """A target's limits a switch; None is no limit of its own.
 
-    features are what it can do, in the words of `features`. rows counts route rows
+    features: its abilities, in the words of `compilers.targets.features`. rows counts route rows
     of one address family, groups the classes, or whatever the target makes of them.
     """
 

@@ -1,6 +1,6 @@
-"""What `render` writes for two builds, file by file: unified differences, and remediation.
+"""Differences between the configurations of two builds, file by file, and remediation.
 
-Remediation is what to type on the device to come from one configuration to the other; the library
+Remediation is what to type on the device to get from one configuration to the other; the library
 hier_config computes it for the systems that it knows.
 """
 

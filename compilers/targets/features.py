@@ -1,4 +1,4 @@
-"""What a routing policy needs of a target, in words; they stand in messages and in docs."""
+"""Abilities that routing policies need of a target, in the words of messages and docs."""
 
 from __future__ import annotations
 

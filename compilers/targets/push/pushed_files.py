@@ -1,4 +1,4 @@
-"""What targets that push the files of another target share: whose files, and where they are."""
+"""Files of another target that a tool pushes: whose they are, and where."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ LINUX = Interfaces(
     f"and none of lo, all, default, {BRIDGE}",
     "as Linux does",
 )
-"""What Linux takes as the name of an interface (dev_valid_name), less what needs quoting."""
+"""Names that Linux takes for an interface (dev_valid_name), less those that need quoting."""
 EOS = Interfaces(
     re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){0,2}"),
     "interface names of EOS",
