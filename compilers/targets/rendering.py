@@ -128,6 +128,22 @@ class Renderer:
         except OSError as error:
             raise _unwritable(folder, error) from error
 
+    def refuse_template(self, file: str) -> None:
+        """Pass when the user has no template for a file that none prints.
+
+        Raises:
+            InputError: there is one.
+        """
+        if any(file in files for files in self._files.values()):
+            raise InputError(
+                Problem(
+                    file=f"{self._own}/{self.target}/{file}.j2",
+                    required=f"no template for {file}, which none prints",
+                    given="one",
+                    todo="rename it, or take it away",
+                )
+            )
+
     def write_bytes(
         self, folder: Path, file: str, chunks: Iterable[bytes], prove: Callable[[Path], None]
     ) -> None:

@@ -97,6 +97,7 @@ class Opensm(Target):
 
         The LFT file is read back and compared with the tables before it takes its place.
         """
+        renderer.refuse_template(LFTS)
         super().write_fabric(renderer, build, chosen, out, None)
         tables = _Tables(build, _guids(build, chosen))
         renderer.write_bytes(out, LFTS, tables.blocks(progress), tables.prove)

@@ -228,3 +228,13 @@ def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int |
         if build.tables.switches < 200:
             graph = waits(running, service_levels(tmp_path / "out" / "qos-policy.conf"))
             assert networkx.is_directed_acyclic_graph(graph)
+
+
+def test_no_template_prints_the_tables(tmp_path):
+    (tmp_path / "own" / "opensm").mkdir(parents=True)
+    (tmp_path / "own" / "opensm" / "lfts.txt.j2").write_text("{{ identity }}")
+    with pytest.raises(InputError, match=r"lfts\.txt\.j2: required no template for lfts\.txt"):
+        target("opensm").render(
+            routed(q=2), tmp_path / "out", tmp_path / "own", options={"guids": "made-up"}
+        )
+    assert not (tmp_path / "out").exists()
