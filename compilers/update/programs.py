@@ -7,25 +7,24 @@ their alternates back, and what nothing uses any more goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.openflow.bundled_blocks import added_groups, row_places, with_instructions
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.groups import GroupRole
-from compilers.targets.openflow.message_rows import ROLE_SHIFT
-from compilers.targets.openflow.protocol import Block, with_instructions
+from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.message_rows import IPV6_NUMBER, ROLE_SHIFT, kind_of, xid_numbers
 from compilers.update.move_plan import PREPARE, Update
-from compilers.update.slots import Counts, Part, Slots, counts, kind_of, messages, xid_numbers
+from compilers.update.slots import Counts, Part, Slots, counts, messages
 
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
-IPV6_NUMBER = 1 << 23
-"""Route messages of IPv6 have numbers from here."""
 NO_ROW = -1
 
 
@@ -211,12 +210,6 @@ def _matched(
             yield Slots.only_before(block[gone], drop)
 
 
-def _keys(block: Block) -> Iterable[bytes]:
-    """What tells each message's row or group from others: table, priority, match; or its number."""
-    if kind_of(block) == RowKind.GROUP:
-        keys = block[:, 36:40]
-    else:
-        end = 76 - 4 + int.from_bytes(block[0, 74:76].tobytes(), "big")
-        keys = np.concatenate((block[:, 48:49], block[:, 54:56], block[:, 72:end]), axis=1)
-    data, width = keys.tobytes(), keys.shape[1]
-    return (data[at : at + width] for at in range(0, len(data), width))
+def _keys(block: Block) -> Sequence[bytes | int]:
+    """What tells each message's row or group from others: its place, or its number."""
+    return added_groups(block) if kind_of(block) == RowKind.GROUP else row_places(block)

@@ -14,9 +14,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.openflow import protocol
+from compilers.targets.openflow.bundled_blocks import (
+    flow_deletions,
+    group_changes,
+    group_deletions,
+    same_but_xid,
+)
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.protocol import Block
+from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.message_rows import kind_of, xid_numbers
 
 Numbers = NDArray[Any]
 Part = Literal["groups", "classes", "routes", "local"]
@@ -101,11 +107,7 @@ class Slots:
             return differ
         if one.shape[1] != other.shape[1]:
             return differ | (self.had & self.has)
-        # The xid stands in the wrapper and in the message.
-        same = (one[:, 8:28] == other[:, 8:28]).all(axis=1)
-        same &= (one[:, 32:] == other[:, 32:]).all(axis=1)
-        differ |= self.had & self.has & ~same
-        return differ
+        return differ | (self.had & self.has & ~same_but_xid(one, other))
 
     def standing(self, round: int) -> Iterator[Block]:
         """What stands when this round is over; -1: before the update."""
@@ -165,17 +167,6 @@ class Counts:
         return bool(self.added or self.changed or self.removed)
 
 
-def kind_of(block: Block) -> RowKind:
-    """What the messages of a block are about, by their xid."""
-    return RowKind(int(block[0, 4]))
-
-
-def xid_numbers(block: Block) -> NDArray[np.int64]:
-    """int64[n], the lower 24 bits of each message's xid."""
-    numbers: NDArray[np.int64] = block[:, 5:8].astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-    return numbers
-
-
 def messages(slots: Sequence[Slots], round: int) -> list[Block]:
     """What one switch is sent in a round: groups, rows, then removals of rows and of groups."""
     puts: dict[bool, list[Block]] = {True: [], False: []}
@@ -187,11 +178,11 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
         groups = s.kind == RowKind.GROUP
         if groups:
             fresh, stale = chosen & s.has & ~s.had, chosen & s.has & s.had
-            puts[True] += [s.after[fresh], protocol.group_changes(s.after[stale])]
-            drops[True].append(protocol.group_deletions(s.before[chosen & ~s.has]))
+            puts[True] += [s.after[fresh], group_changes(s.after[stale])]
+            drops[True].append(group_deletions(s.before[chosen & ~s.has]))
         else:
             puts[False].append(s.after[chosen & s.has])
-            drops[False].append(protocol.flow_deletions(s.before[chosen & ~s.has]))
+            drops[False].append(flow_deletions(s.before[chosen & ~s.has]))
     # A group that others lead to comes first, and goes last.
     ordered = (*puts[True], *puts[False], *drops[False], *reversed(drops[True]))
     return [block for block in ordered if len(block)]

@@ -8,32 +8,30 @@ too late is refused. No I/O.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol
 
-from controller.openflow import messages
+from compilers.targets.openflow.protocol import (
+    IS_SLAVE,
+    ROLE,
+    ControllerRole,
+    ErrorType,
+    MessageType,
+    header,
+    message,
+    packed,
+)
+from controller.openflow.messages import Error, SessionXid, read
 
-ROLE_XID = 0xFFFFFF03
-"""The xid of role requests."""
-BAD_REQUEST, IS_SLAVE = 1, 10
 AGAIN = 1.0
 """Seconds after which a switch that refused our role is asked again."""
-_ROLE = struct.Struct("!I4xQ")
-
-
-class ControllerRole(IntEnum):
-    """`ofp_controller_role`."""
-
-    MASTER = 2
-    SLAVE = 3
 
 
 def request(role: ControllerRole, term: int) -> bytes:
     """The request for a role; the term is its generation id."""
-    return messages.message(messages.Type.ROLE_REQUEST, ROLE_XID, _ROLE.pack(role, term))
+    body = packed(ROLE, role=role, generation=term)
+    return message(MessageType.ROLE_REQUEST, SessionXid.ROLE, body)
 
 
 class SwitchSessions(Protocol):
@@ -100,19 +98,19 @@ class Roles:
         """A switch has sent a message.
 
         Raises:
-            reading.Malformed: it cannot be read; the connection is to be ended.
+            Malformed: it cannot be read; the connection is to be ended.
         """
         peer = self._peers.get(key)
-        kind, _, xid = messages.header(message)
+        kind, _, xid = header(message)
         if peer is None:
             return
-        if kind == messages.Type.ROLE_REPLY and xid == ROLE_XID:
-            self._confirmed(key, peer, message[messages.HEADER_SIZE :])
+        if kind == MessageType.ROLE_REPLY and xid == SessionXid.ROLE:
+            self._confirmed(key, peer, message)
         elif peer.master and not _contests(kind, message):
             self._fabric.received(key, message)
         elif peer.master:
             self._send(key, None)
-        elif self._leads and kind == messages.Type.ERROR and xid == ROLE_XID:
+        elif self._leads and kind == MessageType.ERROR and xid == SessionXid.ROLE:
             self._refused(peer.datapath_id)
 
     def closed(self, key: Hashable) -> None:
@@ -137,16 +135,17 @@ class Roles:
                 request(ControllerRole.MASTER if self._leads else ControllerRole.SLAVE, self._term),
             )
 
-    def _confirmed(self, key: Hashable, peer: _RolePeer, body: bytes) -> None:
-        role, term = _ROLE.unpack_from(body.ljust(_ROLE.size, b"\0"))
-        if self._leads and not peer.master and (role, term) == (ControllerRole.MASTER, self._term):
+    def _confirmed(self, key: Hashable, peer: _RolePeer, message: bytes) -> None:
+        said = read(ROLE, message)
+        now, wanted = (said["role"], said["generation"]), (ControllerRole.MASTER, self._term)
+        if self._leads and not peer.master and now == wanted:
             peer.master = True
             self._fabric.connected(key, peer.datapath_id, peer.address)
 
 
 def _contests(kind: int, message: bytes) -> bool:
     """Whether a switch says that another one is its master by now."""
-    if kind != messages.Type.ERROR:
+    if kind != MessageType.ERROR:
         return False
-    error = messages.Error.read(message)
-    return (error.type, error.code) == (BAD_REQUEST, IS_SLAVE)
+    error = Error.read(message)
+    return (error.type, error.code) == (ErrorType.BAD_REQUEST, IS_SLAVE)

@@ -1,49 +1,35 @@
-"""OpenFlow 1.3 bytes on the way to and from a switch: headers, errors, bundle and barrier replies.
+"""OpenFlow messages to and from one switch: errors, echoes, bundle replies, ports that change.
 
-Layouts from the OpenFlow Switch Specification 1.3.5, §7, and from the
-ONF extension 230 (bundles for OpenFlow 1.3).
+Layouts and numbers are those of `compilers.targets.openflow.protocol`.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
-VERSION = 4
-HEADER_SIZE = 8
+import numpy as np
 
+from compilers.targets.openflow.protocol import (
+    BUNDLE_CONTROL,
+    ERROR,
+    EXPERIMENTER_ERROR,
+    FEATURES,
+    HEADER,
+    ONF,
+    PORT_STATUS,
+    Bundle,
+    ErrorType,
+    Layout,
+    MessageType,
+    OnfMessage,
+    header,
+    message,
+)
 
-class Type(IntEnum):
-    """`ofp_type` (§7.1), as far as it is used here."""
-
-    HELLO = 0
-    ERROR = 1
-    ECHO_REQUEST = 2
-    ECHO_REPLY = 3
-    EXPERIMENTER = 4
-    FEATURES_REQUEST = 5
-    FEATURES_REPLY = 6
-    PACKET_IN = 10
-    FLOW_REMOVED = 11
-    PORT_STATUS = 12
-    PACKET_OUT = 13
-    FLOW_MOD = 14
-    GROUP_MOD = 15
-    MULTIPART_REQUEST = 18
-    MULTIPART_REPLY = 19
-    BARRIER_REQUEST = 20
-    BARRIER_REPLY = 21
-    ROLE_REQUEST = 24
-    ROLE_REPLY = 25
-
-
-ERROR, EXPERIMENTER = Type.ERROR, Type.EXPERIMENTER
-BARRIER_REQUEST, BARRIER_REPLY = Type.BARRIER_REQUEST, Type.BARRIER_REPLY
-ONF, BUNDLE_CONTROL = 0x4F4E4600, 2300
-COMMIT_REPLY, DISCARD_REQUEST = 5, 6
-EXPERIMENTER_ERROR = 0xFFFF
+FIRST_BUNDLE_ERROR = 2300
 BUNDLE_ERRORS = (
     "unknown error",
     "not permitted",
@@ -62,25 +48,35 @@ BUNDLE_ERRORS = (
     "timeout",
     "bundle in progress",
 )
-"""Words for the error codes 2300, 2301, … of ONF extension 230, §3.5."""
+"""Words for the error codes 2300, 2301, … (`FIRST_BUNDLE_ERROR`) of ONF extension 230, §3.5."""
 
-_LENGTH = struct.Struct("!H")
-_HEADER = struct.Struct("!BBHI")
-_CONTROL = struct.Struct("!BBHIIIIHH")
 
 Names = Callable[[int, int], tuple[str, str]]
 """The framework's constants for an error's type and code: `OFPET_…`, `OFPGMFC_…`."""
 
 
-def header(message: bytes | memoryview) -> tuple[int, int, int]:
-    """Type, length in bytes and xid of the message that starts here."""
-    _, kind, length, xid = _HEADER.unpack_from(message)
-    return kind, length, xid
+class SessionXid(IntEnum):
+    """The xids of single requests; those of a program and of multipart requests are lower."""
+
+    DISCARD = 0xFFFFFF01
+    PROBE = 0xFFFFFF02
+    ROLE = 0xFFFFFF03
+    PACKET_OUT = 0xFFFFFF04
 
 
-def message(kind: int, xid: int, body: bytes = b"") -> bytes:
-    """A message with its header."""
-    return _HEADER.pack(VERSION, kind, HEADER_SIZE + len(body), xid) + body
+class Malformed(Exception):
+    """A switch has sent what cannot be read; the connection is of no use any more."""
+
+
+def read(layout: Layout, data: bytes, place: int = HEADER.itemsize) -> Any:
+    """The structure at `place`, by default the first of a message behind its header.
+
+    Raises:
+        Malformed: it is cut off.
+    """
+    if len(data) < place + layout.itemsize:
+        raise Malformed(f"{len(data)} bytes, where {place + layout.itemsize} are the least")
+    return np.frombuffer(data, layout, 1, place)[0]
 
 
 def boundary(data: bytes | memoryview, start: int, least: int) -> int:
@@ -90,38 +86,42 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
     """
     place, stop = start, min(start + least, len(data))
     while place < stop:
-        place += _LENGTH.unpack_from(data, place + 2)[0]
+        place += header(data, place)[1]
     return place
 
 
 def echo_reply(request: bytes) -> bytes:
     """The answer to an echo request: the same, but for its type."""
-    return bytes((VERSION, Type.ECHO_REPLY)) + request[2:]
+    return message(MessageType.ECHO_REPLY, header(request)[2], request[HEADER.itemsize :])
 
 
 def datapath_id(features: bytes) -> int:
     """The datapath id in a features reply; 0 in one that is cut off."""
-    return int.from_bytes(features[HEADER_SIZE : HEADER_SIZE + 8].ljust(8, b"\0"), "big")
+    least = HEADER.itemsize + FEATURES.itemsize
+    return int(read(FEATURES, features.ljust(least, b"\0"))["datapath_id"])
 
 
-def barrier(xid: int) -> bytes:
-    """A barrier request."""
-    return message(BARRIER_REQUEST, xid)
+def port_status(message: bytes) -> Any:
+    """What a port-status message says, `PORT_STATUS`.
 
-
-def discard(bundle: int, xid: int) -> bytes:
-    """The request to drop a bundle that is not committed, flags atomic and ordered."""
-    body = (ONF, BUNDLE_CONTROL, bundle, DISCARD_REQUEST, 3)
-    return _CONTROL.pack(VERSION, EXPERIMENTER, _CONTROL.size, xid, *body)
+    Raises:
+        Malformed: it is too short or too long.
+    """
+    if len(message) != HEADER.itemsize + PORT_STATUS.itemsize:
+        raise Malformed(f"a port status of {len(message)} bytes")
+    return read(PORT_STATUS, message)
 
 
 def commits(message: bytes) -> int | None:
     """The bundle that a message says is committed, None for any other message."""
-    if len(message) < _CONTROL.size:
+    if header(message)[0] != MessageType.EXPERIMENTER:
         return None
-    _, kind, _, _, experimenter, exp_type, bundle, what, _ = _CONTROL.unpack_from(message)
-    said = (kind, experimenter, exp_type, what)
-    return int(bundle) if said == (EXPERIMENTER, ONF, BUNDLE_CONTROL, COMMIT_REPLY) else None
+    if len(message) < HEADER.itemsize + BUNDLE_CONTROL.itemsize:
+        return None
+    said = read(BUNDLE_CONTROL, message)
+    about = said["experimenter"], said["kind"], said["request"]
+    committed = ONF, OnfMessage.BUNDLE_CONTROL, Bundle.COMMIT_REPLY
+    return int(said["bundle"]) if about == committed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +136,21 @@ class Error:
     @classmethod
     def read(cls, message: bytes) -> Error:
         """The error in a message of type `ERROR`; a cut-off one reads as zeros."""
-        body = message[8:].ljust(16, b"\0")
-        type_, code = struct.unpack_from("!HH", body)
-        experimenter = struct.unpack_from("!I", body, 4)[0] if type_ == EXPERIMENTER_ERROR else 0
-        failed = message[16 if experimenter else 12 :]
-        return cls(type_, code, experimenter, header(failed)[2] if len(failed) >= 8 else 0)
+        least = HEADER.itemsize + EXPERIMENTER_ERROR.itemsize
+        said = read(EXPERIMENTER_ERROR, message.ljust(least, b"\0"))
+        own = said["type"] == ErrorType.EXPERIMENTER
+        failed = message[HEADER.itemsize + (EXPERIMENTER_ERROR if own else ERROR).itemsize :]
+        return cls(
+            int(said["type"]),
+            int(said["code"]),
+            int(said["experimenter"]) if own else 0,
+            header(failed)[2] if len(failed) >= HEADER.itemsize else 0,
+        )
 
     def words(self, names: Names) -> str:
         """The error in words: `group mod failed: bad type`."""
-        if self.experimenter == ONF and 0 <= self.code - 2300 < len(BUNDLE_ERRORS):
-            return f"bundle failed: {BUNDLE_ERRORS[self.code - 2300]}"
+        if self.experimenter == ONF and 0 <= self.code - FIRST_BUNDLE_ERROR < len(BUNDLE_ERRORS):
+            return f"bundle failed: {BUNDLE_ERRORS[self.code - FIRST_BUNDLE_ERROR]}"
         if self.experimenter:
             return f"error {self.code} of experimenter {self.experimenter:#x}"
         type_, code = (

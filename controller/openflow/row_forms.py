@@ -1,75 +1,103 @@
 """One form of a row whatever order its fields are in: the slow path of a comparison.
 
 A switch may report the fields of a match, or instructions, in another order than they were sent,
-and a mask that is all ones or all zeros in another way (OpenFlow 1.3.5, §7.2.3.5).
+and a mask that is all ones or all zeros in another way (OpenFlow 1.3.5, §7.2.3.5). Rows are given
+as `compilers.targets.openflow.bundled_blocks.ROW`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from controller.openflow.multipart import Malformed
+from compilers.targets.openflow.bundled_blocks import ROW
+from compilers.targets.openflow.protocol import (
+    EXPERIMENTER_CLASS,
+    INSTRUCTION,
+    MATCH,
+    OXM,
+    packed,
+    padded,
+)
+from controller.openflow.messages import Malformed, read
 
-ROW_HEAD = 17
-"""Where a row's match begins: behind table, priority, timeouts, flags and cookie."""
-EXPERIMENTER_CLASS = 0xFFFF
+Form = tuple[bytes, ...]
 
 
-def place(row: bytes) -> bytes:
+def place(row: bytes) -> tuple[int, int, Form]:
     """What tells a row from others of a switch: its table, priority and match."""
-    return row[:3] + _fields(match(row))
+    head, fields, _ = split(row)
+    return int(head["table"]), int(head["priority"]), _fields(head, fields)
 
 
-def row(row: bytes) -> bytes:
+def row(row: bytes) -> tuple[bytes, Form, Form]:
     """The row with its fields and instructions in one order."""
-    return row[:ROW_HEAD] + _fields(match(row)) + b"|" + _instructions(row)
+    head, fields, instructions = split(row)
+    start = row[: ROW.itemsize - MATCH.itemsize]
+    return start, _fields(head, fields), tuple(sorted(_instructions(instructions)))
 
 
-def match(row: bytes) -> bytes:
-    """The match of a row, with its padding.
+def split(row: bytes) -> tuple[Any, bytes, bytes]:
+    """The head of a row, `ROW`, the fields of its match with their padding, its instructions.
 
     Raises:
-        Malformed: it is cut off.
+        Malformed: the match is cut off.
     """
-    length = int.from_bytes(row[ROW_HEAD + 2 : ROW_HEAD + 4], "big")
-    end = ROW_HEAD + -(-length // 8) * 8
-    if length < 4 or end > len(row):
+    head = read(ROW, row, 0)
+    length = int(head["match"]["length"])
+    end = ROW.itemsize - MATCH.itemsize + padded(length)
+    if length < MATCH.itemsize or end > len(row):
         raise Malformed(f"a match of {length} bytes in a row of {len(row)}")
-    return row[ROW_HEAD:end]
+    return head, row[ROW.itemsize : end], row[end:]
 
 
-def _fields(match: bytes) -> bytes:
-    length = int.from_bytes(match[2:4], "big")
-    return b"".join(sorted(_oxms(match[4:length])))
+def match_fields(body: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The header (`OXM`) and value of each field of a match.
 
-
-def _oxms(body: bytes) -> Iterator[bytes]:
-    """The fields of a match; a mask of ones is left out, and a field that is masked out."""
-    start = 0
-    while start < len(body):
-        end = start + 4 + body[start + 3] if start + 4 <= len(body) else len(body) + 1
+    Raises:
+        Malformed: one is cut off.
+    """
+    place = 0
+    while place < len(body):
+        start = place + OXM.itemsize
+        end = start + int(read(OXM, body, place)["length"])
         if end > len(body):
             raise Malformed("a field of a match is cut off")
-        field, value = body[start : start + 4], body[start + 4 : end]
-        start = end
-        if field[2] & 1 and int.from_bytes(field[:2], "big") != EXPERIMENTER_CLASS:
-            value, mask = value[: len(value) // 2], value[len(value) // 2 :]
-            if not any(mask):
-                continue
-            if all(byte == 0xFF for byte in mask):
-                yield bytes((*field[:2], field[2] & 0xFE, len(value))) + value
-                continue
-            value = bytes(a & b for a, b in zip(value, mask, strict=True)) + mask
-        yield field + value
+        yield body[place:start], body[start:end]
+        place = end
 
 
-def _instructions(row: bytes) -> bytes:
-    start = ROW_HEAD + len(match(row))
-    found = []
-    while start < len(row):
-        length = int.from_bytes(row[start + 2 : start + 4], "big")
-        if length < 8 or start + length > len(row):
+def _fields(head: Any, fields: bytes) -> Form:
+    body = fields[: int(head["match"]["length"]) - MATCH.itemsize]
+    return tuple(sorted(filter(None, map(_unmasked, match_fields(body)))))
+
+
+def _unmasked(field: tuple[bytes, bytes]) -> bytes:
+    """A field without a mask of ones; nothing of one that is masked out.
+
+    Raises:
+        Malformed: the mask is not as long as the value.
+    """
+    header, value = field
+    oxm = read(OXM, header, 0)
+    if not oxm["field"] & 1 or oxm["class"] == EXPERIMENTER_CLASS:
+        return header + value
+    if len(value) % 2:
+        raise Malformed("a field whose mask has another length than its value")
+    value, mask = value[: len(value) // 2], value[len(value) // 2 :]
+    if not any(mask):
+        return b""
+    if all(byte == 0xFF for byte in mask):
+        plain = {"class": oxm["class"], "field": oxm["field"] - 1, "length": len(value)}
+        return packed(OXM, **plain) + value
+    return header + bytes(a & b for a, b in zip(value, mask, strict=True)) + mask
+
+
+def _instructions(body: bytes) -> Iterator[bytes]:
+    place = 0
+    while place < len(body):
+        length = int(read(INSTRUCTION, body, place)["length"])
+        if length < INSTRUCTION.itemsize or place + length > len(body):
             raise Malformed(f"an instruction of {length} bytes")
-        found.append(row[start : start + length])
-        start += length
-    return b"".join(sorted(found))
+        yield body[place : place + length]
+        place += length

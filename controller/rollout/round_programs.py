@@ -8,7 +8,8 @@ import numpy as np
 
 from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.protocol import Block
+from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.message_rows import kind_of
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 
@@ -45,8 +46,8 @@ class RoundPrograms:
         standing: list[Block] = []
         for slots in self.programs.slots(self.node[vertex], known):
             standing += slots.standing(self.done[vertex])
-        groups = tuple(block for block in standing if block[0, 4] == RowKind.GROUP)
-        flows = tuple(block for block in standing if block[0, 4] != RowKind.GROUP)
+        groups = tuple(block for block in standing if kind_of(block) == RowKind.GROUP)
+        flows = tuple(block for block in standing if kind_of(block) != RowKind.GROUP)
         return Program(groups, flows)
 
     def forth(self, vertex: int) -> list[bytes]:

@@ -12,8 +12,8 @@ import socket
 from contextlib import closing
 from typing import Any, Protocol
 
-from controller.openflow import messages
-from controller.openflow.multipart import Malformed
+from compilers.targets.openflow.protocol import HEADER, MessageType, header
+from controller.openflow.messages import Malformed, datapath_id, echo_reply, read
 from controller.switches.framework import Framework
 from controller.switches.sending import Overflow, SendPriority, SendQueue
 
@@ -158,9 +158,9 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                     return
                 rest = rest + data if rest else data
                 place = 0
-                while len(rest) - place >= messages.HEADER_SIZE:
-                    kind, length, _ = messages.header(rest[place : place + messages.HEADER_SIZE])
-                    if length < messages.HEADER_SIZE:
+                while len(rest) - place >= HEADER.itemsize:
+                    kind, length, _ = header(rest, place)
+                    if length < HEADER.itemsize:
                         raise Malformed(f"a message of {length} bytes")
                     if len(rest) - place < length:
                         break
@@ -174,28 +174,27 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 rest = rest[place:]
 
         def _message(self, kind: int, message: bytes) -> None:
-            if kind == messages.Type.ECHO_REQUEST:
-                self.enqueue(SendPriority.URGENT, messages.echo_reply(message))
-            elif self.state == main and kind != messages.Type.ECHO_REPLY:
+            if kind == MessageType.ECHO_REQUEST:
+                self.enqueue(SendPriority.URGENT, echo_reply(message))
+            elif self.state == main and kind != MessageType.ECHO_REPLY:
                 edge.received(self, message)
-            elif self.state == config and kind == messages.Type.FEATURES_REPLY:
+            elif self.state == config and kind == MessageType.FEATURES_REPLY:
                 self._named(message)
             else:
                 self._framework(message)
 
         def _named(self, message: bytes) -> None:
             """The switch has said which it is; its ports are asked for by those who need them."""
-            self.id = messages.datapath_id(message)
+            self.id = datapath_id(message)
             self.ports: dict[int, Any] = {}
             self.set_state(main)
 
         def _framework(self, message: bytes) -> None:
             """Let the framework handle a message as it would without us."""
-            version, kind = message[0], message[1]
+            kind, length, xid = header(message)
+            version = int(read(HEADER, message, 0)["version"])
             try:
-                parsed = framework.parser.msg(
-                    self, version, kind, len(message), messages.header(message)[2], message
-                )
+                parsed = framework.parser.msg(self, version, kind, length, xid, message)
             except Exception as error:
                 raise Malformed(f"a message of type {kind} that cannot be read") from error
             if parsed is None:

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
 
-from controller.openflow import messages, multipart
+from compilers.targets.openflow.message_rows import MOST_NUMBER, XID_BITS, xid
+from compilers.targets.openflow.protocol import MessageType, Multipart, header
+from controller.openflow import multipart
+from controller.openflow.messages import Error, Malformed, SessionXid
 from controller.switches.sending import SendPriority
-from controller.switches.transaction import DISCARD_XID, NUMBERS, Done, Transaction
+from controller.switches.transaction import Done, Transaction
 
 REQUEST = 0xA0
 """The upper 8 bits of the xids of multipart requests; a program's have smaller ones there."""
@@ -40,7 +43,7 @@ class Conversation:
     def __init__(
         self,
         send: Send,
-        fault: Callable[[messages.Error], None],
+        fault: Callable[[Error], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._send, self._fault, self._clock = send, fault, clock
@@ -53,27 +56,27 @@ class Conversation:
 
     def bundle(self, parts: Sequence[bytes], done: Done) -> None:
         """Change the switch by these messages (bundled adds), all or none, after earlier ones."""
-        self._waiting.append(Transaction(next(self._numbers) % NUMBERS, parts, done))
+        self._waiting.append(Transaction(next(self._numbers) & MOST_NUMBER, parts, done))
         if self._running is None:
             self._next()
 
-    def ask(self, kind: multipart.Multipart, body: bytes, answer: Answer) -> None:
+    def ask(self, kind: Multipart, body: bytes, answer: Answer) -> None:
         """Request something; the question goes before bulk."""
-        xid = REQUEST << 24 | next(self._xids) & 0xFFFFFF
-        self._requests[xid] = _PendingRequest(kind, answer, self._clock())
-        self._send(SendPriority.URGENT, multipart.request(kind, xid, body))
+        number = xid(REQUEST, next(self._xids) & MOST_NUMBER)
+        self._requests[number] = _PendingRequest(kind, answer, self._clock())
+        self._send(SendPriority.URGENT, multipart.request(kind, number, body))
 
     def received(self, message: bytes) -> None:
         """The switch has sent an error, or an answer to something of ours.
 
         Raises:
-            reading.Malformed: it cannot be read.
+            Malformed: it cannot be read.
         """
-        kind, _, xid = messages.header(message)
-        if kind == messages.ERROR:
-            self._error(messages.Error.read(message))
-        elif kind == messages.Type.MULTIPART_REPLY:
-            self._reply(xid, message)
+        kind, _, number = header(message)
+        if kind == MessageType.ERROR:
+            self._error(Error.read(message))
+        elif kind == MessageType.MULTIPART_REPLY:
+            self._reply(number, message)
         elif self._running is not None:
             self._since = self._clock()
             self._go_on(self._running.received(message))
@@ -113,10 +116,10 @@ class Conversation:
         if self._running is not None and self._running.state == "done":
             self._next()
 
-    def _error(self, error: messages.Error) -> None:
-        if error.xid == DISCARD_XID:
+    def _error(self, error: Error) -> None:
+        if error.xid == SessionXid.DISCARD:
             return
-        if error.xid >> 24 == REQUEST:
+        if error.xid >> XID_BITS == REQUEST:
             if request := self._requests.pop(error.xid, None):
                 request.answer(None)
         elif self._running is not None:
@@ -124,8 +127,8 @@ class Conversation:
         else:
             self._fault(error)
 
-    def _reply(self, xid: int, message: bytes) -> None:
-        request = self._requests.get(xid)
+    def _reply(self, number: int, message: bytes) -> None:
+        request = self._requests.get(number)
         if request is None:
             return
         kind, body, last = multipart.part(message)
@@ -133,7 +136,7 @@ class Conversation:
         request.size += len(body)
         request.since = self._clock()
         if kind != request.kind or request.size > MOST_REPLY:
-            raise multipart.Malformed(f"a reply of type {kind} with {request.size} bytes")
+            raise Malformed(f"a reply of type {kind} with {request.size} bytes")
         if last:
-            del self._requests[xid]
+            del self._requests[number]
             request.answer(b"".join(request.parts))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.openflow.messages import Type
+from compilers.targets.openflow.protocol import MessageType
 
 Handler = Callable[[int, bytes], None]
 Adopt = Callable[[Any], Any]
@@ -30,7 +30,7 @@ class Hooks:
     _ticks: list[Callable[[], None]] = field(default_factory=list)
     _loads: list[Adopt] = field(default_factory=list)
 
-    def on(self, kind: Type, handler: Handler) -> None:
+    def on(self, kind: MessageType, handler: Handler) -> None:
         """Have the messages of a kind."""
         self._handlers.setdefault(kind, []).append(handler)
 

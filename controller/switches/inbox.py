@@ -11,7 +11,7 @@ from collections import deque
 from time import perf_counter
 from typing import Any, Protocol
 
-from controller.openflow.multipart import Malformed
+from controller.openflow.messages import Malformed
 
 LOG = logging.getLogger("polarfab.controller")
 SLICE = 0.01

@@ -7,27 +7,48 @@ itself (counters, ages) is not in it.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow.bundled_blocks import (
+    GROUP_FORM,
+    ROW,
+    entries,
+    heads,
+    restated,
+)
 from compilers.targets.openflow.encoder import Program
-from compilers.targets.openflow.flow_tables import COOKIE, COOKIE_MASK, OUR_GROUPS, OURS, RowKind
-from compilers.targets.openflow.protocol import Block
-from controller.openflow import messages, multipart, row_forms
+from compilers.targets.openflow.flow_tables import (
+    COOKIE,
+    COOKIE_MASK,
+    COOKIE_SHIFT,
+    OUR_GROUPS,
+    OURS,
+    RowKind,
+)
+from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.protocol import (
+    ANY,
+    BUNDLED_FLOW_MOD,
+    BUNDLED_GROUP_MOD,
+    FLOW_MOD,
+    FLOW_STATS,
+    GROUP_DESC,
+    GROUP_MOD,
+    FlowCommand,
+    GroupCommand,
+    Layout,
+    MessageType,
+    packed,
+    padded,
+)
+from controller.openflow import multipart, row_forms
 from controller.settings import ForeignRows
 
-FLOW_ENTRY, GROUP_ENTRY = 48, 8
-"""Bytes of `ofp_flow_stats` before its match, of `ofp_group_desc` before its buckets."""
-WRAPPED = 24
-"""Bytes of a bundle-add before the message that it adds."""
-_FLOW_MOD = struct.Struct("!QQBBHHHLLLHxx")
-_GROUP_MOD = struct.Struct("!HBxL")
-DELETE_STRICT, GROUP_MODIFY, GROUP_DELETE = 4, 1, 2
+SHIFT = np.uint64(COOKIE_SHIFT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,20 +89,25 @@ def held(flows: bytes, groups: bytes) -> Held:
     """What a switch holds, by the bodies of its replies.
 
     Raises:
-        reading.Malformed: they cannot be read.
+        Malformed: they cannot be read.
     """
     ours: list[bytes] = []
     others: list[bytes] = []
     marker = None
-    for block in multipart.blocks(flows, FLOW_ENTRY + 8):
-        cookies = np.ascontiguousarray(block[:, 24:32]).view(">u8")[:, 0].astype(np.uint64)
+    for block in multipart.blocks(flows, padded(FLOW_STATS.itemsize)):
+        cookies = heads(block, FLOW_STATS)["cookie"].astype(np.uint64)
         mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
-        form = _form_of_entries(block)
-        ours += _bytes(form[mine])
-        others += _bytes(form[~mine])
-        if (marked := cookies[mine & (cookies >> np.uint64(48) != np.uint64(COOKIE >> 48))]).size:
+        form = restated(block, FLOW_STATS, ROW)
+        ours += entries(form[mine])
+        others += entries(form[~mine])
+        if (marked := cookies[mine & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]).size:
             marker = int(marked[0])
-    return Held(frozenset(ours), frozenset(others), _groups(groups), marker)
+    found = (
+        group
+        for block in multipart.blocks(groups, GROUP_DESC.itemsize)
+        for group in _groups(block, GROUP_DESC)
+    )
+    return Held(frozenset(ours), frozenset(others), dict(found), marker)
 
 
 def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> Difference:
@@ -91,7 +117,7 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
     before the rows that lead to them, new rows before old ones go, groups last.
 
     Raises:
-        reading.Malformed: a row that the switch reports cannot be read.
+        Malformed: a row that the switch reports cannot be read.
     """
     groups, counts, surplus = _group_part(program.groups, held.groups)
     flows, added, changed, removed = _flow_part(program.flows, held.rows)
@@ -110,12 +136,15 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
     )
 
 
-def _groups(body: bytes) -> dict[int, bytes]:
-    found = {}
-    for block in multipart.blocks(body, GROUP_ENTRY):
-        for entry in _bytes(block):
-            found[int.from_bytes(entry[4:8], "big")] = entry[2:3] + entry[8:]
-    return found
+def _groups(block: Block, layout: Layout) -> Iterator[tuple[int, bytes]]:
+    """The number of each group of a block, and the one form of it."""
+    numbers: list[int] = heads(block, layout)["group"].tolist()
+    return zip(numbers, entries(restated(block, layout, GROUP_FORM)), strict=True)
+
+
+def _rows(block: Block) -> list[bytes]:
+    """The one form of each row that a block adds."""
+    return entries(restated(block, BUNDLED_FLOW_MOD, ROW))
 
 
 def _group_part(
@@ -126,21 +155,16 @@ def _group_part(
     added = changed = 0
     surplus = {number for number in held if 0 < number <= OUR_GROUPS}
     for block in blocks:
-        inner = block[:, WRAPPED:]
-        kept = []
-        for place, message in enumerate(_bytes(inner)):
-            number = int.from_bytes(message[12:16], "big")
-            surplus.discard(number)
-            there = held.get(number)
-            if there == message[10:11] + message[16:]:
-                continue
-            kept.append(place)
-            added, changed = added + (there is None), changed + (there is not None)
-        if kept:
-            chosen = block[kept]
-            known = [int.from_bytes(m[12:16], "big") in held for m in _bytes(chosen[:, WRAPPED:])]
-            chosen[known, WRAPPED + 9] = GROUP_MODIFY
+        groups = dict(_groups(block, BUNDLED_GROUP_MOD))
+        surplus -= groups.keys()
+        wanted = [held.get(number) != group for number, group in groups.items()]
+        known = np.array([number in held for number in groups], np.bool_)[wanted]
+        if any(wanted):
+            chosen = block[wanted]
+            heads(chosen, BUNDLED_GROUP_MOD)["command"][known] = GroupCommand.MODIFY
             parts.append(chosen.tobytes())
+            added += int(np.count_nonzero(~known))
+            changed += int(np.count_nonzero(known))
     return parts, (added, changed), sorted(surplus, reverse=True)
 
 
@@ -148,7 +172,7 @@ def _flow_part(
     blocks: Iterable[Block], held: frozenset[bytes]
 ) -> tuple[list[bytes], int, int, list[bytes]]:
     """Messages that add rows, how many are new and how many replace one, and the rows too many."""
-    forms = [(block, _bytes(_form_of_mods(block))) for block in blocks]
+    forms = [(block, _rows(block)) for block in blocks]
     lacking = {row for _, form in forms for row in form if row not in held}
     surplus = held.difference(*(form for _, form in forms)) if held else frozenset()
     changed = 0
@@ -178,38 +202,23 @@ def _alike(
     return lacking, surplus - replaced, len(replaced)
 
 
-def _form_of_entries(block: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The one form of flows as a switch reports them, uint8[n, L]."""
-    return np.concatenate(
-        (block[:, 2:3], block[:, 12:20], block[:, 24:32], block[:, FLOW_ENTRY:]), axis=1
-    )
-
-
-def _form_of_mods(block: Block) -> NDArray[np.uint8]:
-    """The one form of flows as bundled flow-mods add them."""
-    mod = block[:, WRAPPED + messages.HEADER_SIZE :]
-    head = (mod[:, 16:17], mod[:, 22:24], mod[:, 18:22], mod[:, 36:38], mod[:, :8])
-    return np.concatenate((*head, mod[:, 40:]), axis=1)
-
-
-def _bytes(block: NDArray[np.uint8]) -> list[bytes]:
-    """A bytes object a row."""
-    if not len(block):
-        return []
-    data, length = block.tobytes(), block.shape[1]
-    return [data[place : place + length] for place in range(0, len(data), length)]
-
-
 def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes just this row."""
-    table, priority = row[0], int.from_bytes(row[1:3], "big")
-    mod = _FLOW_MOD.pack(*(0, 0, table, DELETE_STRICT, 0, 0, priority), *(multipart.ANY,) * 3, 0)
-    return rows.bundled_add(
-        messages.Type.FLOW_MOD, mod + row_forms.match(row), rows.xid(RowKind.CLEAR)
+    head, fields, _ = row_forms.split(row)
+    mod = packed(
+        FLOW_MOD,
+        table=head["table"],
+        command=FlowCommand.DELETE_STRICT,
+        priority=head["priority"],
+        buffer=ANY,
+        out_port=ANY,
+        out_group=ANY,
+        match=head["match"],
     )
+    return rows.bundled_add(MessageType.FLOW_MOD, mod + fields, rows.xid(RowKind.CLEAR))
 
 
 def _delete_group(number: int) -> bytes:
     """A bundled group-mod that deletes a group; no error where there is none."""
-    mod = _GROUP_MOD.pack(GROUP_DELETE, 0, number)
-    return rows.bundled_add(messages.Type.GROUP_MOD, mod, rows.xid(RowKind.CLEAR, number))
+    mod = packed(GROUP_MOD, command=GroupCommand.DELETE, group=number)
+    return rows.bundled_add(MessageType.GROUP_MOD, mod, rows.xid(RowKind.CLEAR, number))

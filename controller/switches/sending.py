@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from enum import IntEnum
 
-from controller.openflow import messages
+from controller.openflow.messages import boundary
 
 SEND_CHUNK_BYTES = 64 * 1024
 """Bytes of bulk that leave at once; an urgent message waits for no more than these."""
@@ -63,7 +63,7 @@ class SendQueue:
             self._urgent_bytes = 0
             return data
         whole = self._bulk[0]
-        end = messages.boundary(whole, self._start, SEND_CHUNK_BYTES)
+        end = boundary(whole, self._start, SEND_CHUNK_BYTES)
         chunk = whole[self._start : end]
         self._start = end
         if end >= len(whole):

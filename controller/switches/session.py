@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from controller.openflow import messages, multipart
+from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
+from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
 from controller.switches.admission import Turns
 from controller.switches.conversation import Answer, Conversation
@@ -40,8 +41,8 @@ from controller.switches.sending import SendPriority
 from controller.switches.switch import Switch
 from controller.switches.transaction import Done, Outcome
 
-PROBE_XID = 0xFFFFFF02
-"""The xid of the barrier that asks an earlier connection of a switch whether it is alive."""
+PROBE = message(MessageType.BARRIER_REQUEST, SessionXid.PROBE)
+"""The barrier that asks an earlier connection of a switch whether it is alive."""
 SWITCHES_AT_ONCE = 1024
 """Switches that are read and programmed at the same time: what bounds the memory that it takes.
 
@@ -72,7 +73,7 @@ class LiveFabric:
     """
 
     current: Current
-    error_names: messages.Names
+    error_names: Names
     foreign: ForeignRows = "keep"
     clock: Callable[[], float] = monotonic
     hooks: Hooks = field(default_factory=Hooks)
@@ -134,7 +135,7 @@ class LiveFabric:
         def send(priority: SendPriority, data: bytes) -> None:
             self._outbox.append(Out(key, priority, data))
 
-        def fault(error: messages.Error) -> None:
+        def fault(error: Error) -> None:
             self._fault(key, error)
 
         talk = Conversation(send, fault, self.clock)
@@ -146,13 +147,13 @@ class LiveFabric:
         """A switch has sent a message.
 
         Raises:
-            reading.Malformed: it cannot be read; the connection is to be ended.
+            Malformed: it cannot be read; the connection is to be ended.
         """
         switch = self._switches.get(key)
         if switch is None or switch.vertex is None:
             return
-        kind, _, xid = messages.header(message)
-        if (kind, xid) == (messages.BARRIER_REPLY, PROBE_XID):
+        kind, _, xid = header(message)
+        if (kind, xid) == (MessageType.BARRIER_REPLY, SessionXid.PROBE):
             self._alive(switch)
         elif kind in _ANSWERS:
             switch.talk.received(message)
@@ -192,7 +193,7 @@ class LiveFabric:
         asked = [key for key in self._probes if key in self._switches]
         self._probes = []
         for key in asked:
-            self._outbox.append(Out(key, SendPriority.URGENT, messages.barrier(PROBE_XID)))
+            self._outbox.append(Out(key, SendPriority.URGENT, PROBE))
         for key, switch in self._switches.items():
             if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
                 switch.told = True
@@ -242,7 +243,7 @@ class LiveFabric:
         switch.again |= switch.state == "reading"  # what is being read will have changed
         switch.talk.bundle(parts, done)
 
-    def ask(self, vertex: int, kind: multipart.Multipart, body: bytes, answer: Answer) -> None:
+    def ask(self, vertex: int, kind: Multipart, body: bytes, answer: Answer) -> None:
         """Request something of a switch; the answer gets the reply's parts joined, or None.
 
         Raises:
@@ -402,7 +403,7 @@ class LiveFabric:
     def _begin(self, key: Hashable) -> None:
         self._switches[key].read()
 
-    def _fault(self, key: Hashable, error: messages.Error) -> None:
+    def _fault(self, key: Hashable, error: Error) -> None:
         """An error that answers nothing that is under way."""
         switch = self._switches.get(key)
         if switch is None or switch.vertex is None or switch.state != "programmed":
@@ -430,10 +431,10 @@ class LiveFabric:
 
 _ANSWERS = frozenset(
     {
-        messages.Type.ERROR,
-        messages.Type.MULTIPART_REPLY,
-        messages.Type.BARRIER_REPLY,
-        messages.Type.EXPERIMENTER,
+        MessageType.ERROR,
+        MessageType.MULTIPART_REPLY,
+        MessageType.BARRIER_REPLY,
+        MessageType.EXPERIMENTER,
     }
 )
-_OWN = _ANSWERS | {messages.Type.HELLO, messages.Type.ECHO_REQUEST, messages.Type.ECHO_REPLY}
+_OWN = _ANSWERS | {MessageType.HELLO, MessageType.ECHO_REQUEST, MessageType.ECHO_REPLY}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from compilers.targets.openflow.flow_tables import generation_of
-from controller.openflow import multipart
+from compilers.targets.openflow.protocol import Multipart
+from controller.openflow.multipart import flows_wanted
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.conversation import Conversation
@@ -75,9 +76,9 @@ class Switch:
         by them.
         """
         self.state, self.again = "reading", False
-        self.talk.ask(multipart.Multipart.PORT_DESC, b"", self._told_ports)
-        self.talk.ask(multipart.Multipart.FLOW, multipart.flows_wanted(), self._told_flows)
-        self.talk.ask(multipart.Multipart.GROUP_DESC, b"", self._told_groups)
+        self.talk.ask(Multipart.PORT_DESC, b"", self._told_ports)
+        self.talk.ask(Multipart.FLOW, flows_wanted(), self._told_flows)
+        self.talk.ask(Multipart.GROUP_DESC, b"", self._told_groups)
 
     def lost(self) -> None:
         """Its connection has ended."""

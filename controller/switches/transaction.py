@@ -13,13 +13,10 @@ from typing import Literal
 
 from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow.flow_tables import RowKind
-from controller.openflow import messages
+from compilers.targets.openflow.protocol import MessageType, header
+from controller.openflow.messages import Error, SessionXid, commits
 
-DISCARD_XID = 0xFFFFFF01
-"""The xid of the request to drop a refused bundle; a program's own xids are below."""
-OPENING, COMMIT = rows.opening(), rows.commit()
-NUMBERS = 1 << 24
-"""A barrier's number has 24 bits."""
+OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXid.DISCARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Outcome:
     """
 
     committed: bool
-    error: messages.Error | None = None
+    error: Error | None = None
     errors: int = 0
     lost: bool = False
 
@@ -49,15 +46,15 @@ class Transaction:
     done: Done
     state: Literal["filling", "committing", "done"] = "filling"
     _confirmed: bool = False
-    _error: messages.Error | None = field(default=None)
+    _error: Error | None = field(default=None)
     _errors: int = 0
 
     def start(self) -> list[bytes]:
         """What to send first; the messages themselves are not kept."""
         parts, self.parts = self.parts, ()
-        return [OPENING, *parts, messages.barrier(_barrier(self.number))]
+        return [OPENING, *parts, rows.barrier(self.number)]
 
-    def error(self, error: messages.Error) -> bytes:
+    def error(self, error: Error) -> bytes:
         """The switch has reported an error; returns what to send."""
         self._error = self._error or error
         self._errors += 1
@@ -65,24 +62,25 @@ class Transaction:
 
     def received(self, message: bytes) -> bytes:
         """The switch has sent a bundle reply or a barrier reply; returns what to send."""
-        if self.state == "committing" and messages.commits(message) == rows.BUNDLE:
+        if self.state == "committing" and commits(message) == rows.BUNDLE:
             self._confirmed = True
-        kind, _, xid = messages.header(message)
-        return self._answered() if (kind, xid) == (messages.BARRIER_REPLY, self._awaited) else b""
+        kind, _, xid = header(message)
+        awaited = MessageType.BARRIER_REPLY, self._awaited
+        return self._answered() if (kind, xid) == awaited else b""
 
     @property
     def _awaited(self) -> int:
         """The xid of the barrier that the switch is to answer now."""
-        return _barrier(self.number + (self.state == "committing"))
+        return rows.xid(RowKind.BARRIER, self.number + (self.state == "committing"))
 
     def _answered(self) -> bytes:
         """The switch is through with all that was sent, or refuses the barrier itself."""
         if self.state == "filling" and not self._errors:
             self.state = "committing"
-            return COMMIT + messages.barrier(_barrier(self.number + 1))
+            return COMMIT + rows.barrier(self.number + 1)
         good = self._confirmed and not self._errors
         self._finish(Outcome(good, self._error, self._errors))
-        return b"" if good else messages.discard(rows.BUNDLE, DISCARD_XID)
+        return b"" if good else DISCARD
 
     def lost(self) -> None:
         """The connection has ended."""
@@ -92,8 +90,3 @@ class Transaction:
         if self.state != "done":
             self.state = "done"
             self.done(outcome)
-
-
-def _barrier(number: int) -> int:
-    """The xid of a transaction's barrier."""
-    return rows.xid(RowKind.BARRIER, number)

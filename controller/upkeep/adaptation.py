@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
-from controller.openflow.multipart import Multipart, ports_wanted
+from compilers.targets.openflow.protocol import Multipart
+from controller.openflow.multipart import ports_wanted
 from controller.switches.conversation import Answer
 from controller.upkeep.balance import ShiftRule, Shifts, adapt
 from controller.upkeep.meter import Meter

@@ -20,8 +20,8 @@ from compilers.routing.link_repair import Intact, Repaired, repaired
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.protocol import MessageType
 from compilers.update.repair_rounds import RepairRounds
-from controller.openflow import messages
 from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
@@ -65,8 +65,8 @@ class Keeper:
         hooks.on_ports(self._described)
         hooks.on_presence(self._present)
         hooks.on_tick(self._tick)
-        hooks.on(messages.Type.PORT_STATUS, self._port_status)
-        hooks.on(messages.Type.PACKET_IN, self._packet_in)
+        hooks.on(MessageType.PORT_STATUS, self._port_status)
+        hooks.on(MessageType.PACKET_IN, self._packet_in)
         fabric.parts["links"] = self.status
         fabric.adopt(self._adopt)
 

@@ -10,9 +10,10 @@ import numpy as np
 from compilers.audit.move_text import sentence
 from compilers.audit.resolve import PortFinder
 from compilers.audit.wiring_audit import WiringAudit
+from compilers.targets.openflow.protocol import PORT, PORT_DELETED, PORT_DOWN
 from compilers.wiring.wiring import Wiring
-from controller.openflow import messages
-from controller.openflow.multipart import PORT, Malformed, records
+from controller.openflow.messages import port_status
+from controller.openflow.multipart import records
 from controller.settings import Duties
 from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery
@@ -28,12 +29,6 @@ from controller.upkeep.link_events import (
 )
 from controller.upkeep.link_state import Links, News
 
-DELETED = 1
-"""`ofp_port_reason`: the port is gone (§7.4.3)."""
-PORT_DOWN_BIT = 1
-"""Bit 0 of a port's config and of its state (§7.2.1)."""
-PORT_AT = 16
-"""Where in a port-status message the port is described."""
 LOOK = 1.0
 """Seconds between two looks at what discovery has found."""
 
@@ -60,7 +55,7 @@ class Watching:
             Malformed: it cannot be read.
         """
         known, now = records(body, PORT), self._clock()
-        up = (known["config"] | known["state"]) & PORT_DOWN_BIT == 0
+        up = (known["config"] | known["state"]) & PORT_DOWN == 0
         numbers = known["port"].astype(np.int64)
         self.links.present(vertex, True, now)
         self.links.ports(vertex, dict(zip(numbers.tolist(), up.tolist(), strict=True)), now)
@@ -79,11 +74,10 @@ class Watching:
         Raises:
             Malformed: it cannot be read.
         """
-        if len(message) != PORT_AT + PORT.itemsize:
-            raise Malformed(f"a port status of {len(message)} bytes")
-        (port,) = np.frombuffer(message, PORT, offset=PORT_AT)
-        there, number = message[messages.HEADER_SIZE] != DELETED, int(port["port"])
-        up = there and not (int(port["config"]) | int(port["state"])) & PORT_DOWN_BIT
+        said = port_status(message)
+        port, there = said["port"], said["reason"] != PORT_DELETED
+        number = int(port["port"])
+        up = there and not (int(port["config"]) | int(port["state"])) & PORT_DOWN
         self.links.port(vertex, number, up, self._clock())
         if self.discovery:
             self.discovery.port(vertex, number, there)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from controller.openflow.multipart import PORT, PORT_STATS, records
+from compilers.targets.openflow.protocol import PORT, PORT_STATS
+from controller.openflow.multipart import records
 
 HALF_LIFE = 2.0
 """Seconds in which an old load counts for half (an exponentially weighted moving average)."""
@@ -37,7 +38,7 @@ class Meter:
         if self._given is None:
             known = records(body, PORT)
             known = known[known["port"] < self._rate.shape[1]]
-            speed = known["current speed"] * KILO
+            speed = known["current_speed"] * KILO
             self._rate[vertex, known["port"]] = np.where(speed > 0, speed, np.nan)
 
     def counters(self, vertex: int, body: bytes, now: float) -> None:
@@ -48,7 +49,7 @@ class Meter:
         """
         known = records(body, PORT_STATS)
         known = known[known["port"] < self.load.shape[1]]
-        port, sent = known["port"], known["sent bytes"].astype(np.uint64)
+        port, sent = known["port"], known["sent_bytes"].astype(np.uint64)
         passed, before = now - self._at[vertex], self._bytes[vertex, port]
         self._bytes[vertex, port], self._at[vertex] = sent, now
         if not 0 < passed < np.inf:

@@ -174,7 +174,7 @@ class FabricChild:
         switches = {bridge_name(v): v for v in self._powered()}
         for bridge, rows in port_counters(self.ovs.folder, switches).items():
             rows = rows[rows["port"] < cables.shape[1]]
-            loads[switches[bridge], rows["port"]] = rows["sent"]
+            loads[switches[bridge], rows["port"]] = rows["sent_packets"]
         loads[cables < 0] = 0
         return loads
 

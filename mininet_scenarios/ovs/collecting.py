@@ -21,15 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.walk import MOST_HOPS
-from mininet_scenarios.ovs.management_socket import (
-    BARRIER_REPLY,
-    BARRIER_REQUEST,
-    NO_BUFFER,
-    SET_CONFIG,
-    ManagementConnection,
-    headers,
-    message,
-)
+from compilers.targets.openflow.protocol import MessageType, message
+from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection, headers
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
 from mininet_scenarios.ovs.packets import HostPackets, Postman
@@ -102,7 +95,7 @@ class _Round:
         """Use these, one a collector; returns when all of them get what is collected."""
         self.connections = connections
         for number, connection in enumerate(connections):
-            connection.outgoing += message(SET_CONFIG, NO_BUFFER.to_bytes(4, "big"))
+            connection.outgoing += WHOLE_PACKETS
             self.selector.register(connection.socket, selectors.EVENT_READ, number)
         self.settle()
 
@@ -130,7 +123,7 @@ class _Round:
         for key, _ in self.selector.select(QUIET_SECONDS):
             data = self.connections[key.data].read()
             self._note(key.data, self.postman.ins(data))
-            heard[key.data] = sum(kind == BARRIER_REPLY for _, kind, _ in headers(data))
+            heard[key.data] = sum(kind == MessageType.BARRIER_REPLY for _, kind, _ in headers(data))
         return heard
 
     def settle(self) -> None:
@@ -148,7 +141,7 @@ class _Round:
                 time.monotonic() + DAEMON_PATIENCE,
             )
             for connection in self.connections:
-                connection.outgoing += message(BARRIER_REQUEST)
+                connection.outgoing += message(MessageType.BARRIER_REQUEST, 0)
             while unanswered:
                 for connection in self.connections:
                     connection.flush()

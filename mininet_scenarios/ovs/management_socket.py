@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import selectors
 import socket
-import struct
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,24 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.openflow.protocol import (
+    HEADER,
+    PORT_STATS,
+    SET_CONFIG,
+    WHOLE_PACKET,
+    MessageType,
+    Multipart,
+    header,
+    message,
+    packed,
+)
+from controller.openflow import messages, multipart
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError
 
-VERSION = 4
-HELLO, ERROR, ECHO, ECHO_REPLY, SET_CONFIG, PACKET_IN, PACKET_OUT = 0, 1, 2, 3, 9, 10, 13
-BARRIER_REQUEST, BARRIER_REPLY = 20, 21
-MULTIPART_REQUEST, MULTIPART_REPLY, PORT_STATS = 18, 19, 4
-NO_BUFFER = 0xFFFF
-"""For a packet-in: all of the packet. OVS has no packet buffers."""
 SOCKET_READ_BYTES = 1 << 20
-PORT_STATS_ROW = np.dtype(
-    {"names": ["port", "sent"], "formats": [">u4", ">u8"], "offsets": [0, 16], "itemsize": 112}
-)
-"""`ofp_port_stats`: a port and the packets that left by it (§7.3.5.6)."""
-
-
-def message(kind: int, body: bytes = b"", xid: int = 0) -> bytes:
-    """A message with its header."""
-    return struct.pack(">BBHL", VERSION, kind, 8 + len(body), xid) + body
+WHOLE_PACKETS = message(MessageType.SET_CONFIG, 0, packed(SET_CONFIG, most_bytes=WHOLE_PACKET))
+"""Asks for packet-ins with all of the packet; Open vSwitch has no packet buffers."""
 
 
 class ManagementConnection:
@@ -46,7 +44,7 @@ class ManagementConnection:
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(str(path))
-        self.socket.sendall(message(HELLO))
+        self.socket.sendall(message(MessageType.HELLO, 0))
         self.socket.setblocking(False)
         self.outgoing = bytearray()
         self.incoming = bytearray()
@@ -82,11 +80,11 @@ class ManagementConnection:
         end = 0
         for start, kind, length in headers(self.incoming):
             end = start + length
-            if kind == ECHO:
-                self.outgoing += message(ECHO_REPLY, bytes(self.incoming[start + 8 : end]))
-            if kind == ERROR:
-                kind, code = struct.unpack_from(">HH", self.incoming, start + 8)
-                raise OpenVSwitchError(f"OpenFlow error of type {kind}, code {code}")
+            if kind == MessageType.ECHO_REQUEST:
+                self.outgoing += messages.echo_reply(bytes(self.incoming[start:end]))
+            if kind == MessageType.ERROR:
+                error = messages.Error.read(bytes(self.incoming[start:end]))
+                raise OpenVSwitchError(f"OpenFlow error of type {error.type}, code {error.code}")
         whole = bytes(self.incoming[:end])
         del self.incoming[:end]
         return whole
@@ -95,8 +93,8 @@ class ManagementConnection:
 def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
     """(start, type, length) of each whole message in the data."""
     start = 0
-    while start + 8 <= len(data):
-        kind, length = struct.unpack_from(">xBH", data, start)
+    while start + HEADER.itemsize <= len(data):
+        kind, length, _ = header(data, start)
         if start + length > len(data):
             return
         yield start, kind, length
@@ -104,12 +102,12 @@ def headers(data: bytes | bytearray) -> Iterator[tuple[int, int, int]]:
 
 
 def port_counters(folder: Path, bridges: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """PORT_STATS_ROW[ports] of each bridge: the packets that have left by each port.
+    """PORT_STATS[ports] of each bridge.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    request = message(MULTIPART_REQUEST, struct.pack(">HH4xL4x", PORT_STATS, 0, 0xFFFFFFFF))
+    request = multipart.request(Multipart.PORT_STATS, 0, multipart.ports_wanted())
     found: dict[str, NDArray[Any]] = {}
     with selectors.DefaultSelector() as selector:
         for bridge in bridges:
@@ -117,7 +115,7 @@ def port_counters(folder: Path, bridges: Iterable[str]) -> dict[str, NDArray[Any
             connection.outgoing += request
             connection.flush()
             selector.register(connection.socket, selectors.EVENT_READ, (bridge, connection))
-            found[bridge] = np.zeros(0, PORT_STATS_ROW)
+            found[bridge] = np.zeros(0, PORT_STATS)
         deadline = time.monotonic() + DAEMON_PATIENCE
         while waiting := len(selector.get_map()):
             if time.monotonic() > deadline:
@@ -134,9 +132,10 @@ def port_counters(folder: Path, bridges: Iterable[str]) -> dict[str, NDArray[Any
 
 def _port_stats(data: bytes) -> tuple[NDArray[Any], bool]:
     """The rows of the replies in the data, and whether more will come."""
-    rows, more = [np.zeros(0, PORT_STATS_ROW)], True
+    rows, more = [np.zeros(0, PORT_STATS)], True
     for start, kind, length in headers(data):
-        if kind == MULTIPART_REPLY:
-            rows.append(np.frombuffer(data[start + 16 : start + length], PORT_STATS_ROW))
-            more = bool(struct.unpack_from(">H", data, start + 10)[0] & 1)
+        if kind == MessageType.MULTIPART_REPLY:
+            _, body, last = multipart.part(data[start : start + length])
+            rows.append(multipart.records(body, PORT_STATS))
+            more = not last
     return np.concatenate(rows), more

@@ -7,7 +7,6 @@ host, and its number among those of the pair; the number is the TCP destination 
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +15,72 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
-from compilers.targets.openflow.protocol import Column, Parts, column, mac_bytes, records, size
-from mininet_scenarios.ovs.management_socket import PACKET_IN, PACKET_OUT, VERSION, headers
+from compilers.targets.openflow.message_parts import (
+    Column,
+    column,
+    mac_bytes,
+    packet_out,
+    unbundled,
+)
+from compilers.targets.openflow.protocol import (
+    HEADER,
+    LOCAL,
+    OXM,
+    PACKET_IN,
+    PACKET_PAD,
+    MessageType,
+)
+from mininet_scenarios.ovs.management_socket import headers
 from mininet_scenarios.scenario.engine import HostSample
 
-NO_BUFFER, LOCAL = 0xFFFFFFFF, 0xFFFFFFFE
-TCP, RESET, SOURCE_PORT = 6, 4, 9
-ETHERNET, IP_HEADER, TTL_AT = 14, {4: 20, 6: 40}, {4: 8, 6: 7}
-"""Bytes of the headers, and where in the IP header the time to live stands."""
-MARK_BYTES = 16
-BEFORE = 42
-"""Bytes of a packet-in before the packet, when its match is the in_port alone (§7.4.1)."""
-IN_PORT_AT = 32
+TCP_NUMBER, RESET, SOURCE_PORT, FIRST_PORT = 6, 4, 9, 1024
+ETHERTYPES = {4: 0x0800, 6: 0x86DD}
+ETHERNET = np.dtype([("to", "u1", 6), ("from", "u1", 6), ("ethertype", ">u2")])
+IP = {
+    4: np.dtype(
+        [
+            ("version", "u1"),
+            ("service", "u1"),
+            ("length", ">u2"),
+            ("identity", ">u2"),
+            ("fragment", ">u2"),
+            ("ttl", "u1"),
+            ("protocol", "u1"),
+            ("checksum", ">u2"),
+            ("from", ">u4", 1),
+            ("to", ">u4", 1),
+        ]
+    ),
+    6: np.dtype(
+        [
+            ("version", ">u4"),
+            ("length", ">u2"),
+            ("protocol", "u1"),
+            ("ttl", "u1"),
+            ("from", ">u8", 2),
+            ("to", ">u8", 2),
+        ]
+    ),
+}
+"""The headers of IPv4 (RFC 791, §3.1) and IPv6 (RFC 8200, §3)."""
+IP_VERSION = {4: 0x45, 6: 6 << 28}
+"""The version, for IPv4 with the header's length: five words."""
+TCP = np.dtype(
+    [
+        ("from", ">u2"),
+        ("to", ">u2"),
+        ("sequence", ">u4"),
+        ("acknowledged", ">u4"),
+        ("words", "u1"),
+        ("flags", "u1"),
+        ("window", ">u2"),
+        ("checksum", ">u2"),
+        ("urgent", ">u2"),
+    ]
+)
+"""RFC 9293, §3.1."""
+MARK = np.dtype([(name, ">u4") for name in ("round", "source", "destination", "number")])
+"""The four numbers of a packet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,71 +122,59 @@ class Postman:
         else:
             packed = b"".join(plan.host6(*host).packed for host in at)
             self.address = np.frombuffer(packed, ">u8").reshape(-1, 2)
-        self.gateway = plan.gateway_mac.to_bytes(6, "big")
+        self.gateway = mac_bytes(np.array([plan.gateway_mac], np.uint64))
         self.mac = mac_bytes(plan.host_mac[hosts.switch, hosts.number])
-        mark = ETHERNET + IP_HEADER[version] + 20
-        self.row = np.dtype(
-            {
-                "names": ["in_port", "ttl", "round", "source", "destination", "number"],
-                "formats": [">u4", "u1", *[">u4"] * 4],
-                "offsets": [
-                    IN_PORT_AT,
-                    BEFORE + ETHERNET + TTL_AT[version],
-                    *range(BEFORE + mark, BEFORE + mark + MARK_BYTES, 4),
-                ],
-                "itemsize": BEFORE + mark + MARK_BYTES,
-            }
-        )
+        ip = IP[version]
+        self.frame = np.dtype([("ethernet", ETHERNET), ("ip", ip), ("tcp", TCP), ("mark", MARK)])
+        match = ("field", OXM), ("in_port", ">u4"), ("match_end", "V4")
+        packet = ("ethernet", ETHERNET), *ip.descr, ("tcp", TCP), *MARK.descr
+        pad = "packet_pad", f"V{PACKET_PAD}"
+        self.row = np.dtype([("message", HEADER), ("head", PACKET_IN), *match, pad, *packet])
 
     def outs(self, packets: HostPackets, ports: NDArray[np.int64], turn: int) -> NDArray[np.void]:
         """A packet-out each, [n] of opaque bytes: the packet leaves the bridge by its port."""
-        frame = self._frame(packets, turn)
-        length = 40 + size(frame)
-        head = struct.pack(">BBHL", VERSION, PACKET_OUT, length, 0)
-        head += struct.pack(">LLH6x", NO_BUFFER, LOCAL, 16)
-        action = struct.pack(">HH", 0, 16), column("port", ports, 4), bytes(8)
-        table = records((head, *action, *frame))
-        return table.view(f"V{length}")
+        frames = self._frames(packets, turn).view(f"V{self.frame.itemsize}")
+        message = packet_out(LOCAL, column("port", ports, 4), (Column("frame", frames),))
+        table = unbundled(message, 0)
+        return table.view(f"V{table.itemsize}")
 
     def ins(self, data: bytes) -> NDArray[Any]:
         """The packets in these messages, in rows of `row`; other messages are left out."""
         width = self.row.itemsize
         if len(data) % width == 0:
-            head = np.frombuffer(data, ">u4").reshape(-1, width // 4)[:, 0] if width % 4 == 0 else 0
-            if np.all(head == VERSION << 24 | PACKET_IN << 16 | width):
-                return np.frombuffer(data, self.row)
+            rows = np.frombuffer(data, self.row)
+            head = rows["message"]
+            if np.all((head["type"] == MessageType.PACKET_IN) & (head["length"] == width)):
+                return rows
         found = [
             data[start : start + width]
             for start, kind, length in headers(data)
-            if (kind, length) == (PACKET_IN, width)
+            if (kind, length) == (MessageType.PACKET_IN, width)
         ]
         return np.frombuffer(b"".join(found), self.row)
 
-    def _frame(self, packets: HostPackets, turn: int) -> Parts:
-        ethertype = struct.pack(">H", 0x0800 if self.version == 4 else 0x86DD)
-        rows = len(packets)
-        return (
-            self.gateway,
-            Column("source mac", self.mac[packets.source]),
-            ethertype,
-            *self._ip(packets),
-            struct.pack(">H", SOURCE_PORT),
-            column("tcp port", 1024 + packets.number, 2),
-            struct.pack(">LLBBHHH", 0, 0, 5 << 4, RESET, 0, 0, 0),
-            struct.pack(">L", turn),
-            column("from", packets.source, 4),
-            column("to", packets.destination, 4),
-            column("number", packets.number if rows else np.zeros(0, np.int64), 4),
-        )
+    def _frames(self, packets: HostPackets, turn: int) -> NDArray[np.void]:
+        """[n] of `frame`: the packets as they leave their hosts."""
+        frames: NDArray[np.void] = np.zeros(len(packets), self.frame)
+        ethernet, ip, tcp, mark = (frames[name] for name in ("ethernet", "ip", "tcp", "mark"))
+        ethernet["to"], ethernet["from"] = self.gateway, self.mac[packets.source]
+        ethernet["ethertype"] = ETHERTYPES[self.version]
+        tcp["from"], tcp["to"] = SOURCE_PORT, FIRST_PORT + packets.number
+        tcp["words"], tcp["flags"] = TCP.itemsize // 4 << 4, RESET
+        mark["round"], mark["number"] = turn, packets.number
+        mark["source"], mark["destination"] = packets.source, packets.destination
+        ip["version"], ip["protocol"], ip["ttl"] = IP_VERSION[self.version], TCP_NUMBER, MOST_HOPS
+        ip["from"], ip["to"] = self.address[packets.source], self.address[packets.destination]
+        ip["length"] = TCP.itemsize + MARK.itemsize
+        if self.version == 4:
+            ip["length"] += ip.itemsize
+            ip["checksum"] = _checksum(ip)
+        return frames
 
-    def _ip(self, packets: HostPackets) -> Parts:
-        source, destination = self.address[packets.source], self.address[packets.destination]
-        addresses = Column("source", source), Column("destination", destination)
-        if self.version == 6:
-            return (struct.pack(">LHBB", 6 << 28, 20 + MARK_BYTES, TCP, MOST_HOPS), *addresses)
-        head = struct.pack(">BBHHHBB", 0x45, 0, 20 + 20 + MARK_BYTES, 0, 0, MOST_HOPS, TCP)
-        words = np.concatenate((source, destination), axis=1).astype(">u4").view(">u2")
-        total = sum(struct.unpack(">5H", head)) + words.sum(axis=1, dtype=np.int64)
-        total = (total & 0xFFFF) + (total >> 16)
-        folded = (total & 0xFFFF) + (total >> 16)
-        return (head, column("checksum", 0xFFFF - folded, 2), *addresses)
+
+def _checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
+    """int64[n]: of IPv4 headers (RFC 791, §3.1)."""
+    words = np.ascontiguousarray(headers).view(">u2").reshape(len(headers), -1)
+    total: NDArray[np.int64] = words.sum(axis=1, dtype=np.int64)
+    total = (total & 0xFFFF) + (total >> 16)
+    return 0xFFFF - ((total & 0xFFFF) + (total >> 16))

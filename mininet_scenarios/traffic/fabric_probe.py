@@ -16,12 +16,7 @@ from threading import Event, Thread
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.ovs.management_socket import (
-    NO_BUFFER,
-    SET_CONFIG,
-    ManagementConnection,
-    message,
-)
+from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection
 from mininet_scenarios.ovs.openvswitch import OpenVSwitchError
 from mininet_scenarios.ovs.ovsfabric import COLLECTED
 from mininet_scenarios.ovs.packets import HostPackets, Postman
@@ -43,7 +38,7 @@ class FabricProbe(Thread):
         self.postman, self.pairs, self.interval = postman, pairs, interval
         self.connections = [ManagementConnection(path) for path in sockets]
         for connection in self.connections:
-            connection.outgoing += message(SET_CONFIG, NO_BUFFER.to_bytes(4, "big"))
+            connection.outgoing += WHOLE_PACKETS
             connection.flush()
         self.pair_of = {pair: number for number, pair in enumerate(map(tuple, pairs.tolist()))}
         self.sent: list[float] = []

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import selectors
 import socket
-import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from compilers.targets.openflow.protocol import HEADER, MessageType, header, message
+from controller.openflow.messages import datapath_id, echo_reply
+
 BARE_RECEIVE_BYTES = 64 * 1024
-HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY = 0, 1, 2, 3, 5, 6
-BARRIER_REPLY = 21
+GREETING = message(MessageType.HELLO, 0) + message(MessageType.FEATURES_REQUEST, 0)
 
 
 class PushError(Exception):
@@ -80,7 +81,7 @@ class BareServer:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer = _BarePeer(connection)
         self.poll.register(connection, selectors.EVENT_READ, peer)
-        self._send(peer, _message(HELLO) + _message(FEATURES_REQUEST))
+        self._send(peer, GREETING)
 
     def _read(self, peer: _BarePeer) -> None:
         data = peer.socket.recv(BARE_RECEIVE_BYTES)
@@ -90,25 +91,25 @@ class BareServer:
             return
         data = peer.heard + data
         place = 0
-        while len(data) - place >= 8:
-            kind, length, xid = struct.unpack_from("!xBHI", data, place)
+        while len(data) - place >= HEADER.itemsize:
+            kind, length, _ = header(data, place)
             if len(data) - place < length:
                 break
-            self._heard(peer, kind, xid, data[place : place + length])
+            self._heard(peer, kind, data[place : place + length])
             place += length
         peer.heard = data[place:]
 
-    def _heard(self, peer: _BarePeer, kind: int, xid: int, message: bytes) -> None:
-        if kind == ECHO_REQUEST:
-            self._send(peer, _message(ECHO_REPLY, xid, message[8:]))
-        elif kind == ERROR:
+    def _heard(self, peer: _BarePeer, kind: int, message: bytes) -> None:
+        if kind == MessageType.ECHO_REQUEST:
+            self._send(peer, echo_reply(message))
+        elif kind == MessageType.ERROR:
             self.errors += 1
-        elif kind == FEATURES_REPLY:
+        elif kind == MessageType.FEATURES_REPLY:
             self.began = self.began or time.monotonic()
-            (number,) = struct.unpack_from("!Q", message, 8)
+            number = datapath_id(message)
             peer.stages = [*self.stages.get(number, ()), number.to_bytes(8, "big")]
             self._next(peer)
-        elif kind == BARRIER_REPLY:
+        elif kind == MessageType.BARRIER_REPLY:
             self._next(peer)
 
     def _next(self, peer: _BarePeer) -> None:
@@ -134,7 +135,3 @@ class BareServer:
             self.poll.modify(peer.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, peer)
             return
         self.poll.modify(peer.socket, selectors.EVENT_READ, peer)
-
-
-def _message(kind: int, xid: int = 0, body: bytes = b"") -> bytes:
-    return struct.pack("!BBHI", 4, kind, 8 + len(body), xid) + body

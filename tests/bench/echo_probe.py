@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import socket
-import struct
 import time
 from threading import Event, Thread
 from types import TracebackType
+
+from compilers.targets.openflow.protocol import (
+    FEATURES,
+    HEADER,
+    MessageType,
+    header,
+    message,
+    packed,
+)
 
 EVERY = 0.05
 """Seconds between two requests."""
 NOBODY = 0x5046_FFFF_FFFF_FFFE
 """The datapath id that it gives: no switch has it."""
-HELLO, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY = 0, 2, 3, 5, 6
 
 
 class EchoProbe:
@@ -42,10 +49,10 @@ class EchoProbe:
             return
         with connected as peer:
             peer.settimeout(self.patience)
-            peer.sendall(_message(HELLO))
+            peer.sendall(message(MessageType.HELLO, 0))
             while not self._done.is_set():
                 began = time.monotonic()
-                peer.sendall(_message(ECHO_REQUEST))
+                peer.sendall(message(MessageType.ECHO_REQUEST, 0))
                 self._answer(peer)
                 self.slowest = max(self.slowest, time.monotonic() - began)
                 self.answers += 1
@@ -63,16 +70,15 @@ class EchoProbe:
     def _answer(self, peer: socket.socket) -> None:
         """Read up to the echo reply, and say who we are where that is asked."""
         while True:
-            head = _exactly(peer, 8)
-            _, kind, length, xid = struct.unpack("!BBHI", head)
-            _exactly(peer, length - 8)
-            if kind == ECHO_REPLY:
+            kind, length, xid = header(_exactly(peer, HEADER.itemsize))
+            _exactly(peer, length - HEADER.itemsize)
+            if kind == MessageType.ECHO_REPLY:
                 return
-            if kind == FEATURES_REQUEST:
-                body = struct.pack("!QIBBxxII", NOBODY, 0, 4, 0, 0, 0)
-                peer.sendall(_message(FEATURES_REPLY, xid, body))
-            elif kind == ECHO_REQUEST:
-                peer.sendall(_message(ECHO_REPLY, xid))
+            if kind == MessageType.FEATURES_REQUEST:
+                body = packed(FEATURES, datapath_id=NOBODY, tables=4)
+                peer.sendall(message(MessageType.FEATURES_REPLY, xid, body))
+            elif kind == MessageType.ECHO_REQUEST:
+                peer.sendall(message(MessageType.ECHO_REPLY, xid))
 
 
 def _exactly(peer: socket.socket, size: int) -> bytes:
@@ -83,7 +89,3 @@ def _exactly(peer: socket.socket, size: int) -> bytes:
             raise ConnectionError("the controller has hung up")
         data += more
     return data
-
-
-def _message(kind: int, xid: int = 0, body: bytes = b"") -> bytes:
-    return struct.pack("!BBHI", 4, kind, 8 + len(body), xid) + body

@@ -6,14 +6,29 @@ They are programmed by the controller, and by a bare socket server with the same
 from __future__ import annotations
 
 import re
-import struct
 import time
 from pathlib import Path
 from typing import Any
 
 from compilers.tables.build_folder import load
 from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow.bundled_blocks import unwrapped
 from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.protocol import (
+    ALL_GROUPS,
+    ALL_TABLES,
+    ANY,
+    FLOW_MOD,
+    GROUP_MOD,
+    MATCH,
+    OXM_MATCH,
+    FlowCommand,
+    GroupCommand,
+    MessageType,
+    message,
+    packed,
+    padded,
+)
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
@@ -26,11 +41,8 @@ SAYS, POLL = 10.0, 0.05
 """Seconds until the controller's log must have what its status has, and between two looks."""
 PUSH_PATIENCE = 900.0
 """Seconds that a push may take."""
-WRAPPED_AT = 24
-"""Bytes of a bundle-add before the message that it adds."""
 TOOK = re.compile(r"programmed in ([\d.]+) s: the fabric is complete")
 HIGHEST = re.compile(r"VmHWM:\s+(\d+) kB")
-ANY_PORT = 0xFFFFFFFF
 PATIENT = {
     "op": "update",
     "table": "Controller",
@@ -130,17 +142,23 @@ def _bundled(program: Program) -> list[bytes]:
 
 def _plain(program: Program) -> list[bytes]:
     blocks = (*program.groups, *program.flows)
-    return [b"".join((*(block[:, WRAPPED_AT:].tobytes() for block in blocks), rows.barrier(0)))]
+    return [b"".join((*(unwrapped(block).tobytes() for block in blocks), rows.barrier(0)))]
 
 
 def _everything_deleted() -> bytes:
-    flow = struct.pack(
-        ">QQBBHHHLLLHxxHHxxxx", 0, 0, 255, 3, 0, 0, 0, ANY_PORT, ANY_PORT, ANY_PORT, 0, 1, 4
+    flow = packed(
+        FLOW_MOD,
+        table=ALL_TABLES,
+        command=FlowCommand.DELETE,
+        buffer=ANY,
+        out_port=ANY,
+        out_group=ANY,
+        match=(OXM_MATCH, MATCH.itemsize),
     )
-    group = struct.pack(">HBxL", 2, 0, 0xFFFFFFFC)
-    bodies = ((14, flow), (15, group))
-    heads = [struct.pack(">BBHL", 4, kind, 8 + len(body), 0) + body for kind, body in bodies]
-    return b"".join((*heads, rows.barrier(0)))
+    flows = flow.ljust(padded(len(flow)), b"\0")
+    groups = packed(GROUP_MOD, command=GroupCommand.DELETE, group=ALL_GROUPS)
+    mods = message(MessageType.FLOW_MOD, 0, flows) + message(MessageType.GROUP_MOD, 0, groups)
+    return mods + rows.barrier(0)
 
 
 if __name__ == "__main__":

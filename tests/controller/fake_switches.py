@@ -10,8 +10,9 @@ import struct
 
 import numpy as np
 
-from controller.openflow import messages, row_forms
-from controller.openflow.multipart import PORT, PORT_STATS, Multipart
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.protocol import PORT, PORT_STATS, MessageType, Multipart
+from controller.openflow import row_forms
 from controller.switches.reconcile import Held
 from controller.switches.session import LiveFabric
 
@@ -34,17 +35,17 @@ class FakeSwitch:
 
     def answer(self, message):
         """What it says to a message."""
-        kind, _, xid = messages.header(message)
-        if kind == messages.Type.BARRIER_REQUEST:
-            return [messages.message(messages.BARRIER_REPLY, xid)]
-        if kind == messages.Type.MULTIPART_REQUEST:
+        kind, _, xid = protocol.header(message)
+        if kind == MessageType.BARRIER_REQUEST:
+            return [protocol.message(MessageType.BARRIER_REPLY, xid)]
+        if kind == MessageType.MULTIPART_REQUEST:
             (wanted,) = struct.unpack_from("!H", message, 8)
             return [
-                messages.message(19, xid, struct.pack("!HH4x", wanted, 0) + self.report(wanted))
+                protocol.message(19, xid, struct.pack("!HH4x", wanted, 0) + self.report(wanted))
             ]
-        if kind == messages.Type.PACKET_OUT:
+        if kind == MessageType.PACKET_OUT:
             self.frames.append(message)
-        if kind == messages.EXPERIMENTER:
+        if kind == MessageType.EXPERIMENTER:
             return self.experiment(message, xid)
         return []
 
@@ -53,7 +54,9 @@ class FakeSwitch:
         if what == 2301:
             if self.refuses:
                 return [
-                    messages.message(messages.ERROR, xid, struct.pack("!HH", 5, 0) + message[24:32])
+                    protocol.message(
+                        MessageType.ERROR, xid, struct.pack("!HH", 5, 0) + message[24:32]
+                    )
                 ]
             self.bundle.append(message[24:])
         elif request == 0:
@@ -61,13 +64,13 @@ class FakeSwitch:
         elif request == 4:
             for part in self.bundle:
                 self.change(part)
-            body = struct.pack("!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, 0x5046, 5, 3)
-            return [messages.message(messages.EXPERIMENTER, xid, body)]
+            body = struct.pack("!IIIHH", protocol.ONF, 2300, 0x5046, 5, 3)
+            return [protocol.message(MessageType.EXPERIMENTER, xid, body)]
         return []
 
     def change(self, message):
         self.mods.append(message)
-        if message[1] == messages.Type.GROUP_MOD:
+        if message[1] == MessageType.GROUP_MOD:
             command, number = struct.unpack_from("!H2xI", message, 8)
             assert (number in self.groups) == (command == 1) or command == GROUP_DELETE
             self.groups.pop(number, None)
@@ -95,9 +98,9 @@ class FakeSwitch:
         body["port"] = list(self.up)
         if layout is PORT:
             body["state"] = [not up for up in self.up.values()]
-            body["current speed"] = 1000
+            body["current_speed"] = 1000
         else:
-            body["sent bytes"] = list(self.sent.values())
+            body["sent_bytes"] = list(self.sent.values())
         return body.tobytes()
 
 
@@ -141,7 +144,7 @@ class FakeNetwork:
 
     def deliver(self, key, data):
         while data:
-            size = messages.header(data)[1]
+            size = protocol.header(data)[1]
             if key not in self.silent:
                 for answer in self.switches[key].answer(data[:size]):
                     self.fabric.received(key, answer)
@@ -158,7 +161,7 @@ class FakeNetwork:
         described = np.zeros(1, PORT)
         described["port"], described["state"] = port, not up
         body = struct.pack("!B7x", reason) + described.tobytes()
-        self.fabric.received(vertex, messages.message(messages.Type.PORT_STATUS, 0, body))
+        self.fabric.received(vertex, protocol.message(MessageType.PORT_STATUS, 0, body))
 
     def cable(self, vertex, link, up):
         """Both ends of a cable."""

@@ -28,8 +28,17 @@ from compilers.targets.openflow.flow_tables import (
     require,
 )
 from compilers.targets.openflow.groups import GroupRole, Groups, roles
-from compilers.targets.openflow.message_rows import IPV4, IPV6, ROLE_SHIFT, Records
-from compilers.targets.openflow.protocol import Block, GroupType, buckets, filled, mac_bytes
+from compilers.targets.openflow.message_parts import Block, filled, mac_bytes, output_buckets
+from compilers.targets.openflow.message_rows import (
+    IPV4,
+    IPV6,
+    IPV6_NUMBER,
+    MOST_NUMBER,
+    ROLE_SHIFT,
+    XID_BITS,
+    Records,
+)
+from compilers.targets.openflow.protocol import GroupType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +119,7 @@ class Encoder:
         if layout not in self._groups:
             self._groups[layout] = rows.groups(self._width, *layout)
         watched = groups.type != GroupType.INDIRECT
-        made = buckets(groups.port, groups.output, groups.weight, watched)
+        made = output_buckets(groups.port, groups.output, groups.weight, watched)
         return filled(self._groups[layout], groups.classes, buckets=made)
 
     def class_messages(self, groups: Groups, generation: int) -> Block:
@@ -130,14 +139,14 @@ class Encoder:
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
-        kind, which = number >> 24, number & 0xFFFFFF
+        kind, which = number >> XID_BITS, number & MOST_NUMBER
         a = self.build.addressing
         if kind == RowKind.ROUTE:
-            v6, prefix = divmod(which, 1 << 23)
+            v6, prefix = divmod(which, IPV6_NUMBER)
             return f"route {prefix} ({a.network6(prefix) if v6 else a.network(prefix)})"
         if kind not in _WORDS:
             return f"message {number:#x}"
-        words = _WORDS[RowKind(kind)].format(which & 0xFFFF)
+        words = _WORDS[RowKind(kind)].format(which % (1 << ROLE_SHIFT))
         if kind in (RowKind.GROUP, RowKind.CLASS):
             words += _ROLES[GroupRole(min(which >> ROLE_SHIFT, GroupRole.ASIDE))]
         return words

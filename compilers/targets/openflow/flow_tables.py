@@ -75,9 +75,10 @@ class RowKind(IntEnum):
     DISCOVERY = 13
 
 
-COOKIE = 0x5046 << 48
-MARKERS = 0x5047 << 48, 0x5045 << 48
-OURS, COOKIE_MASK = 0x5044 << 48, 0xFFFC << 48
+COOKIE_SHIFT = 48
+COOKIE = 0x5046 << COOKIE_SHIFT
+MARKERS = 0x5047 << COOKIE_SHIFT, 0x5045 << COOKIE_SHIFT
+OURS, COOKIE_MASK = 0x5044 << COOKIE_SHIFT, 0xFFFC << COOKIE_SHIFT
 """Cookies of ours begin with 0x5046 ("PF"), the marker's with 0x5047, or 0x5045 in generation 1;
 under the mask all are `OURS`."""
 
@@ -111,7 +112,7 @@ def marker_cookie(build: Build, generation: int = 0) -> int:
 
 def generation_of(marker: int | None) -> int:
     """The generation that a marker's cookie tells; 0 without a marker."""
-    return int(marker is not None and marker >> 48 == MARKERS[1] >> 48)
+    return int(marker is not None and marker >> COOKIE_SHIFT == MARKERS[1] >> COOKIE_SHIFT)
 
 
 @dataclass(frozen=True, slots=True)

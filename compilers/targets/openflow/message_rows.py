@@ -1,7 +1,7 @@
 """Each kind of OpenFlow message of a program, laid out once for the whole fabric.
 
 Every function gives one structured array, a message an element, wrapped for the bundle. Columns
-that differ from switch to switch hold 0 until `wire.filled` fills them.
+that differ from switch to switch hold 0 until `message_parts.filled` fills them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
+from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.flow_tables import (
     CLASS_MASK,
     GROUP_SPACE,
@@ -26,6 +28,8 @@ from compilers.targets.openflow.flow_tables import (
     cookie,
 )
 from compilers.targets.openflow.groups import GroupRole, group_numbers
+from compilers.targets.openflow.message_parts import Block, Column, Parts
+from compilers.targets.openflow.protocol import BUNDLED, IN_PORT, Bundle, GroupType, MessageType
 
 ARP, IPV4, IPV6, ICMPV6 = 0x0806, 0x0800, 0x86DD, 58
 LLDP, NEAREST_BRIDGE = 0x88CC, 0x0180C200000E
@@ -37,84 +41,106 @@ BUNDLE = 0x5046
 ROLE_SHIFT = 16
 """Where in an xid the role of a group or row of table 2 stands, above its class."""
 
+IPV6_NUMBER = 1 << 23
+"""Route messages of IPv6 have numbers from here."""
+XID_BITS = 24
+MOST_NUMBER = (1 << XID_BITS) - 1
+"""An xid is the kind of a message and, in its lower 24 bits, which of them."""
+
 Records = NDArray[np.void]
 
 
-def xid(kind: RowKind, number: int = 0) -> int:
+def xid(kind: int, number: int = 0) -> int:
     """The xid of a message: its kind in the upper 8 bits, which of them in the lower 24."""
-    return kind << 24 | number
+    return kind << XID_BITS | number
+
+
+def kind_of(block: Block) -> RowKind:
+    """What the messages of a block are about, by the xid of the first."""
+    return RowKind(int(_xids_of(block[:1])[0]) >> XID_BITS)
+
+
+def xid_numbers(block: Block) -> NDArray[np.int64]:
+    """int64[n]: which of its kind each message of a block is, by its xid."""
+    numbers: NDArray[np.int64] = _xids_of(block).astype(np.int64) & MOST_NUMBER
+    return numbers
 
 
 def opening() -> bytes:
     """The bundle's start."""
-    return protocol.bundle(protocol.Bundle.OPEN, BUNDLE, xid(RowKind.OPEN))
+    return parts.bundle(Bundle.OPEN, BUNDLE, xid(RowKind.OPEN))
 
 
 def barrier(number: int) -> bytes:
     """The barrier of this number."""
-    return protocol.barrier(xid(RowKind.BARRIER, number))
+    return protocol.message(MessageType.BARRIER_REQUEST, xid(RowKind.BARRIER, number))
 
 
 def commit() -> bytes:
     """The bundle's commit."""
-    return protocol.bundle(protocol.Bundle.COMMIT, BUNDLE, xid(RowKind.COMMIT))
+    return parts.bundle(Bundle.COMMIT, BUNDLE, xid(RowKind.COMMIT))
 
 
-def marker(cookie: int) -> protocol.Block:
+def discard(xid: int) -> bytes:
+    """Dropping the bundle that is not committed."""
+    return parts.bundle(Bundle.DISCARD, BUNDLE, xid)
+
+
+def marker(cookie: int) -> Block:
     """The marker, which matches what nothing else matched, with this cookie."""
-    row = protocol.flow_add(Table.DISPATCH, FlowPriority.MARKER, cookie, protocol.match())
-    return protocol.block(protocol.bundled(row, BUNDLE, xid(RowKind.MARKER)).tobytes())
+    row = parts.flow_add(Table.DISPATCH, FlowPriority.MARKER, cookie, ())
+    return parts.block(parts.bundled(row, BUNDLE, xid(RowKind.MARKER)).tobytes())
 
 
-def discovery() -> protocol.Block:
+def discovery() -> Block:
     """LLDP frames (IEEE 802.1AB, §7) go to the controller; in programs only while it asks for them.
 
     Whatever port they come in on: a cable may be in a port that should have none.
     """
-    match = protocol.match(protocol.oxm("eth_dst", NEAREST_BRIDGE), protocol.oxm("eth_type", LLDP))
-    actions = protocol.apply_actions(protocol.to_controller())
-    row = protocol.flow_add(
+    match = parts.oxm("eth_dst", NEAREST_BRIDGE), parts.oxm("eth_type", LLDP)
+    actions = parts.apply_actions(parts.to_controller())
+    row = parts.flow_add(
         Table.DISPATCH, FlowPriority.OWN, cookie(RowKind.DISCOVERY), match, actions
     )
-    return protocol.block(protocol.bundled(row, BUNDLE, xid(RowKind.DISCOVERY)).tobytes())
+    return parts.block(parts.bundled(row, BUNDLE, xid(RowKind.DISCOVERY)).tobytes())
 
 
 def bundled_add(kind: int, body: bytes, xid: int) -> bytes:
     """One message of this type, without its header, as an add to the bundle."""
-    message = protocol.Message(protocol.MessageType(kind), (body,))
-    return protocol.bundled(message, BUNDLE, xid).tobytes()
+    message = parts.Message(MessageType(kind), (body,))
+    return parts.bundled(message, BUNDLE, xid).tobytes()
 
 
-def forward(gateway: int, ipv6: bool) -> protocol.Block:
+def forward(gateway: int, ipv6: bool) -> Block:
     """Dispatch: what is sent to the gateway's MAC address loses one of its TTL and is routed."""
-    instructions = protocol.apply_actions(protocol.DEC_TTL), protocol.goto_table(Table.ROUTES)
+    instructions = parts.apply_actions(parts.dec_ttl()), parts.goto_table(Table.ROUTES)
     rows = [
         _row(
             (Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD),
             number,
-            (protocol.oxm("eth_dst", gateway), protocol.oxm("eth_type", ethertype)),
+            (parts.oxm("eth_dst", gateway), parts.oxm("eth_type", ethertype)),
             *instructions,
         ).tobytes()
         for number, ethertype in enumerate((IPV4, IPV6) if ipv6 else (IPV4,))
     ]
-    return np.concatenate([protocol.block(row) for row in rows])
+    return np.concatenate([parts.block(row) for row in rows])
 
 
 def enter(gateway: int, hosts: int, ethertype: int) -> Records:
     """The same for what comes from a host, by its `port` (column), and metadata says so."""
     first = 1 + (ethertype == IPV6) << 16
     fields = (
-        protocol.oxm("in_port", _port_column(hosts)),
-        protocol.oxm("eth_dst", gateway),
-        protocol.oxm("eth_type", ethertype),
+        parts.oxm("in_port", _port_column(hosts)),
+        parts.oxm("eth_dst", gateway),
+        parts.oxm("eth_type", ethertype),
     )
     return _row(
         (Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD),
         first + np.arange(hosts),
         fields,
-        protocol.apply_actions(protocol.DEC_TTL),
-        protocol.write_metadata(INGRESS_BIT, INGRESS_BIT),
-        protocol.goto_table(Table.ROUTES),
+        parts.apply_actions(parts.dec_ttl()),
+        parts.write_metadata(INGRESS_BIT, INGRESS_BIT),
+        parts.goto_table(Table.ROUTES),
     )
 
 
@@ -123,21 +149,21 @@ def arp_answer(gateway: int, length: int) -> Records:
 
     Hosts of one switch share a subnet and ask for each other; they too are reached by routing.
     """
-    block = protocol.column("block", _zeros(1), 4)
+    block = parts.column("block", _zeros(1), 4)
     mask = (1 << 32) - (1 << 32 - length)
-    actions = protocol.apply_actions(
-        protocol.move("arp_tpa", "reg0"),
-        protocol.move("arp_spa", "arp_tpa"),
-        protocol.move("reg0", "arp_spa"),
-        protocol.move("arp_sha", "arp_tha"),
-        protocol.set_field("arp_sha", gateway),
-        protocol.set_field("arp_op", REPLY),
+    actions = parts.apply_actions(
+        parts.move("arp_tpa", "reg0"),
+        parts.move("arp_spa", "arp_tpa"),
+        parts.move("reg0", "arp_spa"),
+        parts.move("arp_sha", "arp_tha"),
+        parts.set_field("arp_sha", gateway),
+        parts.set_field("arp_op", REPLY),
         *_send_back(gateway),
     )
     return _row(
         (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
         0,
-        (*_arp_request(), protocol.oxm("arp_tpa", block, mask)),
+        (*_arp_request(), parts.oxm("arp_tpa", block, mask)),
         actions,
     )
 
@@ -148,49 +174,49 @@ def nd_answer() -> Records:
     `block` (column) is [1, 2], the address in two halves. The link-layer address can only be set in
     what is an advertisement already, so that happens in the next table (`nd_finish`).
     """
-    block = protocol.column("block", _zeros(1, 2), 8)
-    actions = protocol.apply_actions(
-        protocol.move("ipv6_src", "ipv6_dst"),
-        protocol.move("nd_target", "ipv6_src"),
-        protocol.set_field("icmpv6_type", ADVERTISEMENT),
-        protocol.set_field("nd_options_type", TARGET_LINK_LAYER),
-        protocol.set_field("nd_reserved", ND_ANSWER_FLAGS),
+    block = parts.column("block", _zeros(1, 2), 8)
+    actions = parts.apply_actions(
+        parts.move("ipv6_src", "ipv6_dst"),
+        parts.move("nd_target", "ipv6_src"),
+        parts.set_field("icmpv6_type", ADVERTISEMENT),
+        parts.set_field("nd_options_type", TARGET_LINK_LAYER),
+        parts.set_field("nd_reserved", ND_ANSWER_FLAGS),
     )
     return _row(
         (Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER),
         1,
-        (*_icmpv6(SOLICITATION), protocol.oxm("nd_target", block, IPV6_MASK)),
+        (*_icmpv6(SOLICITATION), parts.oxm("nd_target", block, IPV6_MASK)),
         actions,
-        protocol.goto_table(Table.ND),
+        parts.goto_table(Table.ND),
     )
 
 
-def nd_finish(gateway: int) -> protocol.Block:
+def nd_finish(gateway: int) -> Block:
     """The advertisement's link-layer address, and its way back."""
-    actions = protocol.apply_actions(protocol.set_field("nd_tll", gateway), *_send_back(gateway))
+    actions = parts.apply_actions(parts.set_field("nd_tll", gateway), *_send_back(gateway))
     place = Table.ND, FlowPriority.ANSWER, RowKind.ANSWER
-    return protocol.block(_row(place, 2, _icmpv6(ADVERTISEMENT), actions).tobytes())
+    return parts.block(_row(place, 2, _icmpv6(ADVERTISEMENT), actions).tobytes())
 
 
 def own_arp(hosts: int) -> Records:
     """Silence when a host asks for its own `address` (RFC 5227); a row a host number."""
-    columns = _port_column(hosts), protocol.column("address", _zeros(hosts), 4)
+    columns = _port_column(hosts), parts.column("address", _zeros(hosts), 4)
     return _own(columns, _arp_request(), "arp_tpa", 0)
 
 
 def own_nd(hosts: int) -> Records:
     """Silence when a host checks that its own `address` is free (RFC 4862, §5.4)."""
-    columns = _port_column(hosts), protocol.column("address", _zeros(hosts, 2), 8)
+    columns = _port_column(hosts), parts.column("address", _zeros(hosts, 2), 8)
     return _own(columns, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
 
 
 def ipv4_routes(networks: NDArray[np.uint32], lengths: NDArray[np.uint8]) -> Records:
     """A row a prefix: its egress class into `metadata` (column)."""
 
-    def match(network: NDArray[np.uint32], length: int) -> tuple[protocol.Parts, ...]:
+    def match(network: NDArray[np.uint32], length: int) -> tuple[Parts, ...]:
         mask = (1 << 32) - (1 << 32 - length)
-        column = protocol.column("network", network, 4)
-        return protocol.oxm("eth_type", IPV4), protocol.oxm("ipv4_dst", column, mask)
+        column = parts.column("network", network, 4)
+        return parts.oxm("eth_type", IPV4), parts.oxm("ipv4_dst", column, mask)
 
     return _routes(match, networks, lengths, 0)
 
@@ -198,85 +224,75 @@ def ipv4_routes(networks: NDArray[np.uint32], lengths: NDArray[np.uint8]) -> Rec
 def ipv6_routes(networks: NDArray[np.uint64], lengths: NDArray[np.uint8]) -> Records:
     """The same for IPv6; `networks` holds the upper halves."""
 
-    def match(network: NDArray[np.uint64], length: int) -> tuple[protocol.Parts, ...]:
+    def match(network: NDArray[np.uint64], length: int) -> tuple[Parts, ...]:
         mask = (1 << 128) - (1 << 128 - length)
         halves = np.stack((network, np.zeros_like(network)), axis=1)
-        column = protocol.column("network", halves, 8)
-        return protocol.oxm("eth_type", IPV6), protocol.oxm("ipv6_dst", column, mask)
+        column = parts.column("network", halves, 8)
+        return parts.oxm("eth_type", IPV6), parts.oxm("ipv6_dst", column, mask)
 
-    return _routes(match, networks, lengths, 1 << 23)
+    return _routes(match, networks, lengths, IPV6_NUMBER)
 
 
 def ipv4_hosts(gateway: int, hosts: int) -> Records:
     """A row a host number: `address`, `mac` and `port` are its columns."""
-    address = protocol.oxm("ipv4_dst", protocol.column("address", _zeros(hosts), 4))
-    return _hosts((protocol.oxm("eth_type", IPV4), address), gateway, hosts, 32, 0)
+    address = parts.oxm("ipv4_dst", parts.column("address", _zeros(hosts), 4))
+    return _hosts((parts.oxm("eth_type", IPV4), address), gateway, hosts, 32, 0)
 
 
 def ipv6_hosts(gateway: int, hosts: int) -> Records:
     """The same for IPv6; `address` is [n, 2]."""
-    address = protocol.oxm("ipv6_dst", protocol.column("address", _zeros(hosts, 2), 8))
-    return _hosts((protocol.oxm("eth_type", IPV6), address), gateway, hosts, 128, 1 << 16)
+    address = parts.oxm("ipv6_dst", parts.column("address", _zeros(hosts, 2), 8))
+    return _hosts((parts.oxm("eth_type", IPV6), address), gateway, hosts, 128, 1 << 16)
 
 
 def classes(count: int, role: int, generation: int) -> Records:
     """A row an egress class, through its group of this role; `in_port` is a column of some."""
     numbers = np.arange(count)
-    through = protocol.apply_actions(
-        protocol.group(_group_column("group", role, count, generation))
-    )
+    through = parts.apply_actions(parts.group(_group_column("group", role, count, generation)))
     entering = role in (GroupRole.ENTER, GroupRole.FALLBACK)
     value, mask = class_metadata(numbers, entering, generation)
-    metadata = protocol.oxm("metadata", protocol.column("metadata", value, 8), mask)
+    metadata = parts.oxm("metadata", parts.column("metadata", value, 8), mask)
     if role == GroupRole.TRANSIT:
         return _row(
             (Table.CLASSES, ClassPriority.ANY, RowKind.CLASS), numbers, (metadata,), through
         )
-    in_port = protocol.oxm("in_port", protocol.column("in_port", _zeros(count), 4))
+    in_port = parts.oxm("in_port", parts.column("in_port", _zeros(count), 4))
     fields = (metadata,) if entering else (in_port, metadata)
     place = Table.CLASSES, ClassPriority.SOME, RowKind.CLASS
     return _row(place, numbers + (role << ROLE_SHIFT), fields, through)
 
 
-def groups(
-    count: int, role: int, kind: protocol.GroupType, buckets: int, generation: int
-) -> Records:
+def groups(count: int, role: int, kind: GroupType, buckets: int, generation: int) -> Records:
     """The groups of a role, one an egress class, with so many `buckets` (column)."""
-    parts: protocol.Parts = (
-        protocol.Column("buckets", np.zeros((count, buckets), protocol.BUCKET)),
-    )
+    made: Parts = (Column("buckets", np.zeros((count, buckets), protocol.OUTPUT_BUCKET)),)
     if role == GroupRole.FALLBACK:
-        parts = (
-            *protocol.through(_group_column("enter", GroupRole.ENTER, count, generation)),
-            *parts,
-        )
-    group = protocol.group_add(_group_column("group", role, count, generation), kind, *parts)
+        enter = _group_column("enter", GroupRole.ENTER, count, generation)
+        made = (*parts.group_bucket(enter), *made)
+    group = parts.group_add(_group_column("group", role, count, generation), kind, *made)
     apart = _xids(RowKind.GROUP, np.arange(count) + (role << ROLE_SHIFT))
-    return protocol.bundled(group, BUNDLE, apart)
+    return parts.bundled(group, BUNDLE, apart)
 
 
-def _group_column(name: str, role: int, count: int, generation: int) -> protocol.Column:
+def _group_column(name: str, role: int, count: int, generation: int) -> Column:
     first = generation * GROUP_SPACE
-    return protocol.column(name, first + group_numbers(role, np.arange(count), count), 4)
+    return parts.column(name, first + group_numbers(role, np.arange(count), count), 4)
 
 
 def _row(
     place: tuple[Table, int, RowKind],
     number: int | NDArray[np.int64],
-    fields: tuple[protocol.Parts, ...],
-    *instructions: protocol.Parts,
+    fields: tuple[Parts, ...],
+    *instructions: Parts,
 ) -> Records:
     """Rows in the place (table, priority, kind); `number` tells rows of a kind apart."""
     table, priority, kind = place
-    message = protocol.flow_add(
-        table, priority, cookie(kind), protocol.match(*fields), *instructions
-    )
+    message = parts.flow_add(table, priority, cookie(kind), fields, *instructions)
     apart = xid(kind, number) if isinstance(number, int) else _xids(kind, number)
-    return protocol.bundled(message, BUNDLE, apart)
+    return parts.bundled(message, BUNDLE, apart)
 
 
 def _routes(
-    match: Callable[[NDArray[Any], int], tuple[protocol.Parts, ...]],
+    match: Callable[[NDArray[Any], int], tuple[Parts, ...]],
     networks: NDArray[Any],
     lengths: NDArray[np.uint8],
     first: int,
@@ -285,10 +301,10 @@ def _routes(
     rows = []
     for length in np.unique(lengths)[::-1].tolist():
         numbers = np.flatnonzero(lengths == length)
-        metadata = protocol.column("metadata", _zeros(len(numbers)), 8)
+        metadata = parts.column("metadata", _zeros(len(numbers)), 8)
         instructions = (
-            protocol.write_metadata(metadata, CLASS_MASK),
-            protocol.goto_table(Table.CLASSES),
+            parts.write_metadata(metadata, CLASS_MASK),
+            parts.goto_table(Table.CLASSES),
         )
         place = Table.ROUTES, length, RowKind.ROUTE
         rows.append(_row(place, first + numbers, match(networks[numbers], length), *instructions))
@@ -298,55 +314,60 @@ def _routes(
 
 
 def _hosts(
-    fields: tuple[protocol.Parts, ...], gateway: int, hosts: int, priority: int, first: int
+    fields: tuple[Parts, ...], gateway: int, hosts: int, priority: int, first: int
 ) -> Records:
-    mac = protocol.Column("mac", np.zeros((hosts, 6), np.uint8))
-    actions = protocol.apply_actions(
-        protocol.set_field("eth_src", gateway),
-        protocol.set_field("eth_dst", mac),
-        protocol.output(_port_column(hosts)),
+    mac = Column("mac", np.zeros((hosts, 6), np.uint8))
+    actions = parts.apply_actions(
+        parts.set_field("eth_src", gateway),
+        parts.set_field("eth_dst", mac),
+        parts.output(_port_column(hosts)),
     )
     return _row((Table.ROUTES, priority, RowKind.HOST), first + np.arange(hosts), fields, actions)
 
 
 def _own(
-    columns: tuple[protocol.Column, protocol.Column],
-    question: tuple[protocol.Parts, ...],
+    columns: tuple[Column, Column],
+    question: tuple[Parts, ...],
     field: str,
     first: int,
 ) -> Records:
     port, address = columns
-    fields = (protocol.oxm("in_port", port), *question, protocol.oxm(field, address))
+    fields = (parts.oxm("in_port", port), *question, parts.oxm(field, address))
     place = Table.DISPATCH, FlowPriority.OWN, RowKind.OWN
     return _row(place, first + np.arange(len(port.values)), fields)
 
 
-def _arp_request() -> tuple[protocol.Parts, ...]:
-    return protocol.oxm("eth_type", ARP), protocol.oxm("arp_op", REQUEST)
+def _arp_request() -> tuple[Parts, ...]:
+    return parts.oxm("eth_type", ARP), parts.oxm("arp_op", REQUEST)
 
 
-def _icmpv6(kind: int) -> tuple[protocol.Parts, ...]:
+def _icmpv6(kind: int) -> tuple[Parts, ...]:
     return (
-        protocol.oxm("eth_type", IPV6),
-        protocol.oxm("ip_proto", ICMPV6),
-        protocol.oxm("icmpv6_type", kind),
+        parts.oxm("eth_type", IPV6),
+        parts.oxm("ip_proto", ICMPV6),
+        parts.oxm("icmpv6_type", kind),
     )
 
 
-def _send_back(gateway: int) -> tuple[protocol.Parts, ...]:
+def _send_back(gateway: int) -> tuple[Parts, ...]:
     return (
-        protocol.move("eth_src", "eth_dst"),
-        protocol.set_field("eth_src", gateway),
-        protocol.output(protocol.IN_PORT),
+        parts.move("eth_src", "eth_dst"),
+        parts.set_field("eth_src", gateway),
+        parts.output(IN_PORT),
     )
 
 
-def _port_column(rows: int) -> protocol.Column:
-    return protocol.column("port", _zeros(rows), 4)
+def _port_column(rows: int) -> Column:
+    return parts.column("port", _zeros(rows), 4)
 
 
-def _xids(kind: RowKind, numbers: NDArray[np.int64]) -> protocol.Column:
-    return protocol.column("xid", xid(kind) + numbers, 4)
+def _xids(kind: RowKind, numbers: NDArray[np.int64]) -> Column:
+    return parts.column("xid", xid(kind) + numbers, 4)
+
+
+def _xids_of(block: Block) -> NDArray[np.uint32]:
+    xids: NDArray[np.uint32] = heads(block, BUNDLED)["header"]["xid"]
+    return xids
 
 
 def _zeros(*shape: int) -> NDArray[Any]:

@@ -7,7 +7,8 @@ import struct
 import numpy as np
 
 from compilers.targets.openflow import message_rows as rows
-from controller.openflow import messages
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.protocol import MessageType
 from tests.compilers.targets.openflow_switch import Switch
 
 COMMIT, DISCARD, CONTROL, ADD = 4, 6, 2300, 2301
@@ -26,36 +27,36 @@ class Endpoint:
         """Read what it is sent; gives the answers."""
         answers = []
         while data:
-            kind, length, xid = messages.header(data)
+            kind, length, xid = protocol.header(data)
             message, data = bytes(data[:length]), data[length:]
             answers += self._answer(kind, xid, message)
         return [] if self.silent else answers
 
     def _answer(self, kind, xid, message):
-        if kind == messages.Type.MULTIPART_REQUEST:
+        if kind == MessageType.MULTIPART_REQUEST:
             what = struct.unpack_from("!H", message, 8)[0]
             body = self._flows() if what == FLOW else self._groups()
-            yield messages.message(
-                messages.Type.MULTIPART_REPLY, xid, struct.pack("!HH4x", what, 0) + body
+            yield protocol.message(
+                MessageType.MULTIPART_REPLY, xid, struct.pack("!HH4x", what, 0) + body
             )
-        elif kind == messages.Type.BARRIER_REQUEST:
-            yield messages.message(messages.Type.BARRIER_REPLY, xid)
-        elif kind == messages.Type.EXPERIMENTER:
+        elif kind == MessageType.BARRIER_REQUEST:
+            yield protocol.message(MessageType.BARRIER_REPLY, xid)
+        elif kind == MessageType.EXPERIMENTER:
             yield from self._bundle(xid, message)
 
     def _bundle(self, xid, message):
         _, request, _, control = struct.unpack_from("!IIIH", message, 8)
         if request == ADD:
             if not self.takes and not self._filled:
-                quoted = messages.message(14, xid, bytes(56))
-                yield messages.message(messages.Type.ERROR, xid, struct.pack("!HH", 5, 1) + quoted)
+                quoted = protocol.message(14, xid, bytes(56))
+                yield protocol.message(MessageType.ERROR, xid, struct.pack("!HH", 5, 1) + quoted)
             self._filled.append(np.frombuffer(message, np.uint8)[None, :])
         elif control == COMMIT:
             self.switch.apply(self._filled)
             self._filled = []
             self.takes -= 1
-            body = struct.pack("!IIIHH", messages.ONF, CONTROL, rows.BUNDLE, COMMIT + 1, 3)
-            yield messages.message(messages.Type.EXPERIMENTER, xid, body)
+            body = struct.pack("!IIIHH", protocol.ONF, CONTROL, rows.BUNDLE, COMMIT + 1, 3)
+            yield protocol.message(MessageType.EXPERIMENTER, xid, body)
         elif control == DISCARD:
             self._filled, self.takes = [], 1 << 30
 

@@ -4,8 +4,10 @@ import struct
 
 import pytest
 
-from controller.cluster.roles import AGAIN, ROLE_XID, ControllerRole, Roles, request
-from controller.openflow import messages
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.protocol import MessageType
+from controller.cluster.roles import AGAIN, ControllerRole, Roles, request
+from controller.openflow.messages import SessionXid
 
 
 class Fabric:
@@ -41,12 +43,12 @@ def world():
     return World()
 
 
-def reply(role, term, xid=ROLE_XID):
-    return messages.message(messages.Type.ROLE_REPLY, xid, struct.pack("!I4xQ", role, term))
+def reply(role, term, xid=SessionXid.ROLE):
+    return protocol.message(MessageType.ROLE_REPLY, xid, struct.pack("!I4xQ", role, term))
 
 
 def error(kind, code, quoted=b""):
-    return messages.message(messages.Type.ERROR, 9, struct.pack("!HH", kind, code) + quoted)
+    return protocol.message(MessageType.ERROR, 9, struct.pack("!HH", kind, code) + quoted)
 
 
 def test_the_request_is_as_the_standard_has_it():
@@ -64,7 +66,7 @@ def test_a_follower_is_a_slave_and_its_fabric_hears_nothing(world):
     assert world.take() == [("a", request(ControllerRole.SLAVE, 7))]
     world.roles.follow(7)
     world.roles.received("a", reply(ControllerRole.SLAVE, 7))
-    world.roles.received("a", messages.message(messages.Type.PORT_STATUS, 0))
+    world.roles.received("a", protocol.message(MessageType.PORT_STATUS, 0))
     world.roles.connected("b", 2)
     assert world.take() == [("b", request(ControllerRole.SLAVE, 7))]
     world.roles.closed("a")
@@ -89,7 +91,7 @@ def test_the_fabric_hears_of_a_switch_once_that_says_that_we_are_master(world):
     world.roles.received("a", reply(ControllerRole.MASTER, 8))
     world.roles.received("a", reply(ControllerRole.MASTER, 8))
     assert world.fabric.seen == [("connected", "a", 1, "peer")]
-    message = messages.message(messages.Type.BARRIER_REPLY, 5)
+    message = protocol.message(MessageType.BARRIER_REPLY, 5)
     world.roles.received("a", message)
     world.roles.closed("a")
     assert world.fabric.seen[1:] == [("received", "a", message), ("closed", "a")]
@@ -99,7 +101,7 @@ def test_a_stale_term_is_told_and_tried_again(world):
     world.roles.lead(8)
     world.roles.connected("a", 1)
     world.take()
-    stale = messages.message(messages.Type.ERROR, ROLE_XID, struct.pack("!HH", 11, 0))
+    stale = protocol.message(MessageType.ERROR, SessionXid.ROLE, struct.pack("!HH", 11, 0))
     world.roles.received("a", stale)
     assert world.refused == [1]
     assert world.fabric.seen == []

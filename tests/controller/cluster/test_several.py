@@ -12,6 +12,8 @@ from random import Random
 import pytest
 
 from compilers.tables.build_folder import save
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.protocol import MessageType
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
 from controller.cluster.cluster_member import Several
@@ -49,13 +51,13 @@ class Shared(Endpoint):
         """What this controller sends; gives the answers to it."""
         answers = []
         while data:
-            kind, length, xid = wire.header(data)
+            kind, length, xid = protocol.header(data)
             message, data = bytes(data[:length]), data[length:]
-            if kind == wire.Type.ROLE_REQUEST:
+            if kind == MessageType.ROLE_REQUEST:
                 answers.append(self._role(who, message))
-            elif kind == wire.Type.EXPERIMENTER and who != self.master:
+            elif kind == MessageType.EXPERIMENTER and who != self.master:
                 refusal = struct.pack("!HH", 1, 10) + message
-                answers.append(wire.message(wire.Type.ERROR, xid, refusal))
+                answers.append(protocol.message(MessageType.ERROR, xid, refusal))
             else:
                 answers += self.take(message)
         return answers
@@ -63,11 +65,13 @@ class Shared(Endpoint):
     def _role(self, who, message):
         role, term = struct.unpack_from("!I4xQ", message, 8)
         if term < self.term:
-            return wire.message(wire.Type.ERROR, wire.header(message)[2], struct.pack("!HH", 11, 0))
+            return protocol.message(
+                MessageType.ERROR, protocol.header(message)[2], struct.pack("!HH", 11, 0)
+            )
         self.term = term
         if role == 2:
             self.master, self._filled = who, []
-        return wire.message(wire.Type.ROLE_REPLY, wire.header(message)[2], message[8:])
+        return protocol.message(MessageType.ROLE_REPLY, protocol.header(message)[2], message[8:])
 
 
 class Store:

@@ -15,10 +15,11 @@ from shutil import copytree, rmtree
 import pytest
 
 from compilers.tables.build_folder import load
-from compilers.targets.openflow import message_rows
+from compilers.targets.openflow import message_rows, protocol
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import MARKERS
-from controller.cluster.roles import ControllerRole, request
+from compilers.targets.openflow.protocol import ControllerRole, MessageType
+from controller.cluster.roles import request
 from controller.openflow import messages
 from mininet_scenarios.machine.serving import RUN
 from mininet_scenarios.scenario.engine import ControllerChange
@@ -285,18 +286,18 @@ def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
         switches.vsctl("add-br", "sy", "--", *bridge, "protocols=OpenFlow13", "--", *controllers)
         one, other = Session(old), Session(new)
         before = dump(switches, "y")
-        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ROLE_REPLY, None)
+        assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
         one.socket.sendall(message_rows.opening())
-        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ROLE_REPLY, None)
-        assert other.says(request(ControllerRole.MASTER, 11)) == (messages.Type.ROLE_REPLY, None)
+        assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
+        assert other.says(request(ControllerRole.MASTER, 11)) == (MessageType.ROLE_REPLY, None)
         for message in (
             message_rows.opening(),
             program.flows[0].tobytes(),
             message_rows.commit(),
         ):
-            assert one.says(message) == (messages.Type.ERROR, (1, 10))
-        assert one.says(request(ControllerRole.MASTER, 10)) == (messages.Type.ERROR, (11, 0))
-        assert one.says(request(ControllerRole.SLAVE, 11)) == (messages.Type.ROLE_REPLY, None)
+            assert one.says(message) == (MessageType.ERROR, (1, 10))
+        assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ERROR, (11, 0))
+        assert one.says(request(ControllerRole.SLAVE, 11)) == (MessageType.ROLE_REPLY, None)
         assert dump(switches, "y") == before
         one.socket.close()
         other.socket.close()
@@ -311,21 +312,21 @@ class Session:
         self.socket, _ = server.accept()
         self.socket.settimeout(20)
         self.rest = b""
-        self.socket.sendall(messages.message(messages.Type.HELLO, 1))
+        self.socket.sendall(protocol.message(MessageType.HELLO, 1))
 
     def says(self, message):
         """The first answer that is not greeting or bundle reply; of an error its type and code."""
         self.socket.sendall(message)
         while True:
-            while len(self.rest) < 8 or len(self.rest) < messages.header(self.rest)[1]:
+            while len(self.rest) < 8 or len(self.rest) < protocol.header(self.rest)[1]:
                 data = self.socket.recv(65536)
                 assert data, "the switch has left"
                 self.rest += data
-            kind, length, _ = messages.header(self.rest)
+            kind, length, _ = protocol.header(self.rest)
             answer, self.rest = self.rest[:length], self.rest[length:]
-            if kind == messages.Type.ERROR:
+            if kind == MessageType.ERROR:
                 return kind, struct.unpack_from("!HH", answer, 8)
-            if kind == messages.Type.ROLE_REPLY:
+            if kind == MessageType.ROLE_REPLY:
                 return kind, None
-            if kind == messages.Type.ECHO_REQUEST:
+            if kind == MessageType.ECHO_REQUEST:
                 self.socket.sendall(messages.echo_reply(answer))

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import message_rows as rows
-from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Encoder, Program
-from controller.openflow import multipart, row_forms
+from controller.openflow import row_forms
+from controller.openflow.messages import Malformed
 from controller.switches import reconcile
 from tests.compilers.fabrics import polarfly_build
 from tests.controller.switches.test_session import as_entries
@@ -92,16 +93,16 @@ def test_what_is_too_much_goes_last_and_groups_after_rows(program):
 
 def test_reordered_fields_and_full_masks_are_the_same_row():
     fields = [
-        protocol.oxm("eth_type", 0x0800),
-        protocol.oxm("ipv4_dst", 7),
-        protocol.oxm("in_port", 3),
+        parts.oxm("eth_type", 0x0800),
+        parts.oxm("ipv4_dst", 7),
+        parts.oxm("in_port", 3),
     ]
-    masked = [*fields[::2], protocol.oxm("ipv4_dst", 7, 0xFFFFFFFF)]
-    goto, meta = protocol.goto_table(2), protocol.write_metadata(1, 3)
+    masked = [*fields[::2], parts.oxm("ipv4_dst", 7, 0xFFFFFFFF)]
+    goto, meta = parts.goto_table(2), parts.write_metadata(1, 3)
 
-    def form(*parts):
-        body = b"".join(protocol.flow_add(1, 5, 9, protocol.match(*parts[0]), *parts[1]).body)
-        block = protocol.block(rows.bundled_add(14, body, 0))
+    def form(*given):
+        body = b"".join(parts.flow_add(1, 5, 9, tuple(given[0]), *given[1]).body)
+        block = parts.block(rows.bundled_add(14, body, 0))
         (entry,) = as_entries(block)
         (row,) = reconcile.held(entry, b"").foreign
         return row
@@ -122,5 +123,5 @@ def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
     for body in (flows, bytes(entry), bytes(entry[: pick.randrange(len(entry))])):
         try:
             reconcile.difference(program, reconcile.held(body, groups))
-        except multipart.Malformed:
+        except Malformed:
             continue

@@ -2,6 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.protocol import MessageType
 from controller.openflow import messages as wire
 from controller.switches.sending import (
     MOST_URGENT,
@@ -16,7 +18,7 @@ def messages(data):
     """The messages that bytes are made of, by their xids."""
     found = []
     while data:
-        _, length, xid = wire.header(data)
+        _, length, xid = protocol.header(data)
         found.append(xid)
         assert len(data) >= length, "a message that is cut"
         data = data[length:]
@@ -24,7 +26,7 @@ def messages(data):
 
 
 def program(first, count, size=500):
-    return b"".join(wire.message(14, first + i, bytes(size)) for i in range(count))
+    return b"".join(protocol.message(14, first + i, bytes(size)) for i in range(count))
 
 
 def test_bulk_leaves_in_chunks_of_whole_messages():
@@ -43,7 +45,7 @@ def test_an_echo_reply_waits_for_one_chunk_at_most():
     queue = SendQueue()
     queue.put(SendPriority.BULK, program(0, 1000))
     queue.take()
-    queue.put(SendPriority.URGENT, wire.message(wire.Type.ECHO_REPLY, 9999))
+    queue.put(SendPriority.URGENT, protocol.message(MessageType.ECHO_REPLY, 9999))
     assert messages(queue.take()) == [9999]
 
 
@@ -70,7 +72,7 @@ def test_each_priority_keeps_its_order_and_nothing_is_lost(puts, turns):
 
 
 def test_a_peer_that_asks_and_does_not_read_is_too_much():
-    queue, answer = SendQueue(), wire.message(wire.Type.ECHO_REPLY, 0, bytes(60000))
+    queue, answer = SendQueue(), protocol.message(MessageType.ECHO_REPLY, 0, bytes(60000))
     for _ in range(MOST_URGENT // len(answer)):
         queue.put(SendPriority.URGENT, answer)
     with pytest.raises(Overflow):
@@ -78,5 +80,5 @@ def test_a_peer_that_asks_and_does_not_read_is_too_much():
 
 
 def test_lengths_are_read_where_messages_are():
-    data = wire.message(14, 1, bytes(92)) + wire.message(20, 2)
+    data = protocol.message(14, 1, bytes(92)) + protocol.message(20, 2)
     assert [wire.boundary(data, 0, least) for least in (1, 100, 101, 500)] == [100, 100, 108, 108]

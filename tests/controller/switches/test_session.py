@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
+from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import message_rows as rows
-from compilers.targets.openflow import protocol as targets
+from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.protocol import MessageType
 from controller.openflow import messages
 from controller.openflow import multipart as reading
+from controller.openflow.messages import Malformed, SessionXid
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, FabricComplete, ProgramRefused, SwitchProgrammed
-from controller.switches.session import PROBE_XID, SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
-from controller.switches.transaction import DISCARD_XID
+from controller.switches.session import SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
 BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
@@ -23,8 +25,8 @@ MARKER = rows.marker(0x5047 << 48)
 
 def row(number):
     """A bundled flow-mod that adds a row with this cookie number."""
-    body = targets.flow_add(1, number, 0x5046 << 48, targets.match(), targets.goto_table(2))
-    return targets.block(rows.bundled_add(14, b"".join(body.body), 50 + number))
+    body = parts.flow_add(1, number, 0x5046 << 48, (), parts.goto_table(2))
+    return parts.block(rows.bundled_add(14, b"".join(body.body), 50 + number))
 
 
 class Programs:
@@ -47,7 +49,7 @@ def names(type_, code):
 
 def error(type_, code, xid):
     """An error as Ryu writes it, quoting a flow-mod with this xid."""
-    quoted = messages.message(14, xid, bytes(56))
+    quoted = protocol.message(14, xid, bytes(56))
     made = ofproto_v1_3_parser.OFPErrorMsg(ofproto_v1_3, type_, code, quoted)
     made.datapath = type("Datapath", (), {"ofproto": ofproto_v1_3})
     made.version, made.xid = 4, xid
@@ -56,11 +58,11 @@ def error(type_, code, xid):
 
 
 def multipart(kind, xid, body=b"", more=0):
-    return messages.message(19, xid, struct.pack("!HH4x", kind, more) + body)
+    return protocol.message(19, xid, struct.pack("!HH4x", kind, more) + body)
 
 
-REPLY = messages.message(
-    4, 7, struct.pack("!IIIHH", messages.ONF, messages.BUNDLE_CONTROL, rows.BUNDLE, 5, 3)
+REPLY = protocol.message(
+    4, 7, struct.pack("!IIIHH", protocol.ONF, protocol.OnfMessage.BUNDLE_CONTROL, rows.BUNDLE, 5, 3)
 )
 
 
@@ -97,8 +99,8 @@ def questions(fabric, key):
     """The xids of the requests for flows and groups."""
     found, data = {}, sent(fabric, key)
     while data:
-        kind, length, xid = messages.header(data)
-        if kind == messages.Type.MULTIPART_REQUEST:
+        kind, length, xid = protocol.header(data)
+        if kind == MessageType.MULTIPART_REQUEST:
             found[struct.unpack_from("!H", data, 8)[0]] = xid
         data = data[length:]
     return found
@@ -113,7 +115,7 @@ def tell(fabric, key, flows=b"", groups=b""):
 
 
 def barrier(fabric, key, xid):
-    fabric.received(key, messages.message(messages.BARRIER_REPLY, xid))
+    fabric.received(key, protocol.message(MessageType.BARRIER_REPLY, xid))
     return sent(fabric, key)
 
 
@@ -161,7 +163,7 @@ def test_only_the_difference_is_sent(fabric):
     data = tell(fabric, "k", had)
     assert row(1).tobytes() in data
     assert MARKER.tobytes() not in data
-    assert data.count(struct.pack("!II", messages.ONF, 2301)) == 2
+    assert data.count(struct.pack("!II", protocol.ONF, 2301)) == 2
     counts = fabric.status()["differences"]
     assert (counts["added"], counts["changed"], counts["removed"]) == (1, 0, 1)
 
@@ -177,8 +179,8 @@ def test_a_reply_in_many_parts_is_one(fabric):
 
 
 def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
-    other = targets.flow_add(1, 9, 0x99, targets.match())
-    foreign = targets.block(rows.bundled_add(14, b"".join(other.body), 1))
+    other = parts.flow_add(1, 9, 0x99, ())
+    foreign = parts.block(rows.bundled_add(14, b"".join(other.body), 1))
     had = entries(Program((), (row(1), MARKER, foreign)))
     fabric.connected("k", 12)
     assert tell(fabric, "k", had) == b""
@@ -186,12 +188,12 @@ def test_rows_of_others_are_kept_and_counted_or_removed(fabric):
     fabric.foreign = "remove"
     fabric.reconcile(1)
     data = tell(fabric, "k", had)
-    assert data.count(struct.pack("!II", messages.ONF, 2301)) == 1
+    assert data.count(struct.pack("!II", protocol.ONF, 2301)) == 1
 
 
 def test_a_row_of_others_in_a_place_of_ours_goes_before_ours_comes(fabric):
-    other = targets.flow_add(1, 1, 0x99, targets.match())
-    foreign = targets.block(rows.bundled_add(14, b"".join(other.body), 1))
+    other = parts.flow_add(1, 1, 0x99, ())
+    foreign = parts.block(rows.bundled_add(14, b"".join(other.body), 1))
     fabric.foreign = "remove"
     fabric.connected("k", 12)
     data = tell(fabric, "k", entries(Program((), (MARKER, foreign))))
@@ -239,7 +241,7 @@ def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
     fabric.drain()
     for xid in (50, 51, 52):
         fabric.received("k", error(*BAD_GROUP_TYPE, xid))
-    assert barrier(fabric, "k", OPENED) == messages.discard(rows.BUNDLE, DISCARD_XID)
+    assert barrier(fabric, "k", OPENED) == rows.discard(SessionXid.DISCARD)
     text = "group mod failed: bad type (row 50), and 2 more errors"
     assert fabric.drain() == [ProgramRefused("a", text, *BAD_GROUP_TYPE, "row 50", 3)]
     assert fabric.status()["errors"] == {"a": text}
@@ -251,9 +253,9 @@ def test_an_error_while_filling_discards_the_bundle_and_is_explained(fabric):
 def test_an_error_of_the_commit_refuses(fabric):
     connect(fabric, "k", 11)
     barrier(fabric, "k", OPENED)
-    bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, messages.ONF) + messages.message(4, 7)
-    fabric.received("k", messages.message(messages.ERROR, 7, bundle_failed))
-    assert barrier(fabric, "k", COMMITTED) == messages.discard(rows.BUNDLE, DISCARD_XID)
+    bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, protocol.ONF) + protocol.message(4, 7)
+    fabric.received("k", protocol.message(MessageType.ERROR, 7, bundle_failed))
+    assert barrier(fabric, "k", COMMITTED) == rows.discard(SessionXid.DISCARD)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
 
 
@@ -263,7 +265,7 @@ def test_a_barrier_that_is_refused_is_an_answer(fabric, answered):
     for xid in answered:
         barrier(fabric, "k", xid)
     fabric.received("k", error(1, 6, COMMITTED if answered else OPENED))
-    assert sent(fabric, "k") == messages.discard(rows.BUNDLE, DISCARD_XID)
+    assert sent(fabric, "k") == rows.discard(SessionXid.DISCARD)
     assert list(fabric.errors) == ["a"]
     fabric.reconcile(0)
     assert row(0).tobytes() in tell(fabric, "k")
@@ -325,8 +327,8 @@ def test_an_impostor_that_has_left_leaves_the_switch_as_it_was(fabric):
     assert fabric.missing() == ["b"]
 
 
-PROBE = messages.message(20, PROBE_XID)
-ALIVE = messages.message(messages.BARRIER_REPLY, PROBE_XID)
+PROBE = protocol.message(20, SessionXid.PROBE)
+ALIVE = protocol.message(MessageType.BARRIER_REPLY, SessionXid.PROBE)
 
 
 def test_an_earlier_connection_that_answers_is_another_switch(fabric):
@@ -441,7 +443,7 @@ def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
     fabric.load(Current("new", ("a", "b"), Programs(12, 11)))
     barrier(fabric, "k", OPENED)
     fabric.received("k", REPLY)
-    fabric.received("k", messages.message(messages.BARRIER_REPLY, COMMITTED))
+    fabric.received("k", protocol.message(MessageType.BARRIER_REPLY, COMMITTED))
     assert fabric.status()["programmed"] == []
     data = tell(fabric, "k", entries(Programs().program(0)))
     assert row(1).tobytes() in data
@@ -473,12 +475,12 @@ def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fab
 
 def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
     seen, present = [], []
-    fabric.hooks.on(messages.Type.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
+    fabric.hooks.on(MessageType.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
     fabric.hooks.on_presence(lambda vertex, up: present.append((vertex, up)))
     program(fabric, "k", 12)
-    status = messages.message(messages.Type.PORT_STATUS, 0, bytes(72))
+    status = protocol.message(MessageType.PORT_STATUS, 0, bytes(72))
     fabric.received("k", status)
-    fabric.received("k", messages.message(messages.Type.PACKET_IN, 0))
+    fabric.received("k", protocol.message(MessageType.PACKET_IN, 0))
     fabric.closed("k")
     assert seen == [(1, status)]
     assert present == [(1, True), (1, False)]
@@ -487,14 +489,14 @@ def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
 def test_questions_of_others_are_answered(fabric):
     program(fabric, "k", 12)
     answers = []
-    fabric.ask(1, reading.Multipart.PORT_STATS, reading.ports_wanted(), answers.append)
+    fabric.ask(1, protocol.Multipart.PORT_STATS, reading.ports_wanted(), answers.append)
     (xid,) = questions(fabric, "k").values()
-    stats = np.zeros(3, reading.PORT_STATS)
-    stats["port"], stats["sent bytes"] = [1, 2, 3], [10, 20, 30]
+    stats = np.zeros(3, protocol.PORT_STATS)
+    stats["port"], stats["sent_bytes"] = [1, 2, 3], [10, 20, 30]
     fabric.received("k", multipart(4, xid, stats.tobytes()))
     (body,) = answers
-    assert reading.records(body, reading.PORT_STATS)["sent bytes"].tolist() == [10, 20, 30]
-    fabric.ask(1, reading.Multipart.PORT_DESC, b"", answers.append)
+    assert reading.records(body, protocol.PORT_STATS)["sent_bytes"].tolist() == [10, 20, 30]
+    fabric.ask(1, protocol.Multipart.PORT_DESC, b"", answers.append)
     fabric.closed("k")
     assert answers[1:] == [None]
 
@@ -504,7 +506,7 @@ def test_replies_that_cannot_be_read_are_malformed(fabric, body):
     fabric.connected("k", 12)
     asked = questions(fabric, "k")
     fabric.received("k", multipart(1, asked[1], body))
-    with pytest.raises(reading.Malformed):
+    with pytest.raises(Malformed):
         fabric.received("k", multipart(7, asked[7]))
 
 

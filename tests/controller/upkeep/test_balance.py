@@ -12,7 +12,7 @@ from compilers.evaluation.saturation import Fluid
 from compilers.evaluation.traffic import PATTERNS, Traffic
 from compilers.routing.alternates import weights
 from compilers.tables.build import Build
-from controller.openflow.multipart import PORT, PORT_STATS
+from compilers.targets.openflow.protocol import PORT, PORT_STATS
 from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
 from controller.upkeep.meter import HALF_LIFE, Meter
 from tests.compilers.routed import routed
@@ -156,13 +156,13 @@ def test_a_port_whose_load_nobody_knows_moves_nothing() -> None:
 
 def counters(ports: dict[int, int]) -> bytes:
     body = np.zeros(len(ports), PORT_STATS)
-    body["port"], body["sent bytes"] = list(ports), list(ports.values())
+    body["port"], body["sent_bytes"] = list(ports), list(ports.values())
     return body.tobytes()
 
 
 def described(speed: int) -> bytes:
     body = np.zeros(3, PORT)
-    body["port"], body["current speed"] = [1, 2, 0xFFFFFFFE], speed
+    body["port"], body["current_speed"] = [1, 2, 0xFFFFFFFE], speed
     return body.tobytes()
 
 

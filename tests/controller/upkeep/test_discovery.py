@@ -16,7 +16,7 @@ from os_ken.ofproto import ofproto_v1_3_parser as parser
 
 from compilers.wiring.wiring import Wiring
 from controller.openflow import lldp
-from controller.openflow.multipart import Malformed
+from controller.openflow.messages import Malformed
 from controller.openflow.packet_io import packet_in
 from controller.upkeep.discovery import Discovery
 from tests.compilers.routed import routed

@@ -5,10 +5,11 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
+from compilers.targets.openflow.protocol import MessageType, message
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.ovs.management_socket import PACKET_IN, headers, message
+from mininet_scenarios.ovs.management_socket import headers
 from mininet_scenarios.ovs.ovsdb import BridgeRow, Port
-from mininet_scenarios.ovs.packets import BEFORE, HostPackets, Postman
+from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.scenario.engine import HostSample
 
 
@@ -61,7 +62,7 @@ def packet_in(out, port):
     """What Open vSwitch would make of it."""
     data = out[40:]
     match = b"\0\1\0\x0c\x80\0\0\4" + port.to_bytes(4, "big") + bytes(4)
-    return message(PACKET_IN, bytes(16) + match + bytes(2) + data)
+    return message(MessageType.PACKET_IN, 0, bytes(16) + match + bytes(2) + data)
 
 
 def test_packet_ins_are_read_among_others(build):
@@ -70,8 +71,8 @@ def test_packet_ins_are_read_among_others(build):
     counts[3, 20], counts[9, 1] = 1, 2
     outs = postman.outs(HostPackets.of(counts), np.zeros(3, np.int64), 7)
     ins = [packet_in(row.tobytes(), port) for port, row in enumerate(outs, start=1)]
-    assert len(ins[0]) == postman.row.itemsize > BEFORE
-    for data in (b"".join(ins), message(2) + ins[0] + message(21) + ins[1] + ins[2]):
+    assert len(ins[0]) == postman.row.itemsize
+    for data in (b"".join(ins), message(2, 0) + ins[0] + message(21, 0) + ins[1] + ins[2]):
         rows = postman.ins(data)
         assert rows["in_port"].tolist() == [1, 2, 3]
         assert rows["source"].tolist() == [3, 9, 9]
