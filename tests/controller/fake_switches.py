@@ -120,6 +120,11 @@ def as_entry(mod):
     return struct.pack("!H", len(entry) + 2) + entry
 
 
+def as_entries(block):
+    """Bundled flow-mods as a switch that holds their rows reports them, with ages and counters."""
+    return [as_entry(message.tobytes()[32:]) for message in block]
+
+
 class FakeNetwork:
     """All switches of a build, and the fabric that they are connected to; time is `now`."""
 

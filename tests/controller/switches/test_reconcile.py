@@ -15,7 +15,7 @@ from controller.openflow import row_forms
 from controller.openflow.messages import Malformed
 from controller.switches import reconcile
 from tests.compilers.fabrics import polarfly_build
-from tests.controller.switches.test_session import as_entries
+from tests.controller.fake_switches import as_entries
 
 
 def groups_of(program):

@@ -10,13 +10,12 @@ from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
-from compilers.targets.openflow.protocol import MessageType
-from controller.openflow import messages
 from controller.openflow import multipart as reading
 from controller.openflow.messages import Malformed, SessionXid
 from controller.switches.current import Current
 from controller.switches.events import BuildKept, FabricComplete, ProgramRefused, SwitchProgrammed
-from controller.switches.session import SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
+from controller.switches.session import PROBE, SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
+from tests.controller.fake_switches import as_entries
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
 BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
@@ -41,10 +40,8 @@ class Programs:
 
 
 def names(type_, code):
-    return (
-        ofproto_v1_3.ofp_error_type_to_str(type_),
-        ofproto_v1_3.ofp_error_code_to_str(type_, code),
-    )
+    ryu = ofproto_v1_3
+    return ryu.ofp_error_type_to_str(type_), ryu.ofp_error_code_to_str(type_, code)
 
 
 def error(type_, code, xid):
@@ -61,18 +58,7 @@ def multipart(kind, xid, body=b"", more=0):
     return protocol.message(19, xid, struct.pack("!HH4x", kind, more) + body)
 
 
-REPLY = protocol.message(
-    4, 7, struct.pack("!IIIHH", protocol.ONF, protocol.OnfMessage.BUNDLE_CONTROL, rows.BUNDLE, 5, 3)
-)
-
-
-def as_entries(block):
-    """Flow-mods as a switch that holds them reports them, with ages and counters."""
-    for message in block:
-        mod = message.tobytes()[32:]
-        head = struct.pack("!BxII", mod[16], 77, 88) + mod[22:24] + mod[18:22] + mod[36:38]
-        entry = head + bytes(4) + mod[:8] + struct.pack("!QQ", 5, 6) + mod[40:]
-        yield struct.pack("!H", len(entry) + 2) + entry
+REPLY = parts.bundle(protocol.Bundle.COMMIT_REPLY, rows.BUNDLE, 7)
 
 
 def entries(program):
@@ -100,7 +86,7 @@ def questions(fabric, key):
     found, data = {}, sent(fabric, key)
     while data:
         kind, length, xid = protocol.header(data)
-        if kind == MessageType.MULTIPART_REQUEST:
+        if kind == protocol.MessageType.MULTIPART_REQUEST:
             found[struct.unpack_from("!H", data, 8)[0]] = xid
         data = data[length:]
     return found
@@ -115,7 +101,7 @@ def tell(fabric, key, flows=b"", groups=b""):
 
 
 def barrier(fabric, key, xid):
-    fabric.received(key, protocol.message(MessageType.BARRIER_REPLY, xid))
+    fabric.received(key, protocol.message(protocol.MessageType.BARRIER_REPLY, xid))
     return sent(fabric, key)
 
 
@@ -254,7 +240,7 @@ def test_an_error_of_the_commit_refuses(fabric):
     connect(fabric, "k", 11)
     barrier(fabric, "k", OPENED)
     bundle_failed = struct.pack("!HHI", 0xFFFF, 2313, protocol.ONF) + protocol.message(4, 7)
-    fabric.received("k", protocol.message(MessageType.ERROR, 7, bundle_failed))
+    fabric.received("k", protocol.message(protocol.MessageType.ERROR, 7, bundle_failed))
     assert barrier(fabric, "k", COMMITTED) == rows.discard(SessionXid.DISCARD)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
 
@@ -327,8 +313,7 @@ def test_an_impostor_that_has_left_leaves_the_switch_as_it_was(fabric):
     assert fabric.missing() == ["b"]
 
 
-PROBE = protocol.message(20, SessionXid.PROBE)
-ALIVE = protocol.message(MessageType.BARRIER_REPLY, SessionXid.PROBE)
+ALIVE = protocol.message(protocol.MessageType.BARRIER_REPLY, SessionXid.PROBE)
 
 
 def test_an_earlier_connection_that_answers_is_another_switch(fabric):
@@ -369,12 +354,6 @@ def test_cut_off_errors_are_read(fabric, length):
     fabric.received("k", error(*BAD_GROUP_TYPE, 50)[:length])
     barrier(fabric, "k", OPENED)
     assert "a" in fabric.errors
-
-
-def test_numbers_without_a_name_stay_numbers():
-    assert messages.Error(99, 7, 0, 0).words(names) == "error type 99: code 7"
-    assert messages.Error(0xFFFF, 3, 0x2320, 0).words(names) == "error 3 of experimenter 0x2320"
-    assert messages.Error(1, 1, 0, 0).words(names) == "bad request: bad type"
 
 
 def test_a_switch_that_is_back_is_not_programmed_until_it_says_so(fabric):
@@ -443,7 +422,7 @@ def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
     fabric.load(Current("new", ("a", "b"), Programs(12, 11)))
     barrier(fabric, "k", OPENED)
     fabric.received("k", REPLY)
-    fabric.received("k", protocol.message(MessageType.BARRIER_REPLY, COMMITTED))
+    fabric.received("k", protocol.message(protocol.MessageType.BARRIER_REPLY, COMMITTED))
     assert fabric.status()["programmed"] == []
     data = tell(fabric, "k", entries(Programs().program(0)))
     assert row(1).tobytes() in data
@@ -475,12 +454,14 @@ def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fab
 
 def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
     seen, present = [], []
-    fabric.hooks.on(MessageType.PORT_STATUS, lambda vertex, data: seen.append((vertex, data)))
+    fabric.hooks.on(
+        protocol.MessageType.PORT_STATUS, lambda vertex, data: seen.append((vertex, data))
+    )
     fabric.hooks.on_presence(lambda vertex, up: present.append((vertex, up)))
     program(fabric, "k", 12)
-    status = protocol.message(MessageType.PORT_STATUS, 0, bytes(72))
+    status = protocol.message(protocol.MessageType.PORT_STATUS, 0, bytes(72))
     fabric.received("k", status)
-    fabric.received("k", protocol.message(MessageType.PACKET_IN, 0))
+    fabric.received("k", protocol.message(protocol.MessageType.PACKET_IN, 0))
     fabric.closed("k")
     assert seen == [(1, status)]
     assert present == [(1, True), (1, False)]

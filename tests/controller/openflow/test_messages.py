@@ -1,0 +1,63 @@
+"""Messages of a session: errors in words, packets from and to ports, rows in one form."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compilers.targets.openflow import protocol
+from controller.openflow.messages import Error, Malformed, boundary, commits, port_status
+from controller.openflow.packet_io import packet_in
+from controller.openflow.row_forms import place, row
+from tests.controller.switches.test_session import names
+
+
+def test_numbers_without_a_name_stay_numbers():
+    assert Error(99, 7, 0, 0).words(names) == "error type 99: code 7"
+    assert Error(0xFFFF, 3, 0x2320, 0).words(names) == "error 3 of experimenter 0x2320"
+    assert Error(1, 1, 0, 0).words(names) == "bad request: bad type"
+
+
+def test_a_port_status_tells_its_port():
+    body = np.zeros((), protocol.PORT_STATUS)
+    body["reason"], body["port"]["port"] = protocol.PORT_DELETED, 7
+    said = port_status(protocol.message(protocol.MessageType.PORT_STATUS, 0, body.tobytes()))
+    assert (said["reason"], said["port"]["port"]) == (1, 7)
+
+
+def test_chunks_end_where_messages_end():
+    data = b"".join(protocol.message(2, 0, bytes(size)) for size in (0, 5, 80))
+    assert [boundary(data, 0, least) for least in (1, 8, 9, 21, 22, 500)] == [
+        8,
+        8,
+        21,
+        21,
+        109,
+        109,
+    ]
+
+
+READERS = (packet_in, port_status, place, row)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@given(data=st.binary(max_size=120))
+def test_no_bytes_are_more_than_malformed(reader, data):
+    try:
+        reader(data)
+    except Malformed:
+        return
+
+
+@given(st.binary(max_size=80))
+def test_no_experimenter_message_is_taken_for_a_commit(body):
+    assert commits(protocol.message(protocol.MessageType.EXPERIMENTER, 0, body)) is None
+
+
+def test_a_mask_that_is_not_as_long_as_its_value_is_malformed():
+    field = protocol.packed(protocol.OXM, **{"class": 0x8000, "field": 3, "length": 3}) + b"abc"
+    match = protocol.MATCH.itemsize + len(field)
+    head = protocol.packed(protocol.FLOW_MOD, match=(protocol.OXM_MATCH, match))
+    stats = head[16:17] + bytes(16) + head[-protocol.MATCH.itemsize :] + field
+    with pytest.raises(Malformed, match="another length"):
+        row(stats.ljust(17 + protocol.padded(match), b"\0"))
