@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes
-from compilers.targets.openflow import protocol
+from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.groups import (
     FROM_HOSTS,
@@ -25,7 +25,7 @@ from compilers.targets.openflow.groups import (
     by_buckets,
     class_groups,
 )
-from compilers.targets.openflow.protocol import Block
+from compilers.targets.openflow.message_parts import Block
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.move_plan import PREPARE
 from compilers.update.repair_rounds import GONE, RepairRounds
@@ -113,7 +113,7 @@ class _Bundles:
                 yield self._part(block, switch)
             stale = one.there & other.there & differ.any(axis=1)
             for block, switch in self._groups(other, stale):
-                yield self._part(protocol.group_changes(block), switch)
+                yield self._part(group_changes(block), switch)
         for (_, other), chosen in zip(roles, put, strict=True):
             block = self.encoder.class_messages(other.take(chosen), self.generation)
             late = other.entering and self.change.last > 1
@@ -121,10 +121,10 @@ class _Bundles:
         yield from self._routes()
         for (one, _), chosen in zip(roles, gone, strict=True):
             block = self.encoder.class_messages(one.take(chosen), self.generation)
-            yield self._part(protocol.flow_deletions(block), self.switch[chosen])
+            yield self._part(flow_deletions(block), self.switch[chosen])
         for one, other in reversed(roles):
             for block, switch in self._groups(one, one.there & ~other.there):
-                yield self._part(protocol.group_deletions(block), switch, self.change.last)
+                yield self._part(group_deletions(block), switch, self.change.last)
 
     def _class_rows(self) -> tuple[Flags, Flags]:
         """bool[roles, m] twice: the groups whose rows are put, and those whose rows go."""
@@ -141,7 +141,7 @@ class _Bundles:
             chosen = (egress != GONE) == stays
             number = np.maximum(egress[chosen], 0)
             for block in self.encoder.route_messages(prefix[chosen], number, self.generation):
-                block = block if stays else protocol.flow_deletions(block)
+                block = block if stays else flow_deletions(block)
                 yield _Part(block, switch[chosen], round[chosen])
 
     def _groups(self, groups: Groups, chosen: Flags) -> Iterator[tuple[Block, Numbers]]:

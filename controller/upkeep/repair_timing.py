@@ -6,7 +6,6 @@ controller alone: link state, new tables, rounds, messages, sessions.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -18,20 +17,27 @@ from numpy.typing import NDArray
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.message_parts import bundle
 from compilers.targets.openflow.message_rows import BUNDLE
-from compilers.targets.openflow.protocol import ORDERED_ATOMIC
-from controller.openflow import messages
-from controller.openflow.multipart import PORT
+from compilers.targets.openflow.protocol import (
+    MULTIPART,
+    PORT_DOWN,
+    PORT_MODIFIED,
+    PORT_STATUS,
+    Bundle,
+    MessageType,
+    header,
+    message,
+    packed,
+)
+from controller.openflow.messages import read
 from controller.settings import Damping, Duties
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import COMMIT
 from controller.upkeep.keeper import Keeper
-from controller.upkeep.link_monitor import PORT_DOWN_BIT
 
 LINKS_TIMED, REPAIR_REPEATS = 12, 5
-PORT_MODIFIED, COMMIT_REPLY = 2, 5
-"""`ofp_port_reason` of a port that has changed; `onf_bundle_ctrl_type` of a commit's reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +90,12 @@ def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
 
 
 def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
-    described = np.zeros(1, PORT)
-    described["port"], described["state"] = port, 0 if up else PORT_DOWN_BIT
-    body = struct.pack("!B7x", PORT_MODIFIED) + described.tobytes()
-    message = messages.message(messages.Type.PORT_STATUS, 0, body)
+    said = np.zeros((), PORT_STATUS)
+    said["reason"], described = PORT_MODIFIED, said["port"]
+    described["port"], described["state"] = port, 0 if up else PORT_DOWN
+    status = message(MessageType.PORT_STATUS, 0, said.tobytes())
     start = perf_counter()
-    fabric.received(vertex, message)
+    fabric.received(vertex, status)
     _confirm(fabric)
     return perf_counter() - start
 
@@ -103,13 +109,12 @@ def _confirm(fabric: LiveFabric) -> None:
 
 
 def _answers(sent: bytes) -> Iterator[bytes]:
-    kind, _, xid = messages.header(sent)
-    if kind == messages.Type.MULTIPART_REQUEST:
-        yield messages.message(messages.Type.MULTIPART_REPLY, xid, sent[8:10] + bytes(6))
-    elif kind == messages.Type.BARRIER_REQUEST:
-        yield messages.message(messages.Type.BARRIER_REPLY, xid)
+    kind, _, xid = header(sent)
+    if kind == MessageType.MULTIPART_REQUEST:
+        kind = read(MULTIPART, sent)["kind"]
+        yield message(MessageType.MULTIPART_REPLY, xid, packed(MULTIPART, kind=kind))
+    elif kind == MessageType.BARRIER_REQUEST:
+        yield message(MessageType.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):
-        control = messages.ONF, messages.BUNDLE_CONTROL, BUNDLE, COMMIT_REPLY, ORDERED_ATOMIC
-        reply = struct.pack("!IIIHH", *control)
-        yield messages.message(messages.Type.EXPERIMENTER, xid, reply)
-        yield messages.message(messages.Type.BARRIER_REPLY, messages.header(sent[len(COMMIT) :])[2])
+        yield bundle(Bundle.COMMIT_REPLY, BUNDLE, xid)
+        yield message(MessageType.BARRIER_REPLY, header(sent, len(COMMIT))[2])

@@ -34,8 +34,8 @@ OXM_MATCH = 1
 """`ofp_match_type`: fields in the extensible form (§7.2.3)."""
 PORT_DOWN = 1
 """Bit 0 of a port's config, taken down, and of its state, no link (§7.2.1)."""
-PORT_DELETED = 1
-"""`ofp_port_reason`: the port is gone (§7.4.3)."""
+PORT_DELETED, PORT_MODIFIED = 1, 2
+"""`ofp_port_reason`: the port is gone, or has changed (§7.4.3)."""
 MORE_PARTS = 1
 """Flag of a multipart reply: another part follows (§7.3.5)."""
 

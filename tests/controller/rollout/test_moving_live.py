@@ -16,9 +16,9 @@ import pytest
 
 from compilers.tables.build_folder import load
 from compilers.targets.openflow.flow_tables import RowKind, Table
+from compilers.targets.openflow.message_rows import kind_of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
-from compilers.update.slots import kind_of
 from mininet_scenarios.engines.mininet_engine import MininetEngine
 from mininet_scenarios.scenario.engine import Setup
 from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
