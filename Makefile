@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
 EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,dev
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
@@ -17,7 +18,7 @@ STALE := stale
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint clean python debian stale
+.PHONY: help demo test test-all test-versions lint clean python debian stale
 .NOTPARALLEL:
 .ONESHELL:
 SHELL := /bin/sh
@@ -25,7 +26,7 @@ SHELL := /bin/sh
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name says
-	do printf '  make %-9s %s\n' "$$name" "$$says"
+	do printf '  make %-13s %s\n' "$$name" "$$says"
 	done
 
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
@@ -36,6 +37,29 @@ test: lint | debian ## set up, then lint, types, import arrows and the tests
 
 test-all: lint | debian ## the same with the tests marked long
 	$(BIN)/pytest -n 2 --dist loadgroup -m ""
+
+# Quick tests that use every dependency. Python 3.11 has the lowest versions that pyproject.toml
+# allows, newer ones those of constraints.txt.
+QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
+  compilers/routing/test_minimal.py compilers/tables compilers/drawing controller/management \
+  mininet_scenarios/verdict polarfab/test_cli.py polarfab/test_readme.py)
+test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on Python 3.12 and 3.13
+	@lowest=$(VENV)/lowest.txt
+	grep -oE '"[a-z-]+>=[0-9][^"]*"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | sort -u > $$lowest
+	interpreter() {
+	  for python in "python$$1" "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$1".*/bin/python
+	  do "$$python" -c '' 2>/dev/null && { echo "$$python"; return; }
+	  done
+	}
+	for version in 3.11 3.12 3.13; do
+	  python=$$(interpreter $$version) || { echo "Python $$version is not here: not tested"; continue; }
+	  [ $$version = 3.11 ] && versions=$$lowest || versions=constraints.txt
+	  echo "Python $$version with the versions of $$versions"
+	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version
+	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $(VENV)/python$$version/bin/python \
+	    install --no-compile --constraint $$versions --editable '.[os-ken,http,plots]' $(TEST_TOOLS)
+	  $(VENV)/python$$version/bin/python -m pytest -q -n 2 -m 'not (live or browser or long)' $(QUICK)
+	done
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .
