@@ -19,7 +19,7 @@ def stop_if_wrong(build: Build, report: Report) -> None:
         return
     names = build.wiring.names
     for fault in report.faults:
-        say(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.what}")
+        say(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
     if wrong := report.pairs - report.minimal:
         say(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
     if report.ways and report.ways.strays:

@@ -1,1 +1,1 @@
-"""The fabric as it is wired, against the fabric as it was planned."""
+"""Audit: the fabric as wired, compared with the plan."""

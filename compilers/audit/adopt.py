@@ -1,4 +1,4 @@
-"""The fabric as it is wired in place of the fabric that was planned: take it as it is."""
+"""Adoption of the fabric as wired: its cables as inventory entries, instead of repairs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from compilers.audit.wiring_audit import WiringAudit
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What an inventory says of the fabric as it is wired, as plain data.
+    """Inventory entries for the fabric as wired, as plain data.
 
-    vertex: of the nodes that stand elsewhere; cables: those of each link that is there; dead_links:
-    the links that are not, or not with all of their parallel cables, socket to socket, between two
-    ports. useless: cables that join nodes which the fabric does not join, or are too many or too
-    few for a link.
+    vertex: of the nodes that stand elsewhere. cables: those of each link that exists. dead_links:
+    the other links; a link exists if all its parallel cables run, socket to socket, between two
+    ports. useless: cables between nodes that the fabric does not join, or the wrong number of
+    cables for a link.
     """
 
     vertex: dict[str, int]
@@ -27,11 +27,11 @@ class Adopted:
 
 
 def adopted(found: WiringAudit, ports: PortFinder) -> Adopted:
-    """What is cabled, as far as it serves the fabric.
+    """The present cables that serve links of the fabric.
 
-    Plugs that were exchanged at one node leave all links, and so do nodes in each other's place.
-    Other links than planned ones have no use, and the planned ones are missing. Cables that nobody
-    can see are taken as planned.
+    Plugs exchanged at one node keep all links, and so do nodes in each other's place. Links that
+    were not planned are useless, and the planned links are missing instead. Cables without
+    neighbour data are taken to be as planned.
     """
     names = list(ports.wiring.names)
     moved = {}
@@ -41,18 +41,18 @@ def adopted(found: WiringAudit, ports: PortFinder) -> Adopted:
     for name, place in moved.items():
         names[place] = name
     planned = ports.planned()
-    whole = Counter(_link(pair, ports) for pair in planned)
+    parallel = Counter(_link(pair, ports) for pair in planned)
     ways: dict[tuple[Pair, Pair], list[Pair]] = defaultdict(list)
     for pair in sorted(found.wired.cables | found.unseen):
         ways[_link(pair, ports), ports.between(pair)].append(pair)
     serving: dict[Pair, list[Pair]] = {}
-    # Cables as planned come before others for the same link.
+    # Cables as planned win over others for the same link.
     for (link, _), cables in sorted(ways.items(), key=lambda way: planned.isdisjoint(way[1])):
-        if link not in serving and len(cables) == whole.get(link):
+        if link not in serving and len(cables) == parallel.get(link):
             serving[link] = cables
     served = {pair for cables in serving.values() for pair in cables}
     useless = (found.wired.cables | found.unseen) - served
-    links = set(whole)
+    links = set(parallel)
     return Adopted(
         vertex=moved,
         cables=tuple(_cable(pair, ports, names) for pair in sorted(served)),

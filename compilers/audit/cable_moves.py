@@ -1,11 +1,11 @@
 """The fewest moves that turn one set of cables into another.
 
-Cables are pairs of ports, plan and fact each a matching. Their symmetric difference falls apart
-into cycles and paths in which planned and present cables take turns. To exchange the plugs of two
-ports is to cut two cables and join their four ends anew; that makes at most one cycle more, so a
-cycle of m planned cables needs m - 1 exchanges and no fewer (as in sorting genomes by double cut
-and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p planned and a
-present cables needs max(p, a) moves, as each move settles one cable at most.
+Cables are pairs of ports, and the planned and the present cables are each a matching. Their
+symmetric difference consists of cycles and paths in which planned and present cables alternate.
+Exchanging the plugs of two ports cuts two cables and joins their four ends anew, which adds one
+cycle at most, so a cycle of m planned cables needs exactly m - 1 exchanges (as in sorting genomes
+by double cut and join: Yancopoulos, Attie and Friedberg, Bioinformatics 21, 2005). A path with p
+planned and a present cables needs max(p, a) moves, as each move settles one cable at most.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from compilers.audit.resolve import Pair, Pairs
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One thing to do with plugs at two ports.
+    """One step of the repair, at two ports.
 
-    swap: exchange the plugs in a and b; move: the plug in a goes to b, which is empty; add: a cable
-    from a to b, both empty; remove: the cable between a and b.
+    swap: exchange the plugs in a and b. move: the plug in a goes to b, which is empty. add: a new
+    cable from a to b, both empty. remove: the cable between a and b.
     """
 
     kind: Literal["swap", "move", "add", "remove"]
@@ -32,10 +32,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """A part of the difference: its ports in turn, each joined to the next.
+    """A path or cycle of the difference: its ports in order, each joined to the next.
 
-    planned: whether the first two are joined by the plan; closed: whether the last is joined to the
-    first, by a present cable.
+    planned: whether a planned cable joins the first two. closed: whether a present cable joins the
+    last to the first.
     """
 
     ports: tuple[int, ...]
@@ -43,19 +43,19 @@ class Component:
     closed: bool
 
     def moves(self, node: Callable[[int], int]) -> list[Move]:
-        """The fewest moves, at one node where they can be; `node` gives the node of a port."""
+        """The fewest moves, each at a single node if possible; `node` gives the node of a port."""
         if self.closed:
             return list(_untangle(list(self.ports), node))
         return list(_along(list(self.ports), self.planned))
 
     @property
     def cost(self) -> int:
-        """How many moves it takes."""
+        """The number of moves."""
         return len(self.ports) // 2 - self.closed
 
 
 def components(planned: Pairs, present: Pairs) -> list[Component]:
-    """The cycles and paths of the difference, by their smallest port."""
+    """The cycles and paths of the difference, ordered by their smallest port."""
     plan, fact = _mates(planned - present), _mates(present - planned)
     left = set(plan) | set(fact)
     loose = set(plan) ^ set(fact)
@@ -71,7 +71,7 @@ def _mates(pairs: Iterable[Pair]) -> dict[int, int]:
 def _walk(
     start: int, plan: dict[int, int], fact: dict[int, int], by_plan: bool, left: set[int]
 ) -> Component:
-    """The component of a port, whose ports are taken out of `left`."""
+    """The component of a port; its ports are removed from `left`."""
     first, ports = by_plan, [start]
     left.discard(start)
     while (after := (plan if by_plan else fact).get(ports[-1])) is not None and after != start:
@@ -101,7 +101,7 @@ def _untangle(ports: list[int], node: Callable[[int], int]) -> Iterator[Move]:
 
 
 def _of_one_node(ports: list[int], node: Callable[[int], int]) -> tuple[int, int]:
-    """Two even or two odd places with ports of one node; (0, 0) where there are none."""
+    """Two even or two odd places with ports of the same node; (0, 0) if there are none."""
     before: dict[tuple[int, int], int] = {}
     for place, port in enumerate(ports):
         first = before.setdefault((node(port), place % 2), place)
@@ -111,7 +111,7 @@ def _of_one_node(ports: list[int], node: Callable[[int], int]) -> tuple[int, int
 
 
 def _along(ports: list[int], planned: bool) -> Iterator[Move]:
-    """Settle the cables of a path one after the other, from an end that is empty."""
+    """Settle the cables of a path one by one, from an end whose planned port is empty."""
     if not planned and len(ports) % 2 == 1:
         ports, planned = ports[::-1], True
     if not planned:

@@ -1,4 +1,4 @@
-"""The planes of a fabric as one plan, in which a plug may be in the wrong plane."""
+"""The planes of a fabric merged into one plan, since a plug may be in the wrong plane."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 
 
-def together(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
-    """One wiring of the vertices of all planes, one plane's behind the other's.
+def merged(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
+    """One wiring of all planes, their vertices plane by plane.
 
-    Planes have the same node types. Of the hardware only what names nodes and ports is joined.
+    Planes have the same node types. Of the hardware, only the names of nodes and ports are merged.
     """
     if len(builds) == 1:
         return builds[0].wiring, builds[0].hardware
@@ -45,7 +45,7 @@ def together(builds: Sequence[Build]) -> tuple[Wiring, Hardware | None]:
 
 
 def _stacked(parts: Sequence[NDArray[np.int32]], beyond: int) -> NDArray[np.int32]:
-    """The rows of all, as wide as the widest; a plane of which links are missing is narrower."""
+    """All rows, padded to the widest; a damaged plane may have fewer columns."""
     widest = max(part.shape[1] for part in parts)
     padded = [
         np.pad(part, ((0, 0), (0, widest - part.shape[1])), constant_values=beyond)

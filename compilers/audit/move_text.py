@@ -1,4 +1,4 @@
-"""Moves in words."""
+"""Moves of plugs and cables as sentences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from compilers.audit.resolve import PortFinder
 
 
 def sentence(move: Move, ports: PortFinder) -> str:
-    """A move in words: `swap the plugs in A7 and A9 at node n12`."""
+    """A move as a sentence: `swap the plugs in A7 and A9 at node n12`."""
     (a, b), (u, v) = (map(kind, (move.a, move.b)) for kind in (ports.name, ports.node))
     if move.kind == "swap" and u == v:
         return f"swap the plugs in {a} and {b} at node {u}"

@@ -1,4 +1,4 @@
-"""Nodes that stand in each other's place, told by what their neighbours see."""
+"""Swapped nodes: nodes in each other's place, found by what their neighbours see."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Cycle = tuple[int, ...]
 def relabelling(
     planned: Pairs, wired: Wired, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
-    """Rounds of vertices: each stands in the place of the next, the last in that of the first.
+    """Cycles of vertices: each stands in the place of the next, the last in that of the first.
 
-    A neighbour's port that should see port p of y, and sees port p of x, says that x stands in the
-    place of y. A round is kept where it leaves fewer moves than it takes to undo it.
+    A neighbour's port that should see port p of y, but sees port p of x, is a vote for x in the
+    place of y. A cycle is kept if undoing it saves more moves than it takes.
 
     Args:
-        planned: the cables of the plan.
-        wired: the cables that there are.
+        planned: the planned cables.
+        wired: the present cables.
         width: W, ports a node (`compilers.audit.resolve`).
-        node_type: of each vertex; only nodes of one type stand in for each other.
+        node_type: of each vertex; only nodes of the same type can be swapped.
     """
     rounds: list[Cycle] = []
     moves = cost(planned, wired.cables)
@@ -38,12 +38,12 @@ def relabelling(
 
 
 def cost(planned: Pairs, present: Pairs) -> int:
-    """How many moves there are between two sets of cables."""
+    """The number of moves between two sets of cables."""
     return sum(part.cost for part in components(planned, present))
 
 
 def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
-    """The vertex in whose place each stands, where more than half of its cables say so."""
+    """The place of each misplaced vertex, by the votes of more than half of its cables."""
     mate = {end: other for a, b in planned for end, other in ((a, b), (b, a))}
     votes: dict[int, Counter[int]] = defaultdict(Counter)
     cables: Counter[int] = Counter()
@@ -62,28 +62,28 @@ def _votes(planned: Pairs, present: Pairs, width: int) -> dict[int, int]:
 
 
 def _rounds(places: dict[int, int], node_type: Sequence[int]) -> list[Cycle]:
-    """The cycles of the map, each from its smallest vertex."""
+    """The cycles of the map among nodes of one type, each from its smallest vertex."""
     found = set()
     for start in places:
         cycle = [start]
         while (after := places.get(cycle[-1], start)) not in cycle:
             cycle.append(after)
-        whole = places.get(cycle[-1]) == start
-        if whole and len({node_type[v] for v in cycle}) == 1:
+        closed = places.get(cycle[-1]) == start
+        if closed and len({node_type[v] for v in cycle}) == 1:
             first = cycle.index(min(cycle))
             found.add((*cycle[first:], *cycle[:first]))
     return sorted(found)
 
 
 def renamed(wired: Wired, rounds: Sequence[Cycle], width: int) -> Wired:
-    """What is cabled, with every node called by the place that it stands in."""
+    """The present cables, with every node numbered by the place that it stands in."""
     place = {x: y for cycle in rounds for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}
 
-    def there(port: int) -> int:
+    def placed(port: int) -> int:
         vertex, number = divmod(port, width)
         return place.get(vertex, vertex) * width + number
 
-    pairs = [sorted((there(a), there(b))) for a, b in wired.cables]
+    pairs = [sorted((placed(a), placed(b))) for a, b in wired.cables]
     return replace(
         wired,
         cables=frozenset((a, b) for a, b in pairs),

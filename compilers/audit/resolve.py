@@ -1,8 +1,8 @@
-"""Neighbour facts as cables between ports of the plan, with the noise that tables have set aside.
+"""Neighbour data resolved to cables between ports of the plan, noise set aside.
 
-The sockets of a node are numbered from 1, as its ports are where each has one. The socket s of
-vertex v is v·W + s, W one more than the sockets of the largest type, so that both sides are arrays
-of pairs.
+The sockets of a node are numbered from 1, like its ports if each has one socket. Socket s of vertex
+v is v·W + s, with W one more than the sockets of the largest node type, so a cable is a pair of
+integers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Pairs = frozenset[Pair]
 
 @dataclass(frozen=True, slots=True)
 class Wired:
-    """What is cabled.
+    """The cables that neighbour tables show.
 
     cables: pairs of ports, the smaller first. reporters: vertices whose own tables were read.
-    contested: cables that were seen at a port where a likelier one was seen, too. strangers: port
-    and neighbour, where this is no node of the plan and the port is not a host's; unknown_ports:
-    node and port of the plan's nodes that their types do not have.
+    contested: cables seen at a port that has a likelier one. strangers: ports other than those of
+    hosts, with a neighbour that is no node of the plan. unknown_ports: nodes of the plan, with a
+    port that their type lacks.
     """
 
     cables: Pairs
@@ -43,9 +43,9 @@ class Wired:
 
 @dataclass(frozen=True)
 class PortFinder:
-    """The sockets of a plan by number, and back to names.
+    """The sockets of a plan: numbers, and names by number.
 
-    types: of `Hardware`, which know of parallel cables; without them a port has one socket.
+    types: of `Hardware`, for parallel cables; without them every port has one socket.
     """
 
     wiring: Wiring
@@ -60,11 +60,11 @@ class PortFinder:
 
     @cached_property
     def width(self) -> int:
-        """W."""
+        """W, one more than the sockets of the largest type."""
         return 1 + max(sum(map(len, ports)) for ports in self.sockets)
 
     def first(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """int64[T, ports + 1] twice: the first socket of each port, and how many it has."""
+        """int64[T, ports + 1] twice: the first socket of each port, and the number of sockets."""
         widest = 1 + max(map(len, self.wiring.port_names))
         first, count = np.zeros((2, len(self.sockets), widest), np.int64)
         for t, ports in enumerate(self.sockets):
@@ -73,20 +73,20 @@ class PortFinder:
         return first, count
 
     def planned(self) -> Pairs:
-        """The plan's cables."""
+        """The planned cables."""
         w = self.wiring
         switch, link = np.nonzero(w.far > np.arange(len(w.far))[:, None])
         far, port, far_port = (part[switch, link] for part in (w.far, w.port, w.far_port))
         first, count = self.first()
         many = count[w.node_type[switch], port]
-        here = switch * self.width + first[w.node_type[switch], port]
-        there = far.astype(np.int64) * self.width + first[w.node_type[far], far_port]
-        which = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        one, other = np.repeat(here, many) + which, np.repeat(there, many) + which
+        near_end = switch * self.width + first[w.node_type[switch], port]
+        far_end = far.astype(np.int64) * self.width + first[w.node_type[far], far_port]
+        place = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        one, other = np.repeat(near_end, many) + place, np.repeat(far_end, many) + place
         return frozenset(zip(one.tolist(), other.tolist(), strict=True))
 
     def of_hosts(self) -> frozenset[int]:
-        """The ports that hosts have."""
+        """The sockets of the host ports."""
         switch, host = np.nonzero(self.wiring.host_port)
         first, count = self.first()
         here = self.wiring.node_type[switch], self.wiring.host_port[switch, host]
@@ -95,14 +95,14 @@ class PortFinder:
         return frozenset(s for k in most for s in (sockets[count[here] > k] + k).tolist())
 
     def between(self, pair: Pair) -> Pair:
-        """The first sockets of the two ports that a cable joins; its own ends if it goes askew."""
+        """The first sockets of the two ports of a cable; its own ends if their places differ."""
         places = [self._place(end) for end in pair]
         if places[0] != places[1]:
             return pair
         return pair[0] - places[0], pair[1] - places[1]
 
     def _place(self, port: int) -> int:
-        """Which of its port's sockets one is, from 0."""
+        """The place of a socket in its port, from 0."""
         vertex, socket = divmod(port, self.width)
         places = self._places[int(self.wiring.node_type[vertex])]
         return places[socket - 1]
@@ -129,19 +129,19 @@ class PortFinder:
 
 
 def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> Wired:
-    """The cables that facts tell of.
+    """The cables that neighbour data shows.
 
-    Names match whatever their case, with or without a domain; nodes also by management address,
-    serial number, GUID and datapath id, ports also by label. Of several neighbours at a port the
-    one counts that sees the port, too; then the planned one.
+    Names match in any case, with or without a domain; nodes also by management address, serial
+    number, GUID and datapath id, ports also by label. Of several neighbours at a port, the one that
+    sees the port too wins, then the planned one.
 
     Args:
-        facts: what was seen.
+        facts: the neighbour data.
         wiring: the plan.
-        hardware: knows serial numbers, GUIDs and labels, where an inventory gave them.
+        hardware: for serial numbers, GUIDs and labels, if an inventory gave them.
     """
     ports = PortFinder(wiring, hardware.types if hardware else ())
-    book = _Book(ports, hardware)
+    book = _Directory(ports, hardware)
     hosts = ports.of_hosts()
     seen: Counter[tuple[int, int]] = Counter()
     strangers: dict[tuple[int, str], None] = {}
@@ -170,7 +170,7 @@ def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> W
 
 
 def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
-    """One cable a port, and those that found a port taken."""
+    """At most one cable a port, and the contested cables, whose port was taken."""
     ways = Counter((min(pair), max(pair)) for pair in seen)
     order = sorted(ways, key=lambda pair: (-ways[pair], pair not in planned, pair))
     taken: set[int] = set()
@@ -184,8 +184,8 @@ def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pa
     return frozenset(cables), frozenset(contested)
 
 
-class _Book:
-    """Words for nodes and ports to their numbers."""
+class _Directory:
+    """Numbers of nodes and ports by all their names."""
 
     def __init__(self, ports: PortFinder, hardware: Hardware | None) -> None:
         wiring = ports.wiring
@@ -208,7 +208,7 @@ class _Book:
         self.node_type: list[int] = wiring.node_type.tolist()
 
     def vertex(self, nodes: tuple[str, ...]) -> int | None:
-        """The vertex that the first known word names."""
+        """The vertex of the first name that is known, None if none is."""
         for word in nodes:
             for name in _shorter(word.lower()):
                 if name in self.nodes:
@@ -216,13 +216,13 @@ class _Book:
         return None
 
     def port(self, vertex: int, end: End) -> int | None:
-        """The number of the port that the first known word names."""
+        """The number of the first port name that is known, None if none is."""
         known = self.ports[self.node_type[vertex]]
         return next((known[word.lower()] for word in end.ports if word.lower() in known), None)
 
 
 def _shorter(name: str) -> Iterator[str]:
-    """The name, then without one part of its domain after the other."""
+    """The name, then shortened by one part of its domain after the other."""
     while name:
         yield name
         name = name.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""The as-wired check: what differs from the plan, and what to do about it."""
+"""The as-wired check: differences from the plan, and the moves that repair them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from compilers.wiring.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class WiringAudit:
-    """A comparison. Ports are called by the places that nodes stand in, once `rounds` are undone.
+    """The present cables compared with the plan, with ports numbered as if `rounds` were undone.
 
-    rounds: nodes in each other's places, each in the place of the next. right: the cables that are
-    as planned; missing: planned ones with both ports empty; extra: present ones at ports that the
-    plan leaves empty; misplaced: present ones at planned ports, but others than planned. absent:
-    vertices that nobody sees and that say nothing; unseen: planned cables that nobody can see,
-    of absent nodes or between two that say nothing. moves: the fewest that restore the plan.
+    rounds: cycles of swapped nodes, each in the place of the next. right: cables as planned.
+    missing: planned cables with both ports empty. extra: present cables at ports that the plan
+    leaves empty. misplaced: present cables at planned ports, but not as planned. absent: vertices
+    that report nothing and that no neighbour sees. unseen: planned cables without neighbour data,
+    at absent nodes or between two that report nothing. moves: the fewest that restore the plan.
     """
 
     planned: int
@@ -37,15 +37,15 @@ class WiringAudit:
 
     @property
     def good(self) -> bool:
-        """Whether all that can be seen is as planned."""
+        """Whether all cables with neighbour data are as planned."""
         return not self.moves and not self.rounds and not self.wired.unknown_ports
 
 
 def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> WiringAudit:
-    """Compare what is cabled with the plan.
+    """Compare the present cables with the plan; `types` are for parallel cables.
 
-    A planned cable counts where one of its nodes at least tells what it sees and neither is absent:
-    a node that is not there yet lacks nothing. `types` know of parallel cables.
+    A planned cable is checked if one of its nodes reports neighbours and neither is absent: planned
+    nodes without neighbour data are not reported as missing.
     """
     ports = PortFinder(wiring, types)
     planned, width = ports.planned(), ports.width
@@ -74,10 +74,10 @@ def check(wiring: Wiring, wired: Wired, types: tuple[PortFacts, ...] = ()) -> Wi
 
 
 def _visible(planned: Pairs, wired: Wired, width: int) -> Pairs:
-    """The planned cables between nodes that are there, one of which at least was read."""
-    said = wired.reporters
-    there = {a // width for pair in wired.cables for a in pair} | said
+    """The planned cables between present nodes, at least one of which was read."""
+    read = wired.reporters
+    present = {a // width for pair in wired.cables for a in pair} | read
     nodes = ((pair, {pair[0] // width, pair[1] // width}) for pair in planned)
-    return frozenset(p for p, ends in nodes if ends <= there and not said.isdisjoint(ends)) | (
+    return frozenset(p for p, ends in nodes if ends <= present and not read.isdisjoint(ends)) | (
         planned & wired.cables
     )

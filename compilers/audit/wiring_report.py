@@ -1,4 +1,4 @@
-"""The report on a fabric as it is wired: what differs from the plan, in names, and the repair."""
+"""The report on a fabric as wired: differences from the plan by name, and the repair."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.audit.adopt import Adopted, adopted
-from compilers.audit.merged_planes import together
+from compilers.audit.merged_planes import merged
 from compilers.audit.move_text import sentence
 from compilers.audit.resolve import Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
@@ -19,7 +19,7 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WiringReport:
-    """Neighbour tables beside the plan. ports: calls the ports of `audit` by name."""
+    """The audit of neighbour tables. ports: the names of the ports in `audit`."""
 
     name: str
     audit: WiringAudit
@@ -29,17 +29,17 @@ class WiringReport:
     def of(
         cls, builds: Sequence[Build], facts: Iterable[Path], form: str | None = None
     ) -> WiringReport:
-        """Compare what neighbour tables say with the plan of all planes together.
+        """Compare neighbour tables with the plan of all planes.
 
         Args:
             builds: one a plane.
             facts: files with neighbour tables, and folders of them.
-            form: the format of all of them; None where their content tells.
+            form: the format of all of them; None to tell it from their content.
 
         Raises:
             InputError: a file cannot be read, or none is of a node of these builds.
         """
-        wiring, hardware = together(builds)
+        wiring, hardware = merged(builds)
         wired = resolve(read_facts(tuple(facts), form), wiring, hardware)
         if not wired.reporters:
             required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"
@@ -50,7 +50,7 @@ class WiringReport:
 
     @property
     def good(self) -> bool:
-        """Whether all that can be seen is as planned."""
+        """Whether all cables with neighbour data are as planned."""
         return self.audit.good
 
     def __repr__(self) -> str:
@@ -86,11 +86,11 @@ class WiringReport:
         }
 
     def adopted(self) -> Adopted:
-        """The fabric as it is wired, in the words of an inventory."""
+        """The fabric as wired, as inventory entries."""
         return adopted(self.audit, self.ports)
 
     def inventory(self) -> str:
-        """YAML for an inventory: the cables as they are, and the links that are not there."""
+        """YAML for an inventory: the present cables and the dead links."""
         import yaml
 
         taken = self.adopted()

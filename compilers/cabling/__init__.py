@@ -1,1 +1,1 @@
-"""What people pull and label: the cable schedule, its formats, phases and bills."""
+"""Cabling: the cable schedule with its formats, phases and bill of materials."""

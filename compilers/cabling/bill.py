@@ -14,7 +14,7 @@ from compilers.wiring.wiring import Wiring
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """So many of one thing; kind is node, rack, cable, fibre or connector."""
+    """One line of the bill; kind is node, rack, cable, fibre or connector."""
 
     kind: str
     name: str
@@ -23,10 +23,10 @@ class Item:
 
 
 def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
-    """What has to be bought for the links between nodes of each plane, kind by kind.
+    """The items to buy for the links between nodes of each plane, kind by kind.
 
-    With `fibre_cores` in the cabling, cables of a bundle are multi-core fibres of that many cores,
-    each bundle's as long as its longest cable; without it every cable is bought by itself.
+    With `fibre_cores` in the cabling, the cables of a bundle are multi-core fibres of that many
+    cores, as long as the bundle's longest cable; without it every cable is bought by itself.
     """
     found = [
         *(item for wiring, cables in parts for item in _nodes(wiring, cables)),
@@ -35,10 +35,10 @@ def bill(*parts: tuple[Wiring, Cables]) -> list[Item]:
     ]
     total: dict[tuple[str, str, str], int] = {}
     for item in found:
-        what = (item.kind, item.name, item.detail)
-        total[what] = total.get(what, 0) + item.quantity
+        key = (item.kind, item.name, item.detail)
+        total[key] = total.get(key, 0) + item.quantity
     order = ("node", "rack", "cable", "fibre", "connector")
-    return sorted((Item(*what, n) for what, n in total.items()), key=lambda i: order.index(i.kind))
+    return sorted((Item(*key, n) for key, n in total.items()), key=lambda i: order.index(i.kind))
 
 
 def _material(wiring: Wiring, cables: Cables) -> Iterator[Item]:
@@ -52,8 +52,8 @@ def _single(cables: Cables) -> bool:
 
 
 def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
-    there = (wiring.far >= 0).any(axis=1)
-    count = np.bincount(wiring.node_type[there], minlength=len(wiring.type_names)).tolist()
+    present = (wiring.far >= 0).any(axis=1)
+    count = np.bincount(wiring.node_type[present], minlength=len(wiring.type_names)).tolist()
     for facts, quantity in zip(cables.hardware.types, count, strict=True):
         if quantity:
             detail = " ".join(filter(None, (facts.manufacturer, facts.model, facts.part_number)))
@@ -61,7 +61,7 @@ def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
 
 
 def _racks(parts: Iterable[tuple[Wiring, Cables]]) -> Iterator[Item]:
-    """Racks that hold a node; those that planes share are bought once."""
+    """Racks that hold nodes; racks that planes share count once."""
     height: dict[str, int] = {}
     for wiring, cables in parts:
         known = cables.hardware

@@ -1,4 +1,4 @@
-"""The cable schedule as CSV, Markdown, NetBox's bulk import and labels: streams of text."""
+"""Formats of the cable schedule: CSV, Markdown, NetBox's bulk import and labels, as streams."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NETBOX = (
 
 
 def as_csv(rows: Iterable[Row]) -> Iterator[str]:
-    """Every column of `CABLE_COLUMNS`, a cable a line."""
+    """One line a cable with every column of `CABLE_COLUMNS`."""
     return _csv(CABLE_COLUMNS, rows)
 
 
 def as_host_csv(parts: Iterable[tuple[Build, Rows]]) -> Iterator[str]:
-    """The cables to hosts of each plane, CSV."""
+    """The cables to the hosts of each plane as CSV."""
     rows = (host_rows(build, rows.cables.hardware, rows.phases) for build, rows in parts)
     return _csv(HOST_COLUMNS, chain.from_iterable(rows))
 
@@ -72,7 +72,7 @@ def _csv(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
-    """A section a phase and rack pair, a table of its cables in each: a page a crew."""
+    """One section a phase and pair of racks, with a table of its cables, as a page for a crew."""
     heads = ("cable", "bundle", "from", "port", "to", "port", "type", "m")
     ruler = f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
     where = ("phase", "a_rack", "b_rack")
@@ -97,7 +97,7 @@ def _markdown_line(row: Row) -> str:
 
 
 def as_labels(rows: Iterable[Row], title: str) -> Iterator[str]:
-    """A printable HTML sheet, two labels a cable: what is at this end and at the other."""
+    """A printable HTML sheet, two labels a cable: each names this end and the other one."""
     from templates import environment
 
     template = environment().get_template("cables/labels.html.j2")
@@ -125,11 +125,11 @@ def _place(row: Row, end: str) -> str:
 
 
 def as_bill(items: Iterable[Item]) -> Iterator[str]:
-    """The bill of materials, an item a line."""
+    """The bill of materials as CSV, one item a line."""
     names = [field.name for field in fields(Item)]
     return _csv(names, (astuple(item) for item in items))
 
 
 def as_records(rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
-    """A mapping a cable, for JSON."""
+    """One mapping a cable, for JSON."""
     return (dict(zip(CABLE_COLUMNS, row, strict=True)) for row in rows)

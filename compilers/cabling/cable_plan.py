@@ -1,7 +1,7 @@
 """The cables of a fabric as arrays: ends, lengths, types, bundles.
 
-Cables are numbered from 1 by rack pair, cluster pair and place at the first end, so those of a
-bundle follow each other and a number does not depend on the phases of the installation.
+Cables are numbered from 1, in the order of rack pair, cluster pair and place of the first end. So
+the cables of a bundle have consecutive numbers, which do not depend on the installation's phases.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ UNIT_METRES = 0.04445  # IEC 60297: a rack unit is 1.75 inches
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundles:
-    """Cables that run together, B of them: all between two clusters, from one rack to another.
+    """The B bundles: all cables between two clusters that run from one rack to another.
 
-    clusters and racks: int32[B, 2], those of the first end first; cables: int64[B]; number:
-    int64[B], from 1, in the whole fabric.
+    clusters and racks: int32[B, 2], those of the first end first. cables: int64[B], how many.
+    number: int64[B], from 1, in the whole fabric.
     """
 
     clusters: NDArray[np.int32]
@@ -41,12 +41,11 @@ class Bundles:
 class Cables:
     """The E cables between nodes, in the order of their numbers.
 
-    ends, ports: int32[E, 2], vertex and port at both ends. needed, length: float64[E], metres
-    along the way and of the cable in stock. kind: int32[E] into the types of the cabling.
+    ends, ports: int32[E, 2], vertex and port at both ends. needed, length: float64[E], metres of
+    the way and of the cable in stock. kind: int32[E], an index into the types of the cabling.
     bundle: int32[E], -1 for cables within a cluster and rack. hand: int32[E], the cable of the
-    inventory that decides the ports, -1 for the others. number: int64[E], from 1, in the whole
-    fabric: what is missing takes its number along. socket: int32[E], from 0 among the parallel
-    cables of a link.
+    inventory that fixes the ports, -1 for none. number: int64[E], from 1, in the whole fabric:
+    missing cables leave gaps. socket: int32[E], from 0 among the parallel cables of a link.
     """
 
     hardware: Hardware
@@ -62,7 +61,7 @@ class Cables:
     socket: NDArray[np.int32]
 
     def __len__(self) -> int:
-        """E."""
+        """E, the number of cables."""
         return len(self.ends)
 
     def kinds(self) -> list[dict[str, Any]]:
@@ -78,14 +77,14 @@ class Cables:
         return each
 
     def keys(self) -> NDArray[np.int64]:
-        """int64[E]: a number for each link and socket, the same in every build of a fabric."""
+        """int64[E]: a key for each link and socket, the same in every build of a fabric."""
         u, v = np.sort(self.ends.astype(np.int64), axis=1).T
         keys: NDArray[np.int64] = (u * len(self.hardware.rack) + v) * MOST_PARALLEL + self.socket
         return keys
 
 
 def _by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
-    """int64[T, ports + 1]: a number of each port of each type."""
+    """int64[T, ports + 1]: the attribute `word` of each port of each type."""
     table = np.zeros((len(known.types), max(map(len, wiring.port_names)) + 1), np.int64)
     for t, facts in enumerate(known.types):
         values = getattr(facts, word)
@@ -94,7 +93,7 @@ def _by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
 
 
 def hardware_of(build: Build) -> Hardware:
-    """The build's hardware; where it was compiled without inventory, what `hardware` makes up."""
+    """The build's hardware; generated, if it was compiled without inventory."""
     if build.hardware is not None:
         return build.hardware
     hosts = build.wiring.host_port.shape[1]
@@ -107,7 +106,7 @@ def cables_of(wiring: Wiring, known: Hardware) -> Cables:
 
     Args:
         wiring: the ports of every link.
-        known: where nodes stand and which cables there are.
+        known: the places of nodes and the cables in stock.
 
     Raises:
         Refused: a link is longer than every cable in stock.
@@ -144,12 +143,12 @@ def cables_of(wiring: Wiring, known: Hardware) -> Cables:
 
 
 def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-    """Those that are given, else 1, 2, …"""
+    """The given numbers, else 1, 2, …"""
     return given if len(given) == count else np.arange(1, count + 1)
 
 
 def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
-    """The hardware of what is left of a fabric: cables and bundles keep the whole one's numbers."""
+    """The hardware of a damaged fabric, with the cable and bundle numbers of the whole one."""
     before, after = cables_of(whole, known), cables_of(left, known)
     keys, kept = before.keys(), after.keys()
     by = np.argsort(keys)
@@ -161,12 +160,12 @@ def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
 
 
 def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:
-    """Racks that stand too far apart for the cables in stock, before anything is ordered."""
+    """Findings for racks that are too far apart for the cables in stock."""
     tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
     needed = way(known, np.stack((tail, wiring.far[tail, link]), axis=1))
     if needed.max(initial=0) > max(kind["lengths"][-1] for kind in known.cabling["types"]):
         try:
-            cables_of(wiring, known)  # not one whose length is given by hand
+            cables_of(wiring, known)  # passes if the inventory gives the lengths of the long cables
         except Refused as refused:
             yield from refused.findings
 
@@ -188,14 +187,14 @@ def way(known: Hardware, ends: NDArray[np.integer]) -> NDArray[np.float64]:
 def distance(
     known: Hardware, rack: NDArray[np.integer], unit: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """float64[E]: the same between places, int[E, 2] each."""
+    """float64[E]: metres between places, slack included; rack and unit are int[E, 2]."""
     cabling = known.cabling
     steps = np.abs(known.rack_place[rack[:, 0]] - known.rack_place[rack[:, 1]])
     across = steps @ [cabling["row_pitch"], cabling["column_pitch"]]
     rises = (known.rack_units[rack] - unit + 1) * UNIT_METRES + cabling["tray"]
     inside = np.abs(unit[:, 0] - unit[:, 1]) * UNIT_METRES
-    apart = rack[:, 0] != rack[:, 1]
-    metres: NDArray[np.float64] = np.where(apart, across + rises.sum(axis=1), inside)
+    between = rack[:, 0] != rack[:, 1]
+    metres: NDArray[np.float64] = np.where(between, across + rises.sum(axis=1), inside)
     metres += cabling["slack"]
     return metres
 
@@ -219,9 +218,9 @@ def _bundled(
 def _by_hand(
     wiring: Wiring, known: Hardware, ends: NDArray[np.int32], socket: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """int32[E]: the cable of the inventory between the same nodes, -1 where there is none.
+    """int32[E]: the cable of the inventory between the same nodes, -1 for none.
 
-    One that names whole ports decides all parallel cables, one that names sockets its own.
+    An entry that names ports fixes all parallel cables, one that names sockets a single cable.
     """
     hand = np.full(len(ends), -1, np.int32)
     if known.hand:
@@ -245,7 +244,7 @@ def _by_hand(
 def _from_stock(
     known: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The type and the length of each cable: the first type that has one long enough."""
+    """The type and length of each cable: the first type in stock that is long enough."""
     types = known.cabling["types"]
     kind, length = shelved(known, needed)
     names = [cable_type["name"] for cable_type in types]
@@ -265,9 +264,9 @@ def _from_stock(
 def shelved(
     known: Hardware, needed: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """int32[E], float64[E]: the first type in stock with a length that suffices, and that length.
+    """int32[E], float64[E]: the first type in stock that is long enough, and its length.
 
-    -1 and the metres needed where none does.
+    -1 and the metres needed, if none is.
     """
     kind = np.full(len(needed), -1, np.int32)
     length = needed.copy()
@@ -284,5 +283,5 @@ def _too_long(longest: float, types: list[dict[str, Any]]) -> Finding:
         ("cabling", "types"),
         f"a cable of {longest:.1f} m or longer",
         f"lengths to {max(t['lengths'][-1] for t in types):g} m",
-        "add a longer one, or move racks together",
+        "add a longer cable, or move the racks closer together",
     )

@@ -1,4 +1,4 @@
-"""Cables as rows for people and other tools, a block at a time: never the whole fabric as text."""
+"""Rows of the cable schedule for people and other tools, made a block at a time."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Row = tuple[int | float | str, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The cables that are asked for, phase by phase, in the order of their numbers.
+    """Selected cables, phase by phase, in the order of their numbers.
 
-    which: int64[n], indices of cables.
+    which: int64[n], their indices.
     """
 
     wiring: Wiring
@@ -50,7 +50,7 @@ class Rows:
         return cls(wiring, cables, phases, which[np.argsort(phases.cable[which], kind="stable")])
 
     def of_rack(self, rack: int) -> Rows:
-        """Those with an end in one rack."""
+        """The selected cables with an end in one rack."""
         racks = self.cables.hardware.rack[self.cables.ends[self.which]]
         return replace(self, which=self.which[(racks == rack).any(axis=1)])
 
@@ -90,7 +90,7 @@ class Rows:
     def _end(
         self, vertex: NDArray[np.int32], port: NDArray[np.int32], socket: list[int]
     ) -> tuple[list[str] | list[int], ...]:
-        """Rack, unit, node, module, socket (the port where it has one) and label of one end."""
+        """Rack, unit, node, module, socket (or the port, if it has one socket), label of an end."""
         known, wiring = self.cables.hardware, self.wiring
         kind = wiring.node_type[vertex].tolist()
         ports = (port - 1).tolist()
@@ -105,7 +105,7 @@ class Rows:
 
 
 def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
-    """What stands on cables: the inventory's label, numbered where they are parallel, or a name."""
+    """The labels of cables: the inventory's, numbered for parallel cables, or the cable's name."""
     given, plane = cables.hardware.hand, cables.hardware.plane
     shared = np.bincount(cables.hand[cables.hand >= 0], minlength=len(given)) > 1
     labels = []
@@ -122,17 +122,17 @@ def labels_of(cables: Cables, which: NDArray[np.int64]) -> list[str]:
 
 
 def cable_name(number: int, plane: int = 0) -> str:
-    """What a cable is called: C and its number, behind its plane where there are several."""
+    """The name of a cable, `C00012`; `P2-C00012` with several planes."""
     return f"{_of_plane(plane)}C{number:05d}"
 
 
 def bundle_name(number: int, plane: int = 0) -> str:
-    """What a bundle is called, "" for none (0)."""
+    """The name of a bundle, `B0012`; "" for number 0."""
     return f"{_of_plane(plane)}B{number:04d}" if number else ""
 
 
 def host_name(vertex: int, host: int, plane: int = 0) -> str:
-    """What the cable to a host is called: H, the vertex and the host's number at it from 0."""
+    """The name of the cable to a host, `H00012-0`: the vertex and the host's number at it."""
     return f"{_of_plane(plane)}H{vertex:05d}-{host}"
 
 

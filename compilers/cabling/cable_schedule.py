@@ -1,4 +1,4 @@
-"""The cable schedule of a fabric: every cable of all planes, its phases, its bill of materials."""
+"""The cable schedule of a fabric: the cables of all planes, phases, bill of materials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BILL = ("kind", "name", "detail", "quantity")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CableSchedule:
-    """Cables between the nodes of a fabric. parts: a build a plane, and the cables asked for."""
+    """Cables between the nodes of a fabric. parts: the build and selected cables of each plane."""
 
     parts: tuple[tuple[Build, Rows], ...]
 
@@ -36,7 +36,7 @@ class CableSchedule:
 
         Args:
             builds: one a plane.
-            phases: how many phases the installation has at most.
+            phases: the most phases of the installation.
             phase: only the cables of this phase, from 1; 0 for all.
             rack: only the cables with an end in the rack of this name; "" for all.
 
@@ -52,11 +52,11 @@ class CableSchedule:
         return " and ".join(build.name for build, _ in self.parts)
 
     def __len__(self) -> int:
-        """How many cables there are."""
+        """The number of selected cables."""
         return sum(len(rows.which) for _, rows in self.parts)
 
     def __iter__(self) -> Iterator[Row]:
-        """A row a cable, of `compilers.cabling.cable_rows.CABLE_COLUMNS`."""
+        """One row of `compilers.cabling.cable_rows.CABLE_COLUMNS` a cable."""
         return chain.from_iterable(rows for _, rows in self.parts)
 
     def __repr__(self) -> str:
@@ -64,11 +64,11 @@ class CableSchedule:
         return f"<CableSchedule {self.name}: {len(self):,} cables>"
 
     def bill(self) -> list[Item]:
-        """What has to be bought."""
+        """The bill of materials."""
         return bill(*((build.wiring, rows.cables) for build, rows in self.parts))
 
     def summaries(self) -> list[dict[str, Any]]:
-        """Counts of cables, bundles and phases, a plane each."""
+        """Counts of cables, bundles and phases of each plane."""
         return [_summary(*part) for part in self.parts]
 
     def text(self, form: str) -> Iterator[str]:
@@ -94,7 +94,7 @@ class CableSchedule:
         return chain((f"# {self.name}: {len(self):,} cables\n",), formats.as_markdown(self))
 
     def _json(self) -> Iterator[str]:
-        """One document, the cables written one by one: there may be a million."""
+        """One document, its cables written one by one, as there may be a million."""
         summaries = self.summaries()
         summary = summaries[0] if len(summaries) == 1 else {"planes": summaries}
         items = [dict(zip(BILL, astuple(item), strict=True)) for item in self.bill()]
@@ -115,7 +115,7 @@ def _rows(build: Build, phases: int, phase: int) -> Rows:
 
 
 def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Build, Rows], ...]:
-    """The parts with a rack of this name, and of them the cables that end in it."""
+    """The planes with a rack of this name, and their cables that end in it."""
     racks = [rows.cables.hardware.rack_names for _, rows in parts]
     if not any(name in names for names in racks):
         near = nearest(name, [word for names in racks for word in names])
@@ -157,11 +157,11 @@ def _summary(build: Build, rows: Rows) -> dict[str, Any]:
 
 
 def _cluster_pairs(cables: Cables) -> dict[int, int]:
-    """How many pairs of clusters are joined by so many cables, whatever racks they stand in."""
+    """Number of cables to the pairs of clusters joined by so many, whatever racks they stand in."""
     pairs = np.sort(cables.bundles.clusters.astype(np.int64), axis=1)
-    apart = pairs[:, 0] != pairs[:, 1]
+    between = pairs[:, 0] != pairs[:, 1]
     order = len(cables.hardware.cluster_names)
-    _, which = np.unique(pairs[apart] @ [order, 1], return_inverse=True)
-    joined = np.bincount(which, cables.bundles.cables[apart])
+    _, which = np.unique(pairs[between] @ [order, 1], return_inverse=True)
+    joined = np.bincount(which, cables.bundles.cables[between])
     sizes, count = np.unique(joined, return_counts=True)
     return {int(s): int(c) for s, c in zip(sizes, count, strict=True)}

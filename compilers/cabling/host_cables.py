@@ -1,4 +1,4 @@
-"""The cables from nodes to hosts; those of hosts whose rack is known have a length."""
+"""The cables from nodes to hosts, with lengths for hosts whose rack is known."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ HOST_COLUMNS = (
 def host_rows(build: Build, known: Hardware, phases: Phases) -> Iterator[Row]:
     """Rows of `HOST_COLUMNS`, rack by rack in the order of the phases.
 
-    A label is H, the vertex and the host's number at it from 0. The type is empty where no cable in
-    stock is long enough; without a rack of the host so is all that follows from it.
+    The type and length are empty if no cable in stock is long enough; if the host's rack is
+    unknown, every column from `host_rack` on is.
     """
     wiring, addressing = build.wiring, build.addressing
     vertex, number = np.nonzero(wiring.host_port)

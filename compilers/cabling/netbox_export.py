@@ -1,4 +1,4 @@
-"""A fabric's hardware as NetBox takes it: device types in YAML, the rest as bulk imports in CSV."""
+"""NetBox import files of a fabric's hardware: device types in YAML, bulk imports in CSV."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def files(
     """The name and text of each file, in the order in which NetBox can import them.
 
     Args:
-        loaded: the fabric; where it names no inventory, the generated one.
-        site: the site that everything stands in, which NetBox must know, as it must `role`.
-        role: of every device.
+        loaded: the fabric, with a generated inventory if it names none.
+        site: the site of all devices; it and `role` must exist in NetBox.
+        role: the role of every device.
         exported: Nautobot's export of interfaces, for cables with ends by UUID, too.
 
     Raises:
@@ -130,7 +130,7 @@ def _types(parts: Sequence[Placed]) -> Iterator[tuple[str, str]]:
 
 
 def _models(inventory: Inventory) -> dict[str, str]:
-    """The model of each type, which is its own: the type's name where two share a model."""
+    """A unique model for each type: the type's name where two types share a model."""
     models = {name: t.model or name for name, t in inventory.node_types.items()}
     shared = {model for model in models.values() if list(models.values()).count(model) > 1}
     return {name: name if model in shared else model for name, model in models.items()}
@@ -139,8 +139,8 @@ def _models(inventory: Inventory) -> dict[str, str]:
 def _racks(parts: Sequence[Placed], site: str) -> Iterator[Sequence[object]]:
     racks = {rack.name: rack for part in parts for rack in part.inventory.racks}
     for rack in racks.values():
-        place_there = {"row": rack.row, "column": rack.column} if rack.column is not None else {}
-        yield site, rack.name, "active", rack.units, to_comment(place_there)
+        floor = {"row": rack.row, "column": rack.column} if rack.column is not None else {}
+        yield site, rack.name, "active", rack.units, to_comment(floor)
 
 
 def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
@@ -163,7 +163,7 @@ def _devices(part: Placed, site: str, role: str) -> Iterator[Sequence[object]]:
 
 
 def _extras(node: Node, vertex: int | None, plane: int) -> dict[str, Any]:
-    """What NetBox has no column for when it imports devices."""
+    """The facts that NetBox's device import has no column for."""
     known: dict[str, Any] = {
         "plane": plane or None,
         "vertex": vertex,

@@ -1,4 +1,4 @@
-"""A fabric as a networkx graph, for the world's own algorithms."""
+"""A fabric as a networkx graph."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Installation in phases, so that the fabric is of use early.
 
-Racks come one after the other, next the one with most links to those that stand (first: most links
-within). A cable belongs to the phase in which the later of its ends comes.
+The first rack is the one with most links inside; each next one has most links to the racks already
+installed. A cable belongs to the phase of whichever end is installed later.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from inventory.problems import InputError, Problem
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
-PAIRS_AT_ONCE = 1 << 22  # pairs that are walked at once
-PHASES = 8  # where nothing else is said
+PAIRS_AT_ONCE = 1 << 22
+PHASES = 8  # by default
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """How far the installation has come: phase, from 1, of so many (`phases_of`)."""
+    """The progress of an installation: its phase, from 1, and the count of phases (`phases_of`)."""
 
     phase: int
     count: int
@@ -40,7 +40,7 @@ class Stage:
 class Phases:
     """The phase, from 1, of each rack (int32[R]), vertex (int32[S]) and cable (int32[E]).
 
-    0 for what is not to be installed: planned nodes, and racks that hold nothing else.
+    0 for planned nodes and for racks that hold no others.
     """
 
     rack: NDArray[np.int32]
@@ -49,12 +49,12 @@ class Phases:
 
     @property
     def count(self) -> int:
-        """How many phases there are."""
+        """The number of phases."""
         return int(self.rack.max())
 
 
 def phases_of(graph: Graph, cables: Cables, count: int) -> Phases:
-    """At most `count` phases of as many racks each, give or take one."""
+    """At most `count` phases, whose numbers of racks differ by one at most."""
     known = cables.hardware
     order = install_order(graph, known)
     count = min(count, len(order))
@@ -65,7 +65,7 @@ def phases_of(graph: Graph, cables: Cables, count: int) -> Phases:
 
 
 def install_order(graph: Graph, known: Hardware) -> NDArray[np.int64]:
-    """The racks that hold nodes, in the order of their installation."""
+    """int64[n]: the racks that hold nodes, in the order of their installation."""
     racks = len(known.rack_names)
     ends = known.rack[graph.edges()].astype(np.int64)
     keys, links = np.unique(np.concatenate((ends, ends[:, ::-1])) @ [racks, 1], return_counts=True)
@@ -74,11 +74,11 @@ def install_order(graph: Graph, known: Hardware) -> NDArray[np.int64]:
     score = np.zeros(racks)
     inside = tail == head
     score[tail[inside]] = links[inside] / links.sum()  # decides among equals only
-    standing = np.bincount(known.rack[graph.degrees > 0], minlength=racks) == 0
+    done = np.bincount(known.rack[graph.degrees > 0], minlength=racks) == 0
     order = []
-    for _ in range(int((~standing).sum())):
-        following = int(np.argmax(np.where(standing, -1.0, score)))
-        standing[following] = True
+    for _ in range(int((~done).sum())):
+        following = int(np.argmax(np.where(done, -1.0, score)))
+        done[following] = True
         order.append(following)
         near = slice(starts[following], starts[following + 1])
         score[head[near]] += links[near]
@@ -88,7 +88,7 @@ def install_order(graph: Graph, known: Hardware) -> NDArray[np.int64]:
 def installed(
     inventory: Inventory, wiring: Wiring, known: Hardware, graph: Graph, stage: Stage
 ) -> Inventory:
-    """The inventory in which all nodes are planned that come after a phase.
+    """The inventory after a phase, in which all nodes of later phases are planned.
 
     Raises:
         InputError: there is no such phase.
@@ -104,33 +104,33 @@ def installed(
 
 
 def working_pairs(build: Build, phases: Phases) -> NDArray[np.int64]:
-    """int64[phases]: ordered pairs whose path in the build's tables is there after each phase."""
+    """int64[phases]: ordered pairs of switches whose path in the tables exists after each phase."""
     walker = Walker.of(build.tables, build.wiring.cables())
     order = len(phases.vertex)
     phase = phases.vertex.astype(np.int16)
     new = np.zeros(phases.count + 1, np.int64)
-    there = np.flatnonzero(build.topology.present)
+    present = np.flatnonzero(build.topology.present)
     step = max(1, PAIRS_AT_ONCE // order)
-    for first in range(0, len(there), step):
-        to = there[first : first + step]
+    for first in range(0, len(present), step):
+        to = present[first : first + step]
         after = walker.next_switch(to)
-        at: NDArray[np.int64] = np.broadcast_to(there[:, None], (len(there), len(to)))
-        latest = np.maximum(phase[there, None], phase[to])
+        at: NDArray[np.int64] = np.broadcast_to(present[:, None], (len(present), len(to)))
+        latest = np.maximum(phase[present, None], phase[to])
         for _ in range(build.topology.diameter - 1):
             at = np.take_along_axis(after, at, axis=0).astype(np.int64)
             latest = np.maximum(latest, phase[at])
         new += np.bincount(latest.ravel(), minlength=phases.count + 1)
-    new -= np.bincount(phase[there], minlength=phases.count + 1)
+    new -= np.bincount(phase[present], minlength=phases.count + 1)
     return np.cumsum(new[1:])
 
 
 def connected_pairs(graph: Graph, phases: Phases) -> NDArray[np.int64]:
-    """int64[phases]: ordered pairs that some path joins: those that tables could serve."""
+    """int64[phases]: ordered pairs of switches with any path at all after each phase."""
     edges = graph.edges()
     when = phases.vertex[edges].max(axis=1)
     joined = []
     for phase in range(1, phases.count + 1):
-        there = neighbour_table(Graph.from_edges(graph.order, edges[when <= phase]))
-        sizes = np.unique(components(there), return_counts=True)[1]
+        table = neighbour_table(Graph.from_edges(graph.order, edges[when <= phase]))
+        sizes = np.unique(components(table), return_counts=True)[1]
         joined.append((sizes * (sizes - 1)).sum())
     return np.array(joined, np.int64)

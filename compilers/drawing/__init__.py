@@ -1,1 +1,1 @@
-"""Pictures of fabrics: where everything stands is computed here, templates print it."""
+"""Pictures of fabrics: positions are computed here, templates print them."""

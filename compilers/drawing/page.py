@@ -1,7 +1,7 @@
-"""What the interactive page knows besides its picture: ports, and where packets go.
+"""Data of the interactive page beside its picture: ports, and where packets go.
 
-One look-up table a switch, so that the page follows packets as the switches would and computes no
-routes of its own.
+The page has the look-up tables of the switches, so it follows packets as they would and computes no
+routes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def page_data(
     marked: tuple[int, ...] = (),
     sites: tuple[str, ...] = (),
 ) -> str:
-    """A JSON text that can stand in a <script> element.
+    """The data as JSON text that is safe in a <script> element.
 
-    `next` is base64 of uint8[S, S], uint16 where `wide`: the link by which a switch sends what is
-    for another, or the largest number for none. `alternates` is base64 of uint8[S, C, K/8]: bit k
-    of a class set where link k shares its traffic, and `egress` of uint16[S, S], the classes; both
-    are empty where the tables have no alternates.
+    `next` is base64 of uint8[S, S], uint16 if `wide`: the link by which a switch sends packets for
+    another, or the largest number for none. `alternates` is base64 of uint8[S, C, K/8]: bit k of a
+    class is set if link k shares its traffic. `egress` is base64 of uint16[S, S], the classes. The
+    latter two are empty if the tables have no alternates.
 
     Raises:
         InputError: the fabric is too large for a page.
@@ -94,7 +94,7 @@ def _links(wiring: Wiring, tables: Tables, egress: NDArray[np.integer]) -> Links
     by_class = _link_of(wiring, tables.classes.port)
     none = np.full((len(by_class), 1), np.iinfo(by_class.dtype).max, by_class.dtype)
     link: Links = np.concatenate((by_class, none), axis=1)
-    # Local and no route are larger than every class.
+    # `local` and `no_route` are larger than every class.
     known = np.minimum(egress, by_class.shape[1]).astype(np.int64)
     return np.take_along_axis(link, known, axis=1)
 

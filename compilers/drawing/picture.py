@@ -22,9 +22,9 @@ SMALL = 200
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is drawn: a fabric on its nodes, its tables, and where each node really stands.
+    """The subject of a picture: a fabric on its nodes, its tables, and the places of its nodes.
 
-    sites: a text a vertex, none where nothing is known; build: its identity, "" without one.
+    sites: one text a vertex, or none if places are unknown. build: its identity, "" without one.
     """
 
     title: str
@@ -42,13 +42,13 @@ def of_topology(topology: Topology) -> Subject:
 
 
 def of_build(build: Build) -> Subject:
-    """A build, with the names and ports of its nodes and the tables that are emitted."""
+    """A build, with the names and ports of its nodes and its tables."""
     title = f"{build.name}: {build.topology.title()}"
     return Subject(title, build.topology, build.wiring, build.tables, _sites(build), build.identity)
 
 
 def _sites(build: Build) -> tuple[str, ...]:
-    """`R1 unit 12`: the rack of the inventory, or the one that the compiler has proposed."""
+    """`R1 unit 12`: the rack of the inventory, or the one that the compiler proposed."""
     hardware = build.hardware
     if hardware is None:
         return ()
@@ -61,13 +61,13 @@ def _sites(build: Build) -> tuple[str, ...]:
 def draw(
     subject: Subject, interactive: bool, layout_name: str = "", marked: tuple[str, ...] = ()
 ) -> str:
-    """The picture as SVG, or the page as HTML that needs nothing else.
+    """The picture as SVG, or the page as self-contained HTML.
 
     Args:
-        subject: what is drawn.
+        subject: the fabric.
         interactive: a page rather than a picture.
-        layout_name: one of `layouts(topology)`, "" for the usual one.
-        marked: names or numbers of no rack, of one or of two.
+        layout_name: one of `layouts(topology)`, "" for the default.
+        marked: names or numbers of up to two racks.
 
     Raises:
         InputError: no such layout or rack, or the fabric is too large.
@@ -100,7 +100,7 @@ def draw(
 
 
 def find_racks(racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
-    """The racks that names or numbers stand for.
+    """The racks of these names or numbers.
 
     Raises:
         InputError: there is no such rack, or one is named twice.

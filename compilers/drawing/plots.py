@@ -1,4 +1,4 @@
-"""The plots of the papers, from rows that `design` and `analyse` give.
+"""The plots of the papers, from the rows of `design` and `analyse`.
 
 Moore-bound efficiency over the radix (PolarFly paper, figure 2; PolarStar paper, figure 1), and
 diameter and mean distance over failed links (figures 14 of both). Matplotlib, the extra `plots`, is
@@ -51,7 +51,7 @@ class Panel:
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
     """Moore-bound efficiency of the direct networks of diameter 2 and 3, the largest at each radix.
 
-    Indirect networks are left out: their hosts are not on all nodes, and the bound is not theirs.
+    Indirect networks are left out: not all their nodes have hosts, so the bound does not apply.
     """
     best: dict[tuple[int, str], dict[int, float]] = {}
     for design in designs:
@@ -92,7 +92,7 @@ def _ours_first(entry: tuple[tuple[int, str], dict[int, float]]) -> tuple[bool, 
 
 
 def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Panel, ...]:
-    """What is accepted over what is offered, a curve a pattern, side by side for each of `WAYS`."""
+    """Accepted over offered traffic, one curve a pattern, one panel for each of `WAYS`."""
     offered = tuple(range(101))
     panels = []
     for way, words in WAYS.items():
@@ -128,10 +128,10 @@ def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Pa
 
 
 def read_failures(file: Path) -> tuple[str, list[dict[str, Any]]]:
-    """The name and rows in a file that `polarfab analyse --what resilience --json` has printed.
+    """The name and rows of a file that `polarfab analyse --what resilience --json` has printed.
 
     Raises:
-        InputError: it is another file.
+        InputError: the file cannot be read or is something else.
     """
     try:
         document = json.loads(file.read_text())
@@ -145,7 +145,7 @@ def read_failures(file: Path) -> tuple[str, list[dict[str, Any]]]:
         raise InputError(
             Problem(
                 file=str(file),
-                required="what polarfab analyse --what resilience --json prints",
+                required="the output of polarfab analyse --what resilience --json",
                 given=getattr(error, "strerror", None) or "something else",
                 todo="make it with: polarfab analyse polarfly --q 31 --what resilience --json",
             )

@@ -1,8 +1,8 @@
-"""Where every vertex and rack of a picture stands, in pixels from the top left corner.
+"""Positions of the vertices and racks of a picture, in pixels from the top left corner.
 
 A rack that is the only one of its kind (the quadrics) is a strip at the top; the others are panels
-in a grid below, with the members of a rack on a ring round its centre. Members of one triangle
-with the centre stand closer to each other, which makes the fans of the PolarFly paper's figure 5.
+in a grid below, with the members of a rack on a ring round its centre. Members of one triangle with
+the centre are closer together, as in the fans of the PolarFly paper's figure 5.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ASPECT = 1.7
 class Positions:
     """The geometry of a picture.
 
-    at: float[N, 2], the middle of each vertex; half: half the height of a vertex; half_width: half
-    its width. boxes: float[R, 4], x, y, width and height of each rack, or cluster of supernodes,
-    and box_names their names. discs: float[U, 3], middle and radius of each supernode, none in
-    other families; disc_box: int[U], the cluster it is in. size: width and height of it all.
+    at: float[N, 2], the middle of each vertex. half, half_width: half the height and half the width
+    of a vertex. boxes: float[R, 4], x, y, width and height of each rack, or cluster of supernodes;
+    box_names: their names. discs: float[U, 3], middle and radius of each supernode, none in other
+    families; disc_box: int[U], its cluster. size: width and height of the picture.
     """
 
     at: Floats
@@ -51,8 +51,8 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
 
     Args:
         topology: the fabric graph.
-        racks: a layout. Supernodes of PolarStar stand in their clusters, whichever it is.
-        widest_name: width of the widest name to be written in a vertex, 0 for none.
+        racks: a layout. Supernodes of PolarStar are drawn in their clusters in every layout.
+        widest_name: the width of the widest name written in a vertex, 0 for none.
     """
     if topology.family == "polarstar":
         return _hierarchy(topology)
@@ -64,12 +64,12 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
 
 
 def node_radius(order: int) -> float:
-    """Half the height of a vertex: large enough to write in as long as there are few."""
+    """Half the height of a vertex, large enough for a name if there are few vertices."""
     return 11.0 if order <= 200 else 6.0 if order <= 600 else 4.5
 
 
 def by_kind(topology: Topology) -> Layout:
-    """One rack a kind of vertex, for families that have no racks: points over lines."""
+    """One rack a kind of vertex, such as points over lines, for families without layouts."""
     kind = topology.kind.astype(np.int32)
     position = np.empty(len(kind), np.int32)
     for number in range(len(topology.kinds)):
@@ -94,7 +94,7 @@ def spokes(count: int, radius: float) -> Floats:
 
 
 def _hierarchy(topology: Topology) -> Positions:
-    """PolarStar: discs of members, stood where the structure graph's vertices would be."""
+    """PolarStar: discs of members at the positions of the structure graph's vertices."""
     structure = PolarFly().build({"q": topology.parameters["q"]})
     members = topology.graph.order // structure.graph.order
     half = 4.0 if structure.graph.order < 60 else 2.8
@@ -117,7 +117,7 @@ def _hierarchy(topology: Topology) -> Positions:
 def _racks(
     racks: Layout, half: float, half_width: float
 ) -> tuple[Floats, Floats, tuple[float, float]]:
-    """Middles float[N, 2], boxes float[R, 4] and the size of the whole."""
+    """Middles float[N, 2], boxes float[R, 4] and the size of the picture."""
     strip = (np.bincount(racks.kind, minlength=len(racks.kinds)) == 1)[racks.kind]
     sizes = np.bincount(racks.rack, minlength=len(racks.names))
     radius = _ring_radius(racks, sizes, strip, half_width)
@@ -142,7 +142,7 @@ def _racks(
 def _ring_radius(
     racks: Layout, sizes: NDArray[np.int64], strip: NDArray[np.bool_], half_width: float
 ) -> float:
-    """One radius for all panels: the fullest ring's members do not touch."""
+    """One radius for all panels, so that the members of the fullest ring do not touch."""
     _, _, count = _turns(racks, sizes)
     fullest = int(count[~strip[racks.rack]].max(initial=1))
     closest = SQUEEZE if racks.name == "fans" else 1.0
@@ -158,7 +158,7 @@ def _strip_width(sizes: NDArray[np.int64], step: float, panels: int) -> float:
 
 
 def _grid(panels: int, columns: int, side: float, width: float, top: float) -> tuple[Floats, float]:
-    """Boxes of the panels, float[P, 4], each row in the middle, and where they end."""
+    """Boxes of the panels, float[P, 4], rows centred, and the bottom of the last row."""
     number = np.arange(panels)
     row, column = np.divmod(number, max(columns, 1))
     in_row = np.minimum(columns, panels - row * columns)
@@ -179,7 +179,7 @@ def _grid(panels: int, columns: int, side: float, width: float, top: float) -> t
 def _turns(
     racks: Layout, sizes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-    """Of each vertex: place on its ring, int64[N]; whether it is a centre; members of the ring."""
+    """For each vertex: place on its ring, int64[N]; whether it is a centre; size of the ring."""
     centred = racks.centre[racks.rack] >= 0
     centre = centred & (racks.position == 0)
     return racks.position.astype(np.int64) - centred, centre, sizes[racks.rack] - centred
@@ -205,7 +205,7 @@ def _ring(racks: Layout, sizes: NDArray[np.int64], boxes: Floats, radius: float)
 def _strip_rows(
     racks: Layout, rack: int, sizes: NDArray[np.int64], width: float, step: float
 ) -> int:
-    """Rows of a strip: a centre has the first for itself, so that its links can be seen."""
+    """Rows of a strip; a centre has the first row to itself, so that its links are visible."""
     per_row = max(1, int((width - GAP) // step))
     centre = int(racks.centre[rack] >= 0)
     return ceil(int(sizes[rack] - centre) / per_row) + centre

@@ -1,4 +1,4 @@
-"""What a picture shows, as values that a template prints: racks, vertices, links, words."""
+"""The scene of a picture as values for a template: racks, vertices, links, text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KIND_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Strokes:
-    """Lines drawn alike: an SVG path of straight pieces, how many, and the links they stand for."""
+    """Lines of one style: an SVG path of straight pieces, their number, and that of their links."""
 
     name: str
     path: str
@@ -44,7 +44,7 @@ class Strokes:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rack or a cluster; middle is where its label stands; marked where it is highlighted."""
+    """A rack or a cluster; middle is the x of its label; marked if it is highlighted."""
 
     x: float
     y: float
@@ -57,7 +57,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """A vertex: its middle, kind (a number), text inside ("" for none), and all that is known."""
+    """A vertex: its middle, kind (a number), text inside ("" for none), and its description."""
 
     vertex: int
     x: float
@@ -90,7 +90,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Widths in pixels and how opaque links between racks are: the more of them, the fainter."""
+    """Line widths in pixels, and the opacity of links between racks: fainter if there are many."""
 
     between_width: float
     between_opacity: float
@@ -102,7 +102,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A whole picture; half and half_width are of a vertex; all in pixels."""
+    """A complete picture, in pixels; half and half_width are of a vertex."""
 
     title: str
     subtitle: str
@@ -121,7 +121,7 @@ class Scene:
 
 
 def name_width(names: Sequence[str]) -> float:
-    """The width of the widest name as it is written in a vertex."""
+    """The width of the widest name in a vertex."""
     return LETTER * max(map(len, map(_short, names)), default=0)
 
 
@@ -139,9 +139,9 @@ def compose(
         title: the first line.
         topology: the fabric graph.
         wiring: the names and ports of its vertices.
-        racks: which vertex stands in which rack.
-        placement: where they stand (`compilers.drawing.positions.place`).
-        marked: no rack, one whose links are shown, or two between which they are.
+        racks: the layout.
+        placement: the positions (`compilers.drawing.positions.place`).
+        marked: up to two racks: the links of one, or those between the two, are highlighted.
     """
     cables = _cables(topology, wiring, racks, marked)
     at = placement.at + ORIGIN
@@ -191,8 +191,8 @@ def _tidy(value: float) -> float:
 
 
 def _rounded(values: Any) -> Any:
-    """To tenths, after millionths: the last bit of a sine, which differs between machines, never
-    decides a tie.
+    """Rounded to millionths, then to tenths, so that the last bit of a sine, which differs between
+    machines, never decides a tie.
     """
     return np.round(np.round(values, 6), 1)
 
@@ -257,24 +257,24 @@ def _discs(racks: Layout, placement: Positions, marked: tuple[int, ...]) -> tupl
 def _strokes(
     topology: Topology, racks: Layout, placement: Positions, at: Floats, marked: tuple[int, ...]
 ) -> tuple[Strokes, ...]:
-    """Links, the lowest drawn first; between supernodes, and in large fabrics racks, as bundles."""
+    """Links, bottom layer first; as bundles between supernodes, and between racks if many."""
     edges = topology.graph.edges()
     group = _groups(topology, racks, placement)
     inside = group[edges[:, 0]] == group[edges[:, 1]]
-    apart = edges[~inside]
+    outer = edges[~inside]
     if len(placement.discs):
         middle = placement.discs[:, :2] + ORIGIN
-        near = placement.disc_box[group[apart]]
+        near = placement.disc_box[group[outer]]
         near = near[:, 0] == near[:, 1]
         strokes = [
-            _bundles("between", group[apart[~near]], middle),
-            _bundles("cluster", group[apart[near]], middle),
+            _bundles("between", group[outer[~near]], middle),
+            _bundles("cluster", group[outer[near]], middle),
         ]
-    elif len(apart) > MOST_LINES:
+    elif len(outer) > MOST_LINES:
         middle = placement.boxes[:, :2] + placement.boxes[:, 2:] / 2 + ORIGIN
-        strokes = [_bundles("between", group[apart], middle)]
+        strokes = [_bundles("between", group[outer], middle)]
     else:
-        strokes = [_lines("between", at[apart], len(apart))]
+        strokes = [_lines("between", at[outer], len(outer))]
     strokes.append(_lines("inside", at[edges[inside]], int(inside.sum())))
     if marked:
         chosen = _chosen(racks.rack[edges], marked)
@@ -283,7 +283,7 @@ def _strokes(
 
 
 def _groups(topology: Topology, racks: Layout, placement: Positions) -> NDArray[np.int32]:
-    """int32[N]: the supernode of each vertex where there are any, else its rack."""
+    """int32[N]: the supernode of each vertex, else its rack in families without supernodes."""
     if not len(placement.discs):
         return racks.rack
     members = topology.graph.order // len(placement.discs)
@@ -291,17 +291,17 @@ def _groups(topology: Topology, racks: Layout, placement: Positions) -> NDArray[
 
 
 def _chosen(ends: NDArray[np.int32], marked: tuple[int, ...]) -> NDArray[np.bool_]:
-    """bool[E]: the links that leave the marked rack, or run between the two."""
-    apart = ends[:, 0] != ends[:, 1]
+    """bool[E]: the links that leave the marked rack, or join the two."""
+    between = ends[:, 0] != ends[:, 1]
     touched = np.isin(ends, marked)
-    chosen: NDArray[np.bool_] = apart & (
+    chosen: NDArray[np.bool_] = between & (
         touched.all(axis=1) if len(marked) == 2 else touched.any(axis=1)
     )
     return chosen
 
 
 def _bundles(name: str, ends: NDArray[np.int32], middle: Floats) -> Strokes:
-    """One line a pair of groups that are cabled, from middle to middle; ends int[n, 2]."""
+    """One line a cabled pair of groups, from middle to middle; ends int[n, 2]."""
     ordered = np.sort(ends.astype(np.int64), axis=1)
     pairs = np.stack(np.divmod(np.unique(ordered @ [len(middle), 1]), len(middle)), axis=1)
     return _lines(name, middle[pairs], len(ends))

@@ -1,1 +1,1 @@
-"""Comparing and estimating fabrics; nothing here is emitted."""
+"""Evaluation: comparisons and estimates of fabrics, which change no build."""

@@ -1,4 +1,4 @@
-"""A compiled fabric in numbers."""
+"""Counts of a compiled fabric: nodes, links, hosts, table entries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from compilers.targets.openflow.flow_tables import entries
 
 @dataclass(frozen=True, slots=True)
 class FabricCounts:
-    """How much there is of a build.
+    """The size of a build.
 
-    routes and classes are those of all switches together; openflow_entries are rows and groups of
-    the largest switch as they are pushed, openflow_entries_naive with a group a destination.
+    routes and classes: of all switches together. openflow_entries: rows and groups of the largest
+    switch as they are pushed. openflow_entries_naive: the same with one group a destination.
     """
 
     build: str
@@ -29,7 +29,7 @@ class FabricCounts:
 
     @classmethod
     def of(cls, build: Build) -> FabricCounts:
-        """Count."""
+        """The counts of a build."""
         openflow = entries(build)
         return cls(
             build=build.identity,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 ENOUGH = 1e-9
-"""A link is full, and a flow has what it wants, within this part of it."""
+"""The relative tolerance for a full link and a satisfied flow."""
 
 
 def max_min(
@@ -21,15 +21,15 @@ def max_min(
 ) -> Reals:
     """float64[n]: the rate of each of n flows.
 
-    All rates grow together. When a link is full, the flows over it stop; when a flow has what it
-    wants, it stops. What no link limits gets its demand.
+    All rates grow together. When a link is full, the flows over it stop growing; a flow that has
+    its demand stops too. A flow that no link limits gets its demand.
 
     Args:
         link: int[m], a link that a flow crosses.
         flow: int[m], that flow.
         share: float64[m], the part of the flow that crosses it.
         capacity: float64[E], of each link, in any unit; inf where it has no limit.
-        demand: float64[n], what each flow wants, in that unit; may be inf where a link limits it.
+        demand: float64[n], of each flow, in that unit; may be inf if a link limits the flow.
     """
     rate = np.zeros(len(demand))
     growing = demand > 0

@@ -1,4 +1,4 @@
-"""Our speed beside that of peers: the same fabric, the same machine, one run."""
+"""Timings of polarfab and its peers: the same fabric, the same machine, one run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPEATS = 5
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The best of a few runs, in seconds, and what it is beside our routes."""
+    """The best of a few runs, in seconds, and its ratio to our minimal routes."""
 
     what: str
     seconds: float
@@ -28,9 +28,9 @@ class Timing:
 
 
 def tables(q: int, peers: bool = True) -> Iterator[Timing]:
-    """Minimal routes for all pairs of ER_q: ours, the bare cost of the memory, and libraries.
+    """Minimal routes for all pairs of ER_q: ours, a bare memory write, and other libraries.
 
-    networkx is asked once, the others a few times; scipy is left out where it is not installed.
+    networkx runs once, the others a few times; scipy is left out if it is not installed.
     """
     topology = FAMILIES["polarfly"].build({"q": q})
     wiring = wire(topology, generated_inventory(topology, 1), 1)

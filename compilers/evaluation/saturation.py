@@ -1,10 +1,10 @@
-"""Throughput, estimated: how much hosts can send before the hottest link of the tables is full.
+"""Estimated throughput: the rate at which the hottest link of the tables is full.
 
-Traffic is taken as a fluid that follows the tables: what enters at a switch is split over the ports
-of its class by their weights, then goes minimally. Every direction of a link carries 1, as does a
-host's link. Where the hottest link carries L times what a switch's hosts send, p hosts a switch can
-each send 1/(p·L) of their link's rate: the saturation. Queues are not modelled. `adaptive` is what
-weights that are fitted to the traffic, a switch and class each, can reach (`balance: ugal-pf`).
+Traffic is a fluid that follows the tables: ingress traffic is split over the ports of its class by
+their weights, then goes minimally. Every direction of a link carries 1, as does a host's link. If
+the hottest link carries L times what a switch's hosts send, p hosts a switch can each send 1/(p·L)
+of their link's rate: the saturation. Queues are not modelled. `adaptive` is the estimate with
+weights fitted to the traffic, one set a switch and class (`balance: ugal-pf`).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ ROUNDS = 400
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """What the hosts can send, as a share of their links' rate, and the link that says no more.
+    """The rate at which hosts can send, as a share of their links' rate, and the limiting link.
 
-    peak: its load, in units of what all hosts of a switch send. mean: that of all links.
-    hottest: the two switches of that link.
+    peak: the load of that link, in units of what all hosts of a switch send. mean: the mean load of
+    all links. hottest: the two switches of the limiting link.
     """
 
     share: float
@@ -44,8 +44,8 @@ class Saturation:
 class PatternThroughput:
     """A pattern's saturation by minimal routes, as emitted, and with weights fitted to it.
 
-    The latter two are None where the build has no alternates; `adaptive` also where the pattern
-    has more paths than PATHS_TO_FIT.
+    The latter two are None if the build has no alternates; `adaptive` also if the pattern has more
+    paths than PATHS_TO_FIT.
     """
 
     pattern: str
@@ -57,7 +57,7 @@ class PatternThroughput:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fluid:
-    """The ways that entering traffic takes, arcs, and their shares: [1 + A, S·(C + 2)] each."""
+    """The arcs that ingress traffic leaves by, and their shares: [1 + A, S·(C + 2)] each."""
 
     forwarding: Forwarding
     ways: NDArray[np.int32]
@@ -75,17 +75,17 @@ class Fluid:
 
     @property
     def spreads(self) -> bool:
-        """Whether there are alternates at all."""
+        """Whether there are alternates."""
         return bool((self.emitted[1:] > 0).any())
 
     def minimal(self) -> NDArray[np.float64]:
-        """Shares that leave everything on the minimal ports."""
+        """The shares that send all traffic over the minimal ports."""
         shares = np.zeros_like(self.emitted)
         shares[0] = 1
         return shares
 
     def loads(self, traffic: Traffic, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[S·L]: what goes out over each arc, in units of what a switch's hosts send."""
+        """float64[S·L]: the load of each arc, in units of what a switch's hosts send."""
         load = np.zeros(len(self.forwarding.end))
         for towards, part, column in self._parts(traffic):
             row = towards.row(part.source, column)
@@ -99,9 +99,9 @@ class Fluid:
     def fitted(self, traffic: Traffic) -> NDArray[np.float64]:
         """float64[S·L]: the loads of the best weights found for this traffic.
 
-        One weight a switch, class and way, changed in rounds: a way loses in proportion to the
-        price of its links, prices rise ever more steeply towards the hottest link, and the changes
-        get smaller. Within a few per cent of the optimum of the linear program (tests).
+        There is one weight a switch, class and way. In every round a way loses weight by the price
+        of its links; prices rise more steeply towards the hottest link, and steps get smaller. The
+        result is within a few per cent of the optimum of the linear program (tests).
         """
         arc, flow, way = self._paths(traffic)
         rows = np.concatenate([t.row(p.source, c) for t, p, c in self._parts(traffic)])
@@ -134,7 +134,7 @@ class Fluid:
                 yield towards, part, part.destination - first
 
     def _paths(self, traffic: Traffic) -> tuple[NDArray[np.int64], ...]:
-        """int64[n] three times: an arc that a flow passes by a way, the flow, the way."""
+        """int64[n] three times: an arc, the flow that passes it, and the flow's way."""
         found, done = [], 0
         for towards, part, column in self._parts(traffic):
             row = towards.row(part.source, column)
@@ -149,7 +149,7 @@ class Fluid:
     def _follow(
         self, towards: Towards, out: NDArray[np.int32], column: NDArray[np.int64]
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
-        """The arcs that packets go out by, a hop at a time, and the number of each packet."""
+        """The arcs that packets leave by, one hop at a time, and the number of each packet."""
         packet = np.arange(len(out))
         for _ in range(MOST_HOPS):
             going = out >= 0
@@ -167,7 +167,7 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
         build: its tables and cables.
         pattern: its name.
         hosts: p, hosts a switch, at least 1.
-        seed: of the patterns that chance has a part in.
+        seed: of random patterns.
     """
     fluid = Fluid.of(build)
     traffic = PATTERNS[pattern](build.topology, hosts, seed)

@@ -1,8 +1,8 @@
 """Traffic patterns of the PolarFly (§VIII-B) and PolarStar (§9.5, §9.6) papers, between switches.
 
-A pattern says which part of what the hosts of a switch send goes to which switch. What stays within
-a switch loads no link and is left out. Switches without hosts neither send nor receive; their
-neighbours' numbers run on without them.
+A pattern gives the share of a switch's traffic that goes to each other switch. Traffic within a
+switch loads no link and is left out. Switches without hosts neither send nor receive, and patterns
+number the other switches without them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ Allowed = Callable[[int], NDArray[np.int64]]
 class Traffic:
     """Flows, by ascending destination.
 
-    source, destination: int64[n], switches. amount: float64[n], the flow's part of what its source
-    sends.
+    source, destination: int64[n], switches. amount: float64[n], the share of the source's traffic.
     """
 
     source: NDArray[np.int64]
@@ -35,10 +34,10 @@ class Traffic:
     def of(
         cls, source: NDArray[np.int64], destination: NDArray[np.int64], amount: float = 1.0
     ) -> Traffic:
-        """Flows of one amount; those between the same two switches add up."""
+        """Flows of equal amounts; flows between the same two switches add up."""
         width = int(max(source.max(initial=0), destination.max(initial=0))) + 1
-        apart = source != destination
-        keys, count = np.unique(destination[apart] * width + source[apart], return_counts=True)
+        leaving = source != destination
+        keys, count = np.unique(destination[leaving] * width + source[leaving], return_counts=True)
         to, start = np.divmod(keys, width)
         return cls(source=start, destination=to, amount=(count * amount).astype(np.float64))
 
@@ -50,7 +49,7 @@ class Traffic:
 
 
 def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-    """Every switch to every other, the same to each."""
+    """Every switch to all others in equal shares."""
     ends = np.flatnonzero(topology.endpoints)
     each = 1 / max(1, len(ends) - 1)
     return Traffic.of(np.repeat(ends, len(ends)), np.tile(ends, len(ends)), each)
@@ -63,7 +62,7 @@ def tornado(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG0
 
 
 def random_permutation(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-    """One of all permutations of the switches, by chance."""
+    """A random permutation of the switches."""
     ends = np.flatnonzero(topology.endpoints)
     return Traffic.of(ends, np.random.default_rng(seed).permutation(ends))
 
@@ -74,7 +73,7 @@ def perm1hop(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG
 
 
 def perm2hop(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-    """A permutation in which every switch sends to one two links away."""
+    """A permutation in which every switch sends to a switch two links away."""
     return _at_distance(topology, 2, seed)
 
 
@@ -118,9 +117,9 @@ def _between_hosts(
 
 
 def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
-    """All of a supernode to one other, between switches as far apart as there are.
+    """Every supernode to one other, between switches at the distance of the diameter.
 
-    No flows where there are no supernodes.
+    There are no flows in families without supernodes.
     """
     k = topology.hierarchy
     if k == 1:
@@ -128,7 +127,7 @@ def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: 
     table, modules = neighbour_table(topology.graph), topology.graph.order // k
 
     def farthest(s: int) -> NDArray[np.bool_]:
-        """bool[modules, k]: which members of which supernodes are at the diameter."""
+        """bool[modules, k]: the members of each supernode that are at the diameter."""
         far = distances(table, np.array([s]))[0].reshape(modules, k)
         found: NDArray[np.bool_] = far == topology.diameter
         return found
@@ -149,7 +148,7 @@ def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: 
 
 
 def _matched(sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int) -> Traffic:
-    """A permutation by chance that gives as many sources as can be one of their allowed (Kuhn)."""
+    """A random permutation with as many allowed pairs as possible (Kuhn's matching)."""
     rng = np.random.default_rng(seed)
     owner = np.full(order, -1)
     for source in rng.permutation(sources).tolist():

@@ -1,1 +1,1 @@
-"""A fabric grown by racks: what stands stays, and what is added is listed."""
+"""Expansion of a fabric by racks: nothing that is installed changes, and additions are listed."""

@@ -1,4 +1,4 @@
-"""A fabric and a number of racks to the larger fabric (PolarFly paper, §VI)."""
+"""The larger fabric that a number of racks makes of a build (PolarFly paper, §VI)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grown:
-    """A larger fabric beside the one that stands.
+    """A larger fabric, compared with the installed one.
 
-    build: the larger one. cables: all of its cables; added: int64[A], the new ones among them.
-    moved: how many cables of the old fabric have another end or port in the larger one. spare:
-    int64[N'], the unused ports for links that are left. fits: how many more racks of the kind the
-    old fabric's ports allow. changes: int64[S] a word, what becomes of each old switch's
-    tables: rows_added, rows_changed, classes_added, classes_changed.
+    build: of the larger fabric. cables: all of its cables. added: int64[A], the new ones among
+    them. moved: the number of old cables with a different end or port in the larger fabric. spare:
+    int64[N'], ports for links that stay unused. fits: the number of racks of the kind that the old
+    fabric's ports allow. changes: for each old switch, int64[S] each, the table changes:
+    rows_added, rows_changed, classes_added, classes_changed.
     """
 
     build: Build
@@ -49,19 +49,19 @@ class Grown:
 
 
 def grow(build: Build, method: str, count: int) -> Grown:
-    """The build grown by `count` racks, on ports that nothing uses, its tables made anew.
+    """The build grown by `count` racks on unused ports, with new tables.
 
-    Rows stay as they are wherever they still lead along a shortest path. New nodes are of the type
-    of those that they copy, and stand in racks of their own. A fabric that has grown grows on by
-    racks of the same kind.
+    Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
+    those that they copy, and racks of their own. An expanded fabric grows further by racks of the
+    same kind only.
 
     Raises:
-        InputError: the topology does not grow so, something of it is missing, or ports, addresses
-            or the router's limit are too small.
+        InputError: the topology cannot grow by these racks or is damaged, or it lacks ports or
+            addresses, or the larger fabric has more than `LARGEST_SHORTEST` switches.
     """
-    stands = BaseFabric.of(build.topology)
-    stands.require(method, count)
-    expansion = stands.grown(method, count)
+    base = BaseFabric.of(build.topology)
+    base.require(method, count)
+    expansion = base.grown(method, count)
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST_SHORTEST:
         raise InputError(
@@ -69,7 +69,7 @@ def grow(build: Build, method: str, count: int) -> Grown:
         )
     known = hardware_of(build)
     spare = Spare.of(build.wiring, known.types)
-    fits = _fits(stands, method, spare, build.wiring)
+    fits = _fits(base, method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
     addressing = _addressing(build.addressing, order, known.plane)
     before = cables_of(build.wiring, known)
@@ -98,11 +98,11 @@ def grow(build: Build, method: str, count: int) -> Grown:
     )
 
 
-def _fits(stands: BaseFabric, method: str, spare: Spare, wiring: Wiring) -> int:
-    """The most racks for which no node runs out of ports: degrees only grow with racks."""
+def _fits(base: BaseFabric, method: str, spare: Spare, wiring: Wiring) -> int:
+    """The most racks for which no node runs out of ports; every rack needs more of them."""
     count = 0
-    while not stands.problems(method, count + 1):
-        larger = stands.grown(method, count + 1)
+    while not base.problems(method, count + 1):
+        larger = base.grown(method, count + 1)
         if (needed(larger) > room(spare, larger, wiring)).any():
             break
         count += 1
@@ -114,7 +114,7 @@ def _addressing(old: Addressing, order: int, plane: int) -> Addressing:
     for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
         if pool is not None and pool.prefixlen > length - bits:
             required = f"a pool of /{length - bits} or larger for {order:,} vertices"
-            todo = "a larger one with the same first address keeps all addresses"
+            todo = "a larger pool with the same first address keeps all addresses"
             raise InputError(Problem(required, str(pool), todo, key="addressing"))
     macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac

@@ -1,4 +1,4 @@
-"""Racks of new nodes, and cables that keep their labels."""
+"""Hardware of an expansion: racks of new nodes, and cables that keep their labels."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from compilers.wiring.wiring import Wiring
 def grown_hardware(
     expansion: Expansion, wiring: Wiring, known: Hardware, before: Cables
 ) -> Hardware:
-    """The hardware of the larger fabric: new racks stand in a row behind the last.
+    """The hardware of the larger fabric, its new racks in a row behind the last.
 
-    Every cable is entered by hand, so that it keeps its label when cables are numbered anew.
+    Every cable gets an inventory entry, so that it keeps its label when cables are renumbered.
     """
     old, layout = len(known.rack), expansion.layout
     first = int(layout.rack[old:].min())
@@ -61,7 +61,7 @@ def _joined(one: NDArray[np.int32], other: NDArray[np.integer]) -> NDArray[np.in
 def _labelled(
     wiring: Wiring, known: Hardware, before: Cables, after: Cables
 ) -> tuple[Mapping[str, Any], ...]:
-    """All cables with their labels: the old ones with theirs, the new ones numbered on."""
+    """Inventory entries of all cables: old labels stay, new cables continue the numbers."""
     old: dict[tuple[int, int, int], Mapping[str, Any]] = {}
     for label, (u, v), k, hand in zip(
         labels_of(before, np.arange(len(before))),
@@ -70,9 +70,9 @@ def _labelled(
         before.hand.tolist(),
         strict=True,
     ):
-        said = known.hand[hand] if hand >= 0 else {"type": None, "length": None}
-        old[min(u, v), max(u, v), k] = {**said, "label": label}
-    # By rack of the newer node: what a smaller expansion adds has the same numbers.
+        entry = known.hand[hand] if hand >= 0 else {"type": None, "length": None}
+        old[min(u, v), max(u, v), k] = {**entry, "label": label}
+    # By rack of the newer node, so that a smaller expansion gives the same numbers.
     newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
     added = np.flatnonzero(newer >= len(known.rack))
     added = added[np.argsort(after.hardware.rack[newer[added]], kind="stable")]
@@ -83,9 +83,8 @@ def _labelled(
     for e, ((u, v), (p, r), k) in enumerate(
         zip(after.ends.tolist(), after.ports.tolist(), after.socket.tolist(), strict=True)
     ):
-        entry = old.get((min(u, v), max(u, v), k))
-        if entry is None:
-            entry = {"type": None, "length": None, "label": labels[e]}
+        known_entry = old.get((min(u, v), max(u, v), k))
+        entry = known_entry or {"type": None, "length": None, "label": labels[e]}
         ends = {"a": wiring.names[u], "a_port": ports[u][p - 1][k]}
         ends |= {"b": wiring.names[v], "b_port": ports[v][r - 1][k]}
         entries.append({**entry, **ends})

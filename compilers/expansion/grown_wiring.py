@@ -1,4 +1,4 @@
-"""The wiring of a larger fabric: old nodes as they are, new ones like those that they copy."""
+"""The wiring of a larger fabric: old nodes unchanged, new nodes like those that they copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inventory.problems import InputError, Problem
 def grown_wiring(
     wiring: Wiring, expansion: Expansion, spare: Spare, types: tuple[PortFacts, ...]
 ) -> Wiring:
-    """Old nodes with their ports, names and numbers, new ones behind them.
+    """The wiring of old nodes with their ports, names and numbers, then of new nodes.
 
     Raises:
         InputError: new nodes have no ports left for their hosts.
@@ -43,7 +43,7 @@ def grown_wiring(
 
 
 def _names(wiring: Wiring, expansion: Expansion) -> list[str]:
-    """The vertex where nodes are named so, else the copied node's name and the number of the copy.
+    """The vertex, if nodes are named by it, else the copied node's name and the copy's number.
 
     A name that is taken gets an x.
     """
@@ -75,7 +75,7 @@ def _host_ports(
     node_type: NDArray[np.uint16],
     types: tuple[PortFacts, ...],
 ) -> NDArray[np.int32]:
-    """int32[N', P]: of each new node the host ports first, then those of either use."""
+    """int32[N', P]: the ports of hosts; new nodes use host ports first, then ports of any role."""
     old, hosts = wiring.host_port.shape
     ports = np.zeros((len(port), hosts), np.int32)
     ports[:old] = wiring.host_port
@@ -89,6 +89,6 @@ def _host_ports(
         ]
         if len(free) < hosts:
             required = f"{hosts} ports for hosts at a new {types[node_type[v]].name}"
-            raise InputError(Problem(required, f"{len(free)} beside its links", key="racks"))
+            raise InputError(Problem(required, f"{len(free)} besides its links", key="racks"))
         ports[v] = free[:hosts]
     return ports

@@ -1,4 +1,4 @@
-"""The report on a fabric that is to grow: the larger build, and what has to be added."""
+"""The report on an expansion: the larger build, and the nodes and cables to add."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GrowthReport:
-    """What is added to a fabric.
+    """The additions to a fabric.
 
-    build: the larger one. facts: the plan in numbers, and for each switch that stands the rows and
-    classes that change. rows: the new cables.
+    build: of the larger fabric. facts: the plan in numbers, and the table changes of each installed
+    switch. rows: the new cables.
     """
 
     build: Build
@@ -35,10 +35,10 @@ class GrowthReport:
 
     @classmethod
     def of_racks(cls, build: Build, racks: str) -> GrowthReport:
-        """Racks added to a build, as in `quadric:2`, `fan:1` or `nucleus`.
+        """The report on racks added to a build, such as `quadric:2`, `fan:1` or `nucleus`.
 
         Raises:
-            InputError: the build does not grow so, or lacks ports or addresses for it.
+            InputError: the build cannot grow by these racks, or lacks ports or addresses.
         """
         match = RACKS.fullmatch(racks)
         if match is None:
@@ -49,10 +49,10 @@ class GrowthReport:
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
-        """The rest of a fabric of which a part is installed.
+        """The report on the rest of a fabric that is partly installed.
 
         Raises:
-            InputError: they are not of one fabric.
+            InputError: the builds are not of one fabric.
         """
         found = rest_of(build, larger)
         return cls(larger, _rest(build, larger, found), _rows(larger, found.cables, found.added))
@@ -63,16 +63,16 @@ class GrowthReport:
         return f"<GrowthReport {self.build.name}: {nodes:,} nodes and {cables:,} cables to add>"
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON, the new cables with it."""
+        """The facts and the new cables, for JSON."""
         return self.facts | {"added": list(as_records(self.rows))}
 
     def csv(self) -> str:
-        """The new cables."""
+        """The new cables as CSV."""
         return "".join(as_csv(self.rows))
 
 
 def _grown(build: Build, found: Grown) -> dict[str, Any]:
-    """The plan in numbers, and what changes at each switch that stands."""
+    """The plan in numbers, and the table changes of each old switch."""
     names, old = found.build.wiring.names, build.topology.graph.order
     known, spare = found.cables.hardware, found.spare.tolist()
     changes = {word: values.tolist() for word, values in found.changes.items()}
@@ -97,11 +97,11 @@ def _grown(build: Build, found: Grown) -> dict[str, Any]:
 
 
 def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
-    """What is added, in numbers."""
+    """The additions in numbers, and the table changes of each installed switch."""
     names, known = larger.wiring.names, found.cables.hardware
     changes = {word: values.tolist() for word, values in found.changes.items()}
-    stand = build.topology.present.nonzero()[0].tolist()
-    old = set(known.rack[stand].tolist())
+    installed = build.topology.present.nonzero()[0].tolist()
+    old = set(known.rack[installed].tolist())
     racks = sorted(set(known.rack[found.nodes].tolist()) - old)
     return {
         "fabric": build.name,
@@ -114,7 +114,7 @@ def _rest(build: Build, larger: Build, found: Rest) -> dict[str, Any]:
         "cables_moved": found.moved,
         "cables_relabelled": found.relabelled,
         "nodes_renamed": found.renamed,
-        "switches": [{"node": names[v], **{w: changes[w][v] for w in changes}} for v in stand],
+        "switches": [{"node": names[v], **{w: changes[w][v] for w in changes}} for v in installed],
     }
 
 

@@ -1,4 +1,4 @@
-"""Two builds of one fabric, some of it and more of it: what is added, and that nothing is moved."""
+"""The rest of a partly installed fabric: nodes and cables to add, and proof that none move."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DESTINATIONS_AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rest:
-    """What a fabric of S nodes still lacks.
+    """The nodes and cables that a fabric of S nodes still lacks.
 
-    nodes: int64[n], the vertices to install. cables: of the larger fabric; added: int64[A], the new
-    ones among them. moved: how many cables of the smaller one have another end or port in the
-    larger; relabelled: how many have another label; renamed: how many nodes that stand are called,
-    numbered or addressed differently. changes: int64[S] a word, rows_added, rows_changed and
-    rows_removed: destinations that a switch did not reach before, reaches by another port now, or
-    no longer reaches.
+    nodes: int64[n], the vertices to install. cables: of the larger fabric. added: int64[A], the new
+    ones among them. moved: the number of installed cables with a different end or port in the
+    larger fabric; relabelled: with a different label. renamed: the number of installed nodes with a
+    different name, number or address. changes: int64[S] each, rows_added, rows_changed and
+    rows_removed: the destinations that a switch newly reaches, reaches by another port, or no
+    longer reaches.
     """
 
     nodes: NDArray[np.int64]
@@ -39,20 +39,20 @@ class Rest:
 
 
 def rest_of(before: Build, after: Build) -> Rest:
-    """What is in one build of a fabric and not in another.
+    """The additions from one build of a fabric to a larger one.
 
     Raises:
-        InputError: they are not of one fabric.
+        InputError: the builds are not of one fabric.
     """
     _require_one_fabric(before, after)
     cables, old = (cables_of(b.wiring, hardware_of(b)) for b in (after, before))
     keys, known = cables.keys(), old.keys()
-    there = np.isin(keys, known)
+    installed = np.isin(keys, known)
     both = np.intersect1d(known, keys, return_indices=True)[1:]
     return Rest(
         nodes=np.flatnonzero(after.topology.present & ~before.topology.present),
         cables=cables,
-        added=np.flatnonzero(~there),
+        added=np.flatnonzero(~installed),
         moved=moved(before.wiring, after.wiring),
         relabelled=int((old.number[both[0]] != cables.number[both[1]]).sum()),
         renamed=_renamed(before, after),
@@ -66,19 +66,18 @@ def _require_one_fabric(before: Build, after: Build) -> None:
         for b in (before, after)
     )
     if one != two:
-        todo = "for another topology say --racks"
+        todo = "use --racks to grow to another topology"
         given = f"{after.topology.title()} and {before.topology.title()}"
         raise InputError(Problem("two builds of one fabric", given, todo, key="to"))
 
 
 def _renamed(before: Build, after: Build) -> int:
-    """Nodes that stand whose name, number, type or first address differs."""
-    here = before.topology.present
+    """The number of installed nodes whose name, number or first address differs."""
     differ = np.array(before.wiring.names) != np.array(after.wiring.names)
     differ |= before.wiring.datapath_id != after.wiring.datapath_id
     blocks = [b.addressing.ipv4_blocks() for b in (before, after)]
     differ |= (blocks[0] != blocks[1]) | (before.addressing.ipv6 != after.addressing.ipv6)
-    return int((differ & here).sum())
+    return int((differ & before.topology.present).sum())
 
 
 def _changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
@@ -97,7 +96,7 @@ def _changes(before: Build, after: Build) -> dict[str, NDArray[np.int64]]:
 
 
 def _ports(build: Build, walker: Walker, to: NDArray[np.int64]) -> NDArray[np.int32]:
-    """int32[S, n]: the port of every switch for each destination, 0 where either is not there."""
+    """int32[S, n]: the port of every switch for each destination, 0 if either is missing."""
     port = np.pad(build.tables.classes.port, ((0, 0), (0, 1)))
     number = np.minimum(walker.egress(to), port.shape[1] - 1).astype(np.intp)
     return np.where(build.topology.present[to], np.take_along_axis(port, number, axis=1), 0)

@@ -1,4 +1,4 @@
-"""Ports for the links that an expansion adds: unused ones, so that no plug is moved."""
+"""Spare ports for the links that an expansion adds, so that no plug is moved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inventory.problems import InputError, Problem
 
 @dataclass(frozen=True, slots=True)
 class Spare:
-    """Ports for links: those of each type, and those of each switch that nothing uses, in order."""
+    """The ports for links of each node type, and the unused ones of each switch, in order."""
 
     of_type: tuple[tuple[int, ...], ...]
     free: tuple[tuple[int, ...], ...]
@@ -37,29 +37,29 @@ class Spare:
         return cls(of_type, free)
 
     def counts(self) -> NDArray[np.int64]:
-        """int64[S]: how many each switch has."""
+        """int64[S]: the number of unused ports of each switch."""
         return np.array([len(ports) for ports in self.free], np.int64)
 
 
 def needed(expansion: Expansion) -> NDArray[np.int64]:
-    """int64[N']: how many new links each vertex gets."""
+    """int64[N']: the number of new links at each vertex."""
     return np.bincount(expansion.added.ravel(), minlength=len(expansion.origin))
 
 
 def room(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
-    """int64[N']: how many ports each vertex has for them."""
+    """int64[N']: the number of ports for new links at each vertex."""
     copies = [len(ports) for ports in _of_copies(spare, expansion, wiring)]
     return np.concatenate((spare.counts(), np.array(copies, np.int64)))
 
 
 def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) -> None:
-    """Refuse an expansion for which ports run out.
+    """Refuse an expansion that needs more ports than there are.
 
     Args:
-        spare: of the fabric that there is.
+        spare: of the installed fabric.
         expansion: the larger fabric.
-        wiring: names the nodes.
-        fits: how many racks of this kind would have ports.
+        wiring: for the names of nodes.
+        fits: the number of racks of this kind that the ports allow.
 
     Raises:
         InputError: nodes that lack ports, and how many.
@@ -67,23 +67,23 @@ def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) 
     links, have = needed(expansion), room(spare, expansion, wiring)
     copies = expansion.origin[len(wiring.names) :].tolist()
     names = [*wiring.names, *(f"the copy of {wiring.names[o]}" for o in copies)]
-    most = "none fits" if not fits else f"at most {fits} of this kind fit"
+    most = f"at most {fits} racks of this kind fit" if fits else "no rack of this kind fits"
     short = np.flatnonzero(links > have).tolist()
     if short:
         v = max(short, key=lambda v: (links[v] - have[v], -v))
-        others = f", and too few at {len(short) - 1:,} nodes more" if len(short) > 1 else ""
+        others = f", and too few at {len(short) - 1:,} more nodes" if len(short) > 1 else ""
         raise InputError(
             Problem(
                 key="racks",
                 required=f"{links[v]} unused ports for links at {names[v]}",
                 given=f"{have[v]}{others}",
-                todo=f"{most}; node types with more ports take more",
+                todo=f"{most}; use node types with more ports for more",
             )
         )
 
 
 def _of_copies(spare: Spare, expansion: Expansion, wiring: Wiring) -> list[tuple[int, ...]]:
-    """The ports for links of each new node, which is of its origin's type."""
+    """The ports for links of each new node, which has the type of its origin."""
     origin = expansion.origin[len(wiring.names) :]
     return [spare.of_type[t] for t in wiring.node_type[origin].tolist()]
 
@@ -93,7 +93,7 @@ def grown_ports(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[n
     graph = expansion.topology.graph
     port = np.zeros(graph.padded().shape, np.int32)
     old, links = wiring.port.shape
-    # New vertices have higher numbers: the neighbours that were there keep their places.
+    # New vertices have higher numbers, so old neighbours keep their places.
     port[:old, :links] = wiring.port
     free = (*spare.free, *_of_copies(spare, expansion, wiring))
     for vertex, degree in enumerate(graph.degrees.tolist()):

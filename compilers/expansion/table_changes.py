@@ -1,4 +1,4 @@
-"""What an expansion does to the tables of the switches that stand, and to their cables."""
+"""Changes that an expansion makes to the tables and cables of installed switches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compilers.wiring.wiring import Wiring
 
 
 def moved(before: Wiring, after: Wiring) -> int:
-    """How many cables of the old fabric are not in the new one, from port to port."""
+    """The number of old cables that do not join the same two ports in the new fabric."""
     old, new = _ends(before), _ends(after)
     stayed = len(old) + len(new) - len(np.unique(np.concatenate((old, new)), axis=0))
     return len(old) - stayed
@@ -24,7 +24,7 @@ def _ends(wiring: Wiring) -> NDArray[np.int64]:
 
 
 def changes(before: Tables, after: Tables) -> dict[str, NDArray[np.int64]]:
-    """int64[S] a word: rows and classes that each old switch gains, and those that differ now."""
+    """The rows and classes that each old switch gains, and those that change, int64[S] each."""
     old = len(before.routes.egress)
     one, two = before.routes.egress, after.routes.egress[:old, :old]
     differ = (one != two) & ~np.eye(old, dtype=np.bool_)
@@ -43,7 +43,7 @@ def _used(classes: Classes) -> NDArray[np.int64]:
 
 
 def _class_changes(before: Classes, after: Classes, old: int) -> NDArray[np.int64]:
-    """int64[S]: the classes of a number that both have, but that do something else now."""
+    """int64[S]: the number of classes that both builds have, with different contents."""
     count = min(before.port.shape[1], after.port.shape[1])
     both = (before.port[:, :count] > 0) & (after.port[:old, :count] > 0)
     differ = before.port[:, :count] != after.port[:old, :count]

@@ -1,1 +1,1 @@
-"""Proof that nothing is lost: walks, failures, channels, and the paths of one pair."""
+"""Proof that no packet is lost: walks, failures, channels, and the paths of one pair."""

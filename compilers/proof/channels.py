@@ -1,17 +1,17 @@
-"""Channels: what keeps a lossless fabric free of deadlock, and the proof that it does.
+"""Channels: virtual channels that keep a lossless fabric free of deadlock, and the proof.
 
 On lossless links a packet holds the buffer of the link it came over while it waits for the next. If
-such waits can close a circle, the fabric can stop for ever; if the graph of all waits that the
-tables can cause (the channel dependency graph: Dally and Seitz, 1987) has no cycle, it cannot.
-Buffers are split into virtual channels, and a packet changes to the next one as it goes:
+such waits can form a cycle, the fabric can stop for ever; if the graph of all waits that the tables
+can cause (the channel dependency graph: Dally and Seitz, 1987) has no cycle, it cannot. Buffers are
+split into virtual channels, and a packet changes to the next one on its way:
 
 - *hop*: at every switch. Needs as many channels as the longest path has links.
 - *valley*: only where it came down and goes up again, in a ranking of the switches. One channel
-  holds paths that rise and then fall: risers wait for links to higher switches, fallers for lower
-  ones, so nothing waits in a circle. A path of h links has at most h/2 valleys, so 1 + ⌊h/2⌋
-  channels are enough (docs/channels.md). A port either leads up or it does not, and a packet
-  changes where both its ports lead up: one bit a port is all a switch needs.
-- *single*: never. This is what the tables do without channels.
+  holds paths that rise and then fall: rising packets wait for links to higher switches, falling
+  ones for links to lower switches, so there is no cycle. A path of h links has at most h/2 valleys,
+  so 1 + ⌊h/2⌋ channels are enough (docs/channels.md). A port either leads up or it does not, and a
+  packet changes where both its ports lead up: a switch needs one bit a port.
+- *single*: never. This is how the tables behave without channels.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ Changes = Callable[[Numbers, Numbers], Numbers]
 class Channels:
     """The channels that a scheme needs, and whether they are free of deadlock.
 
-    count: channels, 0 where packets loop; by hops it is the links of the longest path.
-    dependencies: waits between links within one channel.
-    cycle: switches along links that wait for each other in a circle, first and last the same;
-    empty where there is none, and so no deadlock.
+    count: channels, 0 if packets loop; with the scheme hop, the links of the longest path.
+    dependencies: waits between links within one channel. cycle: the switches along a cycle of
+    waits, first and last the same; empty if there is none, so that no deadlock can occur.
     """
 
     scheme: str
@@ -48,14 +47,14 @@ class Channels:
 
     @property
     def free(self) -> bool:
-        """Whether no packets can ever wait for each other in a circle."""
+        """Whether no deadlock can occur."""
         return self.count > 0 and not self.cycle
 
 
 def ranking(build: Build) -> NDArray[np.int64]:
-    """int64[S], the rank of each switch: those without hosts above those with, then by number.
+    """int64[S], the rank of each switch: those without hosts above the others, then by number.
 
-    So in an OFT, where spines have no hosts, a path rises once and falls once: one channel.
+    In an OFT, whose spines have no hosts, every path rises once and falls once: one channel.
     """
     order = build.tables.switches
     return np.where(build.topology.endpoints, 0, order) + np.arange(order)
@@ -69,7 +68,7 @@ def rising(build: Build) -> NDArray[np.bool_]:
 
 
 def packets(build: Build) -> int:
-    """How many packets there are to follow without failures: pairs times ports of a class."""
+    """The number of packets to follow without failures: pairs times ports of a class."""
     ends = int(np.count_nonzero(build.topology.endpoints))
     return ends * ends * int(build.tables.classes.weight.shape[2])
 
@@ -87,13 +86,13 @@ def channels(
     failures: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Channels:
-    """Follow every packet that the tables can emit, and prove that none wait in a circle.
+    """Follow every packet that the tables can send, and look for a cycle of waits.
 
     Args:
         build: its tables and cables; alternates, protection and bounce are followed too.
         scheme: hop, valley or single, as above.
-        failures: of "link" and "node": also under each single failure of these kinds.
-        progress: told (done, all), in destinations.
+        failures: "link", "node" or both: also under each single failure of these kinds.
+        progress: called with destinations done and all.
     """
     forwarding = Forwarding.of(build)
     walk = _Walk(forwarding, _changes(build, scheme))
@@ -116,7 +115,7 @@ def channels(
 
 
 def _changes(build: Build, scheme: str) -> Changes:
-    """Whether a packet that came in over an arc changes channel on its way out over another."""
+    """The channel change, 0 or 1, of a packet that came in over one arc and leaves over another."""
     if scheme != "valley":
         value = int(scheme == "hop")
         return lambda arcs, _: np.full(arcs.shape, value, np.int8)
@@ -126,9 +125,9 @@ def _changes(build: Build, scheme: str) -> Changes:
 
 @dataclass(slots=True)
 class _Walk:
-    """What was seen: the highest channel, and who waits for whom.
+    """The walk of all packets: the highest channel seen, and the waits.
 
-    waits: bool[S·L, L], whether a packet that came in over an arc goes out over a link of that
+    waits: bool[S·L, L], whether some packet comes in over an arc and goes out over a link of that
     switch (arcs as in `Forwarding`).
     """
 
@@ -147,8 +146,8 @@ class _Walk:
     ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
         """Follow all packets without failures.
 
-        Returns every state that occurs, int64[n] as arc·D + column, hosts' included, with the
-        highest channel, int8[n], in which it does.
+        Returns every state that occurs, int64[n] as arc·D + column, including those of hosts, with
+        its highest channel, int8[n].
         """
         f, width = self.forwarding, len(towards.destinations)
         held = np.full(len(f.end) * width, -1, np.int8)
@@ -174,7 +173,7 @@ class _Walk:
         return seen, held[seen]
 
     def _step(self, towards: Towards, states: Numbers, held: NDArray[np.int8]) -> Numbers:
-        """Move the packets of states a link on; returns the states in which one is higher now."""
+        """Move packets on by one link; returns the states whose highest channel has risen."""
         width = len(towards.destinations)
         arcs, column = np.divmod(states, width)
         out = towards.way_out(arcs, column)
@@ -193,9 +192,9 @@ class _Walk:
     def disturbed(
         self, towards: Towards, starts: tuple[NDArray[np.int64], NDArray[np.int8]], kind: str
     ) -> None:
-        """Follow the packets that meet the one failure, from the switch that sees it.
+        """Follow the packets that meet one failure, from the switch that detects it.
 
-        Until there they went as without failures, so the next link of every state is a case.
+        Up to there they went as without failures, so the next link of every state is a case.
         """
         f, (states, channel) = self.forwarding, starts
         arcs, column = np.divmod(states, len(towards.destinations))
@@ -228,7 +227,7 @@ class _Walk:
         self.looped |= bool(len(arcs))
 
     def _wait(self, arcs: Numbers, out: Numbers) -> Numbers:
-        """Note who waits for whom; returns who changes channel. Hosts' packets wait outside."""
+        """Record the waits; returns the channel changes. Packets of hosts cause no waits."""
         transit = self.forwarding.end[arcs] >= 0
         self.waits[arcs[transit], out[transit] % self.forwarding.slots] = True
         return self.changes(arcs, out) & transit
@@ -242,9 +241,9 @@ class _Walk:
 
 
 def _cycle(waits: NDArray[np.bool_], forwarding: Forwarding) -> list[int]:
-    """Switches along a cycle of the graph of waits, [] where there is none.
+    """The switches along a cycle of the graph of waits, [] if there is none.
 
-    Links that nothing waits for are taken away until there are none such (Kahn, 1962).
+    Links that nothing waits for are removed until none are left (Kahn, 1962).
     """
     links, out = np.nonzero(waits)
     before = links - links % forwarding.slots + out
@@ -267,5 +266,5 @@ def _cycle(waits: NDArray[np.bool_], forwarding: Forwarding) -> list[int]:
     trail = [int(np.flatnonzero(left)[0])]
     while (link := int(cause[trail[-1]])) not in trail:
         trail.append(link)
-    circle = [*trail[trail.index(link) :], link]
-    return [link // forwarding.slots for link in reversed(circle)]
+    cycle = [*trail[trail.index(link) :], link]
+    return [link // forwarding.slots for link in reversed(cycle)]

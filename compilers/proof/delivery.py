@@ -1,6 +1,6 @@
-"""Verification: every ordered pair is walked through the tables that are emitted.
+"""Delivery of every ordered pair of switches, walked through the compiled tables.
 
-The walker never sees the graph; the graph only says how short a path could have been.
+The walker never sees the graph, which only tells how short a path could have been.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
 
 @dataclass(frozen=True, slots=True)
 class PairFault:
-    """A pair that does not do what it should, and what it does instead."""
+    """A pair of switches whose packets are lost or take a detour, and the fault in words."""
 
     source: int
     destination: int
-    what: str
+    fault: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """All ways that hosts' packets may take, over all pairs.
+    """All ways that packets of hosts may take, over all pairs of switches.
 
-    ways: pairs times ports with a weight; strays: those places in the fabric from which a packet
-    is not delivered; max_hops: the longest.
+    ways: pairs times ports with a weight. strays: the places on the way from which a packet is not
+    delivered. max_hops: the links of the longest way.
     """
 
     ways: int
@@ -50,10 +50,10 @@ class Ways:
 class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links.
 
-    hop_counts[h] pairs were delivered over h links by the minimal ports. faults are the first few
-    that went wrong. ways is None where hosts have no other way. failures are those asked for;
-    promised are the kinds that may lose no pair. channels are those of a lossless fabric, under
-    the same failures of one link or node; None where they were not asked for.
+    hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
+    first few. ways: None where there are no alternates. failures: one report a kind tried.
+    promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
+    under the same failures of one link or node; None unless asked for.
     """
 
     pairs: int
@@ -69,13 +69,13 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every pair has a minimal path, every way leads there, and repairs hold."""
+        """Whether every pair has a minimal path, every way arrives, and promised repairs hold."""
         minimal = self.delivered == self.pairs == self.minimal and not self.loops
         return minimal and not (self.ways and self.ways.strays) and not self.broken
 
     @property
     def broken(self) -> tuple[FailureReport, ...]:
-        """Failures that lose pairs, still joined, though the policy promises to repair them."""
+        """Failures that lose pairs still joined, although the policy promises to repair them."""
         lost = (f for f in self.failures if f.lost_pairs > f.cut_off)
         return tuple(f for f in lost if f.kind in self.promised)
 
@@ -119,18 +119,18 @@ def verify(
     seed: int = 1,
     with_channels: bool = False,
 ) -> Report:
-    """Walk every ordered pair of endpoints, over every way that its packets may take.
+    """Walk every ordered pair of switches with hosts, over every way that its packets may take.
 
     Args:
         build: its tables and wiring are walked.
         progress: called with destinations done and all, in each of the walks.
         failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`.
-        sample: how many cases of two failures at once.
+        sample: the number of cases of two failures at once.
         seed: of the sample.
         with_channels: whether to count channels and prove the fabric free of deadlock.
     """
     report = _walk_minimal(build, progress)
-    # Without a minimal path everywhere the other walks only say the same again.
+    # If minimal paths are missing, the other walks would only repeat the same faults.
     if build.tables.classes.alternate.any() and report.delivered == report.pairs:
         report = replace(report, ways=walk_ways(build, progress))
     if with_channels and report.delivered == report.pairs:
@@ -144,7 +144,7 @@ def verify(
 
 
 def walk_ways(build: Build, progress: Progress | None = None) -> Ways:
-    """Walk all that hosts' packets may do, without failures."""
+    """Walk every way that packets of hosts may take, without failures."""
     ways = strays = longest = 0
     for reached in reachable(build, Forwarding.of(build), progress):
         ways += reached.ways
@@ -175,7 +175,7 @@ def _walk_minimal(build: Build, progress: Progress | None) -> Report:
         if len(faults) < PAIR_EXAMPLES and not best.all():
             wrong = np.argwhere(~best & (hops != ITSELF))[: PAIR_EXAMPLES - len(faults)]
             faults += [
-                PairFault(int(ends[i]), int(destinations[j]), _what(hops[i, j], shortest[i, j]))
+                PairFault(int(ends[i]), int(destinations[j]), _fault(hops[i, j], shortest[i, j]))
                 for i, j in wrong
             ]
         if progress:
@@ -190,5 +190,5 @@ def _walk_minimal(build: Build, progress: Progress | None) -> Report:
     )
 
 
-def _what(hops: np.int8, shortest: np.uint8) -> str:
+def _fault(hops: np.int8, shortest: np.uint8) -> str:
     return FAULTS.get(int(hops), f"{hops} hops, {shortest} are enough")

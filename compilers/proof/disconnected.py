@@ -1,4 +1,4 @@
-"""Pairs that failures leave without any path, so that no table could join them."""
+"""Disconnected pairs: switches that failures leave without any path, which no table could join."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compilers.topology.distance import components, neighbour_table
 from compilers.topology.graph import Graph
 
 
-def apart(
+def disconnected(
     graph: Graph,
     f: Forwarding,
     cases: Numbers,
@@ -18,33 +18,33 @@ def apart(
     source: Numbers,
     destination: Numbers,
 ) -> int:
-    """How many of n pairs no path joins while the elements of their case are down.
+    """How many of n pairs have no path while the elements of their case are down.
 
     Args:
-        graph: what is there without failures.
+        graph: the fabric without failures.
         f: numbers the links and switches.
-        cases: int64[m, F], what is down in each case (`Forwarding.element`).
+        cases: int64[m, F], the elements that are down in each case (`Forwarding.element`).
         case: int64[n], the case of each pair.
         source: int64[n].
         destination: int64[n].
     """
-    whole = neighbour_table(graph)
+    intact = neighbour_table(graph)
     count = 0
     for number in np.unique(case).tolist():
-        part = components(_left(whole, f, cases[number].tolist()))
+        part = components(_left(intact, f, cases[number].tolist()))
         pairs = case == number
         count += int(np.count_nonzero(part[source[pairs]] != part[destination[pairs]]))
     return count
 
 
-def _left(whole: NDArray[np.int64], f: Forwarding, down: list[int]) -> NDArray[np.int64]:
-    """The neighbour table of what is up."""
-    table, nobody = whole.copy(), len(whole) - 1
+def _left(intact: NDArray[np.int64], f: Forwarding, down: list[int]) -> NDArray[np.int64]:
+    """The neighbour table without the elements that are down."""
+    table, none = intact.copy(), len(intact) - 1
     for element in down:
         if element >= f.links:
-            table[table == element - f.links] = nobody
+            table[table == element - f.links] = none
         else:
             u, v = f.ends(element)
-            table[u, table[u] == v] = nobody
-            table[v, table[v] == u] = nobody
+            table[u, table[u] == v] = none
+            table[v, table[v] == u] = none
     return table

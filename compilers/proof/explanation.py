@@ -1,4 +1,4 @@
-"""The paths between two nodes, read from the tables that are emitted."""
+"""The paths between two nodes, read from the compiled tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """One way that a packet may take while something has failed; fault is "" where it arrives."""
+    """One way that a packet may take under failures; fault is "" if it arrives."""
 
     path: tuple[int, ...]
     fault: str
@@ -49,10 +49,10 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The minimal path between two switches and the alternates, as lists of vertices.
+    """The minimal path between two switches and the alternates, as vertices.
 
-    hops are the links of the minimal path; fault says what goes wrong on it, "" where nothing does.
-    weights are the minimal path's and each alternate's; failing is what happens under failures.
+    hops: the links of the minimal path. fault: its fault, "" if packets arrive. weights: those of
+    the minimal path and of each alternate. failing: the ways of packets under failures.
     """
 
     source: int
@@ -91,7 +91,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         build: its tables and wiring.
         source: a vertex.
         destination: a vertex.
-        dead: what has failed, from `find_failure`.
+        dead: the elements that have failed, from `find_failure`.
 
     Raises:
         InputError: the destination carries no hosts, so it has no addresses.
@@ -125,13 +125,13 @@ def _require_hosts(build: Build, switch: int) -> None:
             Problem(
                 required="a destination with hosts",
                 given=f"{build.wiring.names[switch]}, a {kind}",
-                todo="no packet is addressed to it; choose a switch that has some",
+                todo="packets are addressed to hosts only; choose a switch that has some",
             )
         )
 
 
 def _ways(towards: Towards, source: int, dead: tuple[int, ...]) -> list[tuple[int, Failing]]:
-    """Every way out that a host's packet may take here, and what becomes of it."""
+    """Every port that a host's packet may leave the source by, and its way from there."""
     f = towards.forwarding
     destination = int(towards.destinations[0])
     here = int(f.hosts[source])
@@ -169,7 +169,7 @@ def _weights(build: Build, towards: Towards, source: int) -> tuple[int, ...]:
 
 
 def find_failure(build: Build, word: str) -> int:
-    """The link `A-B` or the node that a word names, as in `compilers.proof.forwarding`.
+    """The link `A-B` or the node of this name, as a number of `Forwarding.element`.
 
     Raises:
         InputError: there is no such node or link.
@@ -211,10 +211,10 @@ def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:
 
 
 def find_switch(build: Build, word: str) -> int:
-    """The vertex that a node's name, a vertex number, a host's name or an address stands for.
+    """The vertex of a node's name, a vertex number, a host's name or an address.
 
     Raises:
-        InputError: nothing of the fabric is called that.
+        InputError: the fabric has none of these.
     """
     wiring = build.wiring
     if word in wiring.names:

@@ -1,8 +1,8 @@
-"""Failures: where every packet goes when links or switches are down and no controller acts.
+"""Walks under failures: the way of every packet while links or switches are down.
 
-Nothing changes before a packet meets a failure. So it is enough to start, for every cable that is
-down, with the packets that would cross it: for each destination, one for each way in which it can
-have come to the near end. From there all are followed by the forwarding rule, a link at a time.
+No controller acts. A packet goes its usual way until it meets a failure, so the walks start at
+every cable that is down, with the packets that would cross it: for each destination, one for each
+way of coming to the near end. From there the forwarding rule is followed, a link at a time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.disconnected import apart
+from compilers.proof.disconnected import disconnected
 from compilers.proof.forwarding import HOME, NOWHERE, Dead, Forwarding, Numbers, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class FailureLoss:
-    """A pair that loses packets, while `failed` is down."""
+    """A pair of switches that loses packets while `failed` is down."""
 
     failed: str
     source: int
@@ -38,14 +38,14 @@ class FailureLoss:
 
 @dataclass(frozen=True, slots=True)
 class FailureReport:
-    """What all failures of a kind do to the pairs between the nodes that are left.
+    """The effect of all failures of one kind on the pairs of switches that are left.
 
-    kind: "link", "node" or "2" (any two of both). cases: how many were tried, of `all_cases`.
-    lost_pairs: over all cases, the pairs some of whose packets are lost, whatever way their source
-    chooses; looped: those whose packets are still forwarded after 64 links. max_hops: the longest
-    path delivered, in links. stretch: the most links that a repair adds to a packet's path. losses
-    are the first few lost pairs. cut_off: those of the lost pairs that no path joins any more;
-    counted where the build promises to repair.
+    kind: "link", "node" or "2" (any two links or nodes). cases: how many were tried, of
+    `all_cases`. lost_pairs: over all cases, the pairs that lose packets on some way that their
+    source may choose. looped: those whose packets are still forwarded after 64 links. max_hops: the
+    longest path delivered, in links. stretch: the most links that a repair adds to a packet's path.
+    losses: the first few lost pairs. cut_off: the lost pairs that no path joins any more, counted
+    if the build promises to repair.
     """
 
     kind: str
@@ -61,9 +61,9 @@ class FailureReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PacketStates:
-    """n packets: the arc each came by, the column of its destination, its case.
+    """n packets: the arc each came in by, the column of its destination, its case.
 
-    dead: what fails in its case. hops: the most links that it can have taken before.
+    dead: the failures of its case. hops: the most links that it can have taken so far.
     """
 
     arc: Numbers
@@ -73,7 +73,7 @@ class PacketStates:
     hops: Numbers
 
     def take(self, which: Numbers) -> PacketStates:
-        """Some of them."""
+        """The packets with these indices or under this mask."""
         dead = tuple(part[which] for part in self.dead)
         return PacketStates(
             self.arc[which], self.column[which], self.case[which], dead, self.hops[which]
@@ -82,11 +82,11 @@ class PacketStates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reached:
-    """What can happen without failures, towards D destinations.
+    """All packet states that occur without failures, towards D destinations.
 
-    depth: int8[S·L·D], the most links that a packet for a column can have taken when it came by an
-    arc; NOWHERE where none does. strays: cells of it whose packet is not delivered. ways: how many
-    ports hosts may choose, over all pairs.
+    depth: int8[S·L·D], the most links that a packet for a column can have taken when it comes in by
+    an arc; NOWHERE if no packet does. strays: cells of depth whose packet is not delivered. ways:
+    the number of ports that hosts may choose, over all pairs.
     """
 
     towards: Towards
@@ -96,7 +96,7 @@ class Reached:
 
     @classmethod
     def of(cls, towards: Towards, sources: NDArray[np.int64]) -> Reached:
-        """Follow every packet that hosts of `sources` can send, by every way they may choose."""
+        """Follow every packet that hosts of `sources` can send, over every way it may take."""
         f, width = towards.forwarding, len(towards.destinations)
         depth = np.full(len(f.end) * width, NOWHERE, np.int8)
         source, column = np.nonzero(sources[:, None] != towards.destinations)
@@ -130,12 +130,12 @@ class Reached:
 def walk_failures(
     build: Build, kind: str, sample: int = SAMPLE, seed: int = 1, progress: Progress | None = None
 ) -> FailureReport:
-    """Try every failure of a kind; of two at once, a sample of so many where there are more.
+    """Try every failure of a kind; of two at once, at most a sample.
 
     Args:
         build: its tables and wiring are walked.
         kind: one of `FAILURE_KINDS`.
-        sample: how many cases of "2" to try.
+        sample: the most cases of "2" to try.
         seed: of the sample.
         progress: called with destinations done and all.
     """
@@ -149,7 +149,7 @@ def walk_failures(
 
 
 def reachable(build: Build, f: Forwarding, progress: Progress | None) -> Iterator[Reached]:
-    """What can happen without failures, for some destinations after others."""
+    """The packet states without failures, one block of destinations at a time."""
     ends = np.flatnonzero(build.topology.endpoints)
     step = max(1, FAILURE_CELLS_AT_ONCE // len(f.end))
     for first in range(0, len(ends), step):
@@ -159,7 +159,7 @@ def reachable(build: Build, f: Forwarding, progress: Progress | None) -> Iterato
 
 
 def _cases(f: Forwarding, kind: str, sample: int, seed: int) -> tuple[Numbers, int]:
-    """int64[n, F], what is dead in each case as in `Forwarding.element`; and how many there are."""
+    """int64[n, F], the dead elements of each case (`Forwarding.element`), and the count of all."""
     nodes = f.links + np.flatnonzero((f.end.reshape(f.switches, -1) >= 0).any(axis=1))
     if kind != "2":
         cases = np.arange(f.links) if kind == "link" else nodes
@@ -179,7 +179,7 @@ def _cases(f: Forwarding, kind: str, sample: int, seed: int) -> tuple[Numbers, i
 
 
 def _starts(reached: Reached, cases: Numbers) -> Iterator[PacketStates]:
-    """The packets that meet a failure, for one group of cases after the other."""
+    """The packets that meet a failure, one group of cases at a time."""
     towards, parts = reached.towards, cases.shape[1]
     f = towards.forwarding
     arc, column, hops, out = _crossing(reached, parts)
@@ -201,8 +201,8 @@ def _starts(reached: Reached, cases: Numbers) -> Iterator[PacketStates]:
 def _crossing(reached: Reached, parts: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Every packet and its way out: arc, column, hops and way, int[n] each.
 
-    Of a host's packets only those that have at most `parts` ways: while one is up they take that,
-    and are among the packets that take it anyway.
+    Packets from hosts with more than `parts` ways are left out: one of the ways is always up, and
+    the packets on it are followed anyway.
     """
     towards = reached.towards
     f, width = towards.forwarding, len(towards.destinations)
@@ -221,7 +221,7 @@ def _crossing(reached: Reached, parts: int) -> tuple[Numbers, Numbers, Numbers, 
 
 
 def _meeting(f: Forwarding, out: Numbers, cases: Numbers) -> tuple[Numbers, Numbers]:
-    """int64[n] twice: all ways out, by index, that are down, and the case in which they are."""
+    """int64[n] twice: the indices of ways out that are down, and the case in which each is."""
     parts = f.links + f.switches
     by_part = np.argsort(cases.ravel(), kind="stable")
     count = np.bincount(cases.ravel(), minlength=parts)
@@ -238,7 +238,7 @@ def _meeting(f: Forwarding, out: Numbers, cases: Numbers) -> tuple[Numbers, Numb
 
 
 def _left(towards: Towards, packets: PacketStates) -> NDArray[np.bool_]:
-    """bool[n]: those that are there at all, and that a host cannot send another way."""
+    """bool[n]: packets whose ends and last link are up, and that a host cannot send another way."""
     f = towards.forwarding
     at = packets.arc // f.slots
     left = ~f.down(packets.arc, packets.dead)
@@ -254,7 +254,7 @@ def _left(towards: Towards, packets: PacketStates) -> NDArray[np.bool_]:
 
 
 def _follow(towards: Towards, packets: PacketStates) -> tuple[NDArray[np.int8], Numbers]:
-    """int8[n], int64[n]: ARRIVED, DROPPED or LOOPED, and the links taken in all."""
+    """int8[n], int64[n]: ARRIVED, DROPPED or LOOPED, and the total of links taken."""
     f = towards.forwarding
     outcome = np.full(len(packets.arc), LOOPED, np.int8)
     hops = packets.hops.astype(np.int64)
@@ -277,7 +277,7 @@ def _follow(towards: Towards, packets: PacketStates) -> tuple[NDArray[np.int8], 
 def _losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> Numbers:
     """int64[n]: (case·S + source)·D + column of the pairs whose packets can be among `lost`.
 
-    Goes back over the ways that packets can have come, a link at a time.
+    It goes back over the ways that packets can have come, a link at a time.
     """
     towards = reached.towards
     f, width = towards.forwarding, len(towards.destinations)
@@ -315,7 +315,7 @@ def _key(f: Forwarding, width: int, packets: PacketStates, source: Numbers) -> N
 
 
 class _Tally:
-    """Counts over all cases, for the report."""
+    """Counts over all cases."""
 
     def __init__(self, build: Build, f: Forwarding, cases: Numbers) -> None:
         self.build, self.f, self.cases = build, f, cases
@@ -323,7 +323,7 @@ class _Tally:
         self.losses: list[FailureLoss] = []
 
     def add(self, reached: Reached, packets: PacketStates) -> None:
-        """Follow packets, and count what becomes of them."""
+        """Follow packets and count the outcomes."""
         towards = reached.towards
         outcome, hops = _follow(towards, packets)
         arrived = outcome == ARRIVED
@@ -343,7 +343,7 @@ class _Tally:
         if self.build.protect != "none":
             before, column = np.divmod(lost, len(towards.destinations))
             pairs = (*np.divmod(before, self.f.switches), towards.destinations[column])
-            self.cut_off += apart(self.build.topology.graph, self.f, self.cases, *pairs)
+            self.cut_off += disconnected(self.build.topology.graph, self.f, self.cases, *pairs)
         for key in lost[: LOSS_EXAMPLES - len(self.losses)].tolist():
             before, column = divmod(key, len(towards.destinations))
             case, source = divmod(before, self.f.switches)
@@ -351,11 +351,11 @@ class _Tally:
             self.losses.append(FailureLoss(self._name(case), source, destination))
 
     def _name(self, case: int) -> str:
-        """The nodes and links that fail in a case, by their names."""
+        """The names of the nodes and links that fail in a case."""
         return " and ".join(element_name(self.build, self.f, p) for p in self.cases[case].tolist())
 
     def report(self, kind: str, all_cases: int) -> FailureReport:
-        """What came of all."""
+        """The report on all cases."""
         return FailureReport(
             kind=kind,
             cases=len(self.cases),
@@ -370,7 +370,7 @@ class _Tally:
 
 
 def element_name(build: Build, f: Forwarding, element: int) -> str:
-    """What a number of `Forwarding.element` is called: a node's name, or two for their link."""
+    """The name of a number of `Forwarding.element`: a node's name, or `A-B` for a link."""
     names = build.wiring.names
     if element >= f.links:
         return names[element - f.links]

@@ -1,8 +1,8 @@
 """Forwarding with alternates, protection and bounce: the rule of `Classes`.
 
-The cables of a fabric are *arcs*, one a switch and link, and an arc stands for two things: a way
-out of its switch, and a packet in that switch that came in over that link. So a packet moves from
-arc to arc: the switch chooses a way out, and the other end of that cable is where it is then.
+Each link has two *arcs*, one at either switch. An arc stands for two things: a way out of its
+switch, and a packet in that switch that came in over that link. So a packet moves from arc to arc:
+the switch chooses a way out, and the packet is then at the arc on the other end of that link.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Forwarding:
 
     Arc s·L + k, L = K + 1, is switch s and its k-th link; s·L + K a packet from a host at s.
 
-    end: int32[S·L], the same cable from its other end; NOWHERE where there is none.
-    element: (int32[S·L + 2], int32[S·L + 2]), what has to be up for an arc to work: a link, by its
-        number below E, and the switch at its other end, E + s. The last two are for HOME, NOWHERE.
-    order: int32[1 + P, S·(C + 2)], ways out by class, the minimal one first; two classes more
-        deliver and drop. bounce: int32[B, S·(C + 2)], the same for a packet that came in on the
-        minimal port. weighted: int32[1 + A, S·(C + 2)], ways that a packet from a host may take.
+    end: int32[S·L], the arc at the other end of the same link; NOWHERE if there is none.
+    element: two int32[S·L + 2], the elements that an arc needs up: its link, by its number below E,
+        and the switch at its other end, E + s. The last two entries are for HOME and NOWHERE.
+    order: int32[1 + P, S·(C + 2)], ways out by class, the minimal one first; the last two classes
+        of a switch deliver and drop. bounce: int32[B, S·(C + 2)], the same for a packet that came
+        in on the minimal port. weighted: int32[1 + A, S·(C + 2)], ways for packets from hosts.
     """
 
     walker: Walker
@@ -78,7 +78,7 @@ class Forwarding:
 
     @property
     def switches(self) -> int:
-        """S."""
+        """S, the number of switches."""
         return len(self.end) // self.slots
 
     @property
@@ -87,12 +87,12 @@ class Forwarding:
         return np.arange(self.switches) * self.slots + self.slots - 1
 
     def ends(self, link: int) -> tuple[int, int]:
-        """The switches that a link, by its number, joins."""
+        """The two switches that the link of this number joins."""
         arc = int(np.flatnonzero(self.element[0] == link)[0])
         return arc // self.slots, int(self.end[arc]) // self.slots
 
     def down(self, arcs: Numbers, dead: Dead) -> NDArray[np.bool_]:
-        """Whether each arc needs what is dead in its packet's case."""
+        """bool[n]: whether each arc needs an element that is dead in its packet's case."""
         link, switch = self.element
         result = np.zeros(arcs.shape, np.bool_)
         for part in dead:
@@ -129,10 +129,10 @@ class Towards:
         return row
 
     def way_out(self, arcs: Numbers, column: Numbers, dead: Dead = ()) -> NDArray[np.int32]:
-        """int32[n]: the transit rule. HOME: delivered here, NOWHERE: dropped.
+        """int32[n]: the way out by the transit rule; HOME: delivered here, NOWHERE: dropped.
 
         Args:
-            arcs: how each packet came to where it is.
+            arcs: the arc that each packet came in by.
             column: its destination.
             dead: for each failure of its case, the link or E + switch, as in `element`.
         """
@@ -156,7 +156,7 @@ class Towards:
     def _first_live(
         self, ways: NDArray[np.int32], row: Numbers, arcs: Numbers, dead: Dead
     ) -> NDArray[np.int32]:
-        """int32[n]: the first way that is up and not where the packet came in; else back there."""
+        """int32[n]: the first way that is up and not the way in; else the way in, if allowed."""
         f = self.forwarding
         chosen = np.full(len(row), NOWHERE, np.int32)
         left = np.arange(len(row))
@@ -171,12 +171,12 @@ class Towards:
         return chosen
 
     def path(self, arc: int, dead: tuple[int, ...], limit: int) -> tuple[list[int], int]:
-        """The switches that a packet passes, and HOME, NOWHERE or the arc where it was given up.
+        """The switches that a packet passes, and HOME, NOWHERE or, at the limit, its last arc.
 
         Args:
-            arc: how the packet came to the first of them.
+            arc: the arc by which the packet came to the first switch.
             dead: the failures, as in `Forwarding.element`.
-            limit: the links after which it is given up.
+            limit: the largest number of links to follow.
         """
         f = self.forwarding
         parts = tuple(np.array([part]) for part in dead)
@@ -191,7 +191,7 @@ class Towards:
 
 
 def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np.int32]:
-    """int32[S, ports + 1]: the arc behind each port number, NOWHERE where no cable is."""
+    """int32[S, ports + 1]: the arc of each port number, NOWHERE without a cable."""
     table = np.full((len(port), int(port.max(initial=0)) + 1), NOWHERE, np.int32)
     switch, link = np.nonzero(far >= 0)
     table[switch, port[switch, link]] = switch * (far.shape[1] + 1) + link
@@ -199,7 +199,7 @@ def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np
 
 
 def _ways(arc_of: NDArray[np.int32], ports: Numbers) -> NDArray[np.int32]:
-    """int32[n, S·(C + 2)]: ports of classes as arcs; the two classes more have none."""
+    """int32[n, S·(C + 2)]: ports of classes as arcs; the last two classes have none."""
     order, classes, count = ports.shape
     known = np.where(ports < arc_of.shape[1], ports, 0)
     ways = np.full((order, classes + 2, count), NOWHERE, np.int32)

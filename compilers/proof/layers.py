@@ -1,14 +1,14 @@
-"""Layers: one channel a pair, for lossless fabrics whose packets keep theirs all the way.
+"""Layers: one channel a pair of switches, for lossless fabrics whose packets never change channel.
 
 An InfiniBand packet has one service level for its whole path, and so one lane. Pairs are split into
-layers such that the waits within each (`compilers.proof.channels`) close no circle:
+layers such that the waits within each layer (`compilers.proof.channels`) form no cycle:
 
-- Rank the switches. A path that rises and then falls waits for nothing that waits for it, whatever
-  the others are, as long as they do so too; so do paths that fall and then rise. These two layers
-  hold every path of two links: PolarFly needs no more.
-- What has neither shape goes to further layers, each filled with all that is left and then rid of
-  its circles: where one closes, the wait that the fewest paths cause is taken out, and they move
-  on (the last step of DFSSSP: Domke, Hoefler, Nagel, IPDPS 2011, section IV).
+- Rank the switches. Paths that rise and then fall cause no cycle among themselves, and neither do
+  paths that fall and then rise. These two layers hold every path of two links, so PolarFly needs no
+  more.
+- Paths of neither shape go to further layers. Each takes all the paths that are left; while it has
+  a cycle, the wait of that cycle that the fewest paths cause is removed, and these paths move on to
+  the next layer (the last step of DFSSSP: Domke, Hoefler, Nagel, IPDPS 2011, section IV).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ RISES_FIRST, FALLS_FIRST = np.uint8(1), np.uint8(2)
 UNSET = 255
 
 Wait = tuple[int, int]
-"""A link and the link that packets which came over it go on by."""
+"""A link, and the link that packets which came over it wait for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layers:
-    """layer: uint8[S, S], that of the packets from each switch to each other; count: how many."""
+    """layer: uint8[S, S], the layer of the packets between two switches; count: of layers."""
 
     layer: NDArray[np.uint8]
     count: int
@@ -52,15 +52,15 @@ def layers(build: Build) -> Layers:
     layer = np.where(wanted, UNSET, 0).astype(np.uint8)
     count = 0
     shapes = _shapes(build, np.flatnonzero(ends))
-    for which in (RISES_FIRST, FALLS_FIRST):
-        here = (layer == UNSET) & (shapes & which > 0)
-        if here.any():
-            layer[here] = count
+    for shape in (RISES_FIRST, FALLS_FIRST):
+        fits = (layer == UNSET) & (shapes & shape > 0)
+        if fits.any():
+            layer[fits] = count
             count += 1
     source, destination = np.nonzero(layer == UNSET)
     links = _links(build, source, destination)
     while len(source):
-        stays = _without_circles(links)
+        stays = _without_cycles(links)
         layer[source[stays], destination[stays]] = count
         source, destination, links = source[~stays], destination[~stays], links[~stays]
         count += 1
@@ -77,21 +77,21 @@ def _shapes(build: Build, ends: NDArray[np.int64]) -> NDArray[np.uint8]:
     for first in range(0, len(ends), size):
         block = ends[first : first + size]
         after, column = walker.next_switch(block), np.arange(len(block))
-        # Nothing starts at a switch that is not there: it counts as arrived.
+        # A missing switch sends nothing: its packets count as arrived.
         at = np.where(build.topology.present[:, None], np.arange(len(rank))[:, None], block)
         fell, rose = np.zeros(after.shape, bool), np.zeros(after.shape, bool)
         shape = np.full(after.shape, RISES_FIRST | FALLS_FIRST)
         for _ in range(MOST_HOPS):
-            there = after[at, column]
-            moving = there != at
+            following = after[at, column]
+            moving = following != at
             if not moving.any():
                 break
-            up = rank[there] > rank[at]
+            up = rank[following] > rank[at]
             shape[fell & up & moving] &= ~RISES_FIRST
             shape[rose & ~up & moving] &= ~FALLS_FIRST
             rose |= up & moving
             fell |= ~up & moving
-            at = there
+            at = following
         if (at != block).any():
             raise ValueError("a packet does not arrive")
         shapes[:, block] = shape
@@ -106,14 +106,14 @@ def _links(
     after = Walker.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
     at, links = source, []
     while (at != destination).any():
-        there = after[at, destination].astype(np.int64)
-        links.append(np.where(there == at, -1, at * order + there))
-        at = there
+        following = after[at, destination].astype(np.int64)
+        links.append(np.where(following == at, -1, at * order + following))
+        at = following
     return np.stack(links, axis=1) if links else np.zeros((0, 1), np.int64)
 
 
-def _without_circles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """bool[n]: which of the paths to keep, so that no circle of waits is left."""
+def _without_cycles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[n]: the paths to keep, so that no cycle of waits is left."""
     known, link = np.unique(links, return_inverse=True)
     link, count = link.reshape(links.shape), len(known)
     wait = np.where(links[:, 1:] < 0, -1, link[:, :-1] * count + link[:, 1:])
@@ -132,10 +132,10 @@ def _without_circles(links: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def _removed(ahead: list[list[int]], paths: dict[int, int]) -> set[Wait]:
-    """Waits without which there is no circle: of each that is met, the one with the fewest paths.
+    """Waits to remove so that there is no cycle: of each cycle found, the one with fewest paths.
 
-    One depth-first search. Where it meets a link that it stands on, it takes a wait out and goes
-    back to the link before it; what it has left again is searched anew.
+    One depth-first search. When it meets a link of its current path, it removes a wait of that
+    cycle and goes back to the link before it; the links it leaves are searched again later.
 
     Args:
         ahead: the links that each link's packets wait for.
@@ -149,20 +149,20 @@ def _removed(ahead: list[list[int]], paths: dict[int, int]) -> set[Wait]:
         if stack:
             depth[root] = 0
         while stack:
-            here = stack[-1]
-            if tried[here] == len(ahead[here]):
-                done[stack.pop()], depth[here] = 1, -1
+            link = stack[-1]
+            if tried[link] == len(ahead[link]):
+                done[stack.pop()], depth[link] = 1, -1
                 continue
-            there = ahead[here][tried[here]]
-            tried[here] += 1
-            if done[there] or (here, there) in removed:
+            following = ahead[link][tried[link]]
+            tried[link] += 1
+            if done[following] or (link, following) in removed:
                 continue
-            if depth[there] < 0:
-                depth[there] = len(stack)
-                stack.append(there)
+            if depth[following] < 0:
+                depth[following] = len(stack)
+                stack.append(following)
                 continue
-            circle = [*stack[depth[there] :], there]
-            rarest = min(pairwise(circle), key=lambda wait: paths[wait[0] * count + wait[1]])
+            cycle = [*stack[depth[following] :], following]
+            rarest = min(pairwise(cycle), key=lambda wait: paths[wait[0] * count + wait[1]])
             removed.add(rarest)
             while stack[-1] != rarest[0]:
                 left = stack.pop()

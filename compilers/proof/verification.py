@@ -1,4 +1,4 @@
-"""The verification of a fabric: every plane walked, and the mark that lets its build be used."""
+"""Verification of a fabric: every plane walked, and its build marked as verified."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from compilers.tables.verified_mark import mark_verified
 from inventory.problems import Problem
 
 CHANNELS_UP_TO = 1 << 26
-"""Packets in flight up to which channels are counted where nobody said whether to."""
+"""The most packets for which channels are counted by default."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verification:
-    """What walking found, a report a plane.
+    """The result of verification, one report a plane.
 
-    names: of the planes. damaged: files that are not as they were compiled. unmarked: why a folder
-    could not be marked, "" where all were.
+    names: of the planes. damaged: files that changed since they were compiled. unmarked: why a
+    folder could not be marked, "" if all were.
     """
 
     names: tuple[str, ...]
@@ -64,16 +64,16 @@ def judge(
     seed: int = 1,
     with_channels: bool | None = False,
 ) -> Verification:
-    """Verify every plane; the report on one holds for those that forward alike.
+    """Verify every plane; planes that forward alike share one walk.
 
     Args:
         builds: one a plane.
-        folders: of the builds, to be marked as verified or not; none for builds in memory.
+        folders: of the builds, whose marks are set or removed; none for builds in memory.
         progress: called with destinations done and all, in each of the walks.
         failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`.
-        sample: how many cases of two failures at once.
+        sample: the number of cases of two failures at once.
         seed: of the sample.
-        with_channels: whether to count channels; None for where it is quick.
+        with_channels: whether to count channels; None: only if that is quick.
     """
     if with_channels is None:
         with_channels = packets(builds[0]) <= CHANNELS_UP_TO
@@ -93,14 +93,14 @@ def judge(
 
 
 def _alike(builds: Sequence[Build], folders: Sequence[Path], one: int, other: int) -> bool:
-    """Whether two planes forward alike; in memory they do where they share their tables."""
+    """Whether two planes forward alike: by digests in folders, by shared tables in memory."""
     if folders:
         return alike(folders[one], folders[other])
     return builds[one].tables is builds[other].tables
 
 
 def _mark(folder: Path, build: Build, report: Report) -> str:
-    """Leave the mark or take it away; returns why that cannot be done."""
+    """Set or remove the mark of a build folder; returns the fault if that fails, else ""."""
     try:
         mark_verified(folder, build.identity, report.as_dict() if report.passed else None)
     except OSError as error:

@@ -1,1 +1,1 @@
-"""What a built graph is worth: distances, paths, load, bisection, resilience, growth."""
+"""Analyses of a built graph: distances, paths, load, bisection, resilience, growth."""

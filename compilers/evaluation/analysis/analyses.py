@@ -1,4 +1,4 @@
-"""The analyses by name, each as facts and a table that a command line or a plot can take."""
+"""The analyses by name, each as facts and a table for a command line or a plot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inventory.problems import InputError, Problem, nearest
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the analyses can be told: failure runs and their seed, racks to grow by."""
+    """Options of the analyses: failure runs and their seed, racks to grow by."""
 
     runs: int = RUNS
     seed: int = 0
@@ -38,7 +38,7 @@ Analyser = Callable[[Topology, Options, Report | None], Analysis]
 
 
 def check(names: list[str]) -> list[Problem]:
-    """A problem for every name that there is no analysis of."""
+    """A problem for every unknown analysis."""
     required = f"one of {', '.join(ANALYSES)}"
     return [
         Problem(
@@ -53,7 +53,7 @@ def check(names: list[str]) -> list[Problem]:
 
 
 def applicable(topology: Topology) -> list[str]:
-    """The analyses that can be made of a topology here."""
+    """The analyses that this topology and installation allow."""
     left_out = {"bisection": not halves.available(), "expansion": not grows(topology)}
     return [name for name in ANALYSES if not left_out.get(name)]
 
@@ -64,7 +64,7 @@ def analyse(
     """One analysis of a topology.
 
     Raises:
-        InputError: there is none of this name, it is not for this topology, or lacks a library.
+        InputError: the name is unknown, the topology does not allow it, or a library is missing.
     """
     if problems := check([name]):
         raise InputError(problems)

@@ -1,4 +1,4 @@
-"""The links that halving the fabric cuts, as few as METIS finds."""
+"""Bisection: the fewest links that METIS finds to cut the fabric in half."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def available() -> bool:
 
 
 def bisection(topology: Topology) -> Bisection:
-    """METIS's best of 50 partitions with as many nodes with hosts on both sides, or nearly.
+    """The best of 50 METIS partitions with nearly equal numbers of nodes with hosts on both sides.
 
-    The same on every run.
+    The result is the same on every run.
 
     Raises:
         InputError: the extra `analyse` is not installed.

@@ -1,4 +1,4 @@
-"""How far apart the nodes with hosts are."""
+"""Distances between the nodes with hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compilers.topology.labelled_graph import Topology
 class Distances:
     """Ordered pairs of distinct nodes with hosts, by distance.
 
-    pairs: pairs[d] is how many are d links apart, pairs[0] is 0. unreachable: pairs without a path.
+    pairs: pairs[d] are d links apart; pairs[0] is 0. unreachable: pairs without a path.
     """
 
     pairs: tuple[int, ...]
@@ -24,12 +24,12 @@ class Distances:
 
     @property
     def diameter(self) -> int | None:
-        """The largest distance, None where a pair has no path."""
+        """The largest distance, None if a pair has no path."""
         return None if self.unreachable else len(self.pairs) - 1
 
     @property
     def mean(self) -> float | None:
-        """The mean distance, None where a pair has no path."""
+        """The mean distance, None if a pair has no path."""
         if self.unreachable:
             return None
         return sum(d * n for d, n in enumerate(self.pairs)) / max(sum(self.pairs), 1)
@@ -41,9 +41,9 @@ def distribution(
     """The distance distribution by search from every node with hosts.
 
     Args:
-        topology: tells which nodes have hosts.
-        report: told of the progress.
-        graph: the links, where they are not all those of the topology.
+        topology: for the nodes with hosts.
+        report: called with sources done and all.
+        graph: the links, if they are not those of the topology.
     """
     table = neighbour_table(graph or topology.graph)
     hosts = np.flatnonzero(topology.endpoints)

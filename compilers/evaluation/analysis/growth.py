@@ -1,4 +1,4 @@
-"""What a PolarFly becomes when racks or its nucleus twin are added (PolarFly paper, §VI)."""
+"""Growth of a PolarFly by racks or a twin of its nucleus, measured (PolarFly paper, §VI)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Growth:
 
 
 def grows(topology: Topology) -> tuple[str, ...]:
-    """The methods by which a topology grows."""
+    """The methods by which a topology can grow, none if it cannot."""
     return tuple(method for method in METHODS if not check(topology, method, 1))
 
 

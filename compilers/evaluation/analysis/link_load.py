@@ -1,4 +1,4 @@
-"""Load of every arc under uniform traffic along all shortest paths alike."""
+"""Load of every arc under uniform traffic, split evenly over all shortest paths."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compilers.topology.labelled_graph import Topology
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """What the arcs carry when every node with hosts sends one unit to every other.
+    """The load of the arcs when every node with hosts sends one unit to every other.
 
-    arcs: float64[2E], of each entry of `graph.targets`. mean_distance: links a unit crosses.
+    arcs: float64[2E], by entry of `graph.targets`. mean_distance: the links that a unit crosses.
     """
 
     arcs: NDArray[np.float64]
@@ -30,11 +30,11 @@ class Load:
 
     @property
     def full_throughput_hosts(self) -> float:
-        """Δ0: hosts a node so that the fullest arc is just full, 2E·u/(L·k̄)."""
+        """Δ0: the hosts a node at which the fullest arc is just full, 2E·u/(L·k̄)."""
         return (self.endpoints - 1) / float(self.arcs.max())
 
     def histogram(self) -> list[tuple[float, int]]:
-        """(load, arcs that carry it), ascending."""
+        """(load, number of arcs with it), ascending."""
         loads, count = np.unique(self.arcs.round(6), return_counts=True)
         return list(zip(loads.tolist(), count.tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""Sums over neighbours for many sources at once, the one kernel behind counting paths."""
+"""Sums over neighbours for many sources at once, the kernel behind all path counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many simple paths of 1, 2, 3 and 4 links join two vertices (PolarFly paper, Table VI)."""
+"""Path diversity: simple paths of 1 to 4 links between two vertices (PolarFly paper, Table VI)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PATH_LENGTHS = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class PathClass:
-    """Ordered pairs that look alike, and the fewest and most paths of each length between them.
+    """A class of ordered pairs of vertices, with the fewest and most paths of each length.
 
-    ends: the kinds of the two vertices. middle: the kind of their one common neighbour, None where
+    ends: the kinds of the two vertices. middle: the kind of their one common neighbour, None if
     they have none or several.
     """
 
@@ -103,7 +103,7 @@ def _simple_paths(
     """float64[4, N + 1, B]: simple paths from each source to each vertex, by length.
 
     Walks less those that visit a vertex twice. With A the adjacency, D the degrees, M = A² - D,
-    t = diag(A³), all beside the diagonal, and ∘ the product element by element: M has the paths of
+    t = diag(A³), all off the diagonal, and ∘ the product element by element: M has the paths of
     length 2, A³ - A∘(d_i + d_j - 1) those of 3, and those of 4 are
     M² - A∘(t_i + t_j - 3M) - ADA + 2M.
     """

@@ -1,8 +1,8 @@
-"""What random link failures do (PolarFly paper §IX-B, PolarStar paper §11.2).
+"""Resilience to random link failures (PolarFly paper §IX-B, PolarStar paper §11.2).
 
-The papers' protocol: 100 runs, in each of which links fail in random order until the network is
-disconnected; of the run with the median disconnection ratio, diameter and mean distance are drawn
-over the fraction of failed links. Mean and deviation of all runs would be infinite.
+The papers' protocol: in each of 100 runs, links fail in random order until the network is
+disconnected. Diameter and mean distance of the run with the median disconnection ratio are drawn
+over the fraction of failed links, since the mean over all runs would be infinite.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Resilience:
-    """ratios: of each run, ascending, the fraction of failed links that disconnected it.
+    """The result of the failure runs.
 
-    median: that of the run whose curve is given, the lower of the two in the middle.
+    ratios: the fraction of failed links that disconnected each run, ascending. median: the ratio of
+    the run that `curve` shows, the lower of the two in the middle.
     """
 
     ratios: tuple[float, ...]
@@ -53,8 +54,8 @@ def resilience(
 ) -> Resilience:
     """The median run's curve, in steps of a fraction of the links, up to its disconnection.
 
-    Nodes without hosts may be cut off. Runs are the same on every machine: run i orders links by
-    the raw output of PCG64 seeded with (seed, i).
+    Only nodes with hosts have to stay connected. Runs are the same on every machine: run i orders
+    links by the raw output of PCG64 seeded with (seed, i).
     """
     edges = topology.graph.edges()
     orders = [_order(len(edges), seed, run) for run in range(runs)]
@@ -82,9 +83,9 @@ def _order(links: int, seed: int, run: int) -> NDArray[np.int64]:
 
 
 def _survives(topology: Topology, edges: NDArray[np.int32]) -> int:
-    """How many links can fail, in this order, before two nodes with hosts are disconnected.
+    """The number of links that can fail, in this order, until nodes with hosts are disconnected.
 
-    Links are put back from the last one on until all are connected.
+    Links are put back, the last one first, until all these nodes are connected.
     """
     parent = list(range(topology.graph.order))
     inside = topology.endpoints.astype(np.int64).tolist()

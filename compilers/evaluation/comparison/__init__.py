@@ -1,1 +1,1 @@
-"""Which fabrics can be built, and what each gives and costs, from formulas alone."""
+"""Comparison of feasible fabrics, with their figures and costs, from formulas alone."""

@@ -1,4 +1,4 @@
-"""A design with all that formulas say of it: hosts, groups, cost and power."""
+"""Designs with all their figures by formula: hosts, groups, cost and power."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT_SUPERNODES = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A host's share of the fabric, $ and W (Projective Networks §V-C), and optical ports.
+    """The cost a host: $ and W (Projective Networks §V-C), and optical ports.
 
     optical_uniform, optical_permutation: co-packaged optical ports a host over the load that the
     fabric sustains (PolarFly §X).
@@ -33,9 +33,9 @@ class Cost:
 class Candidate:
     """One design, compared.
 
-    hosts: a node with hosts carries so many: Δ0 rounded down (0.5 % too many is let pass, as the
-    paper does), or, where no formula gives Δ0, the radix over the diameter (PolarStar paper,
-    Table 3). router_ports: R, of the hardware that serves as every router.
+    hosts: at each node with hosts, Δ0 rounded down (up to 0.5 % too many is accepted, as in the
+    paper), or, if no formula gives Δ0, the radix over the diameter (PolarStar paper, Table 3).
+    router_ports: R, the ports of the hardware that serves as every router.
     """
 
     design: Design
@@ -48,7 +48,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """The family and its parameters in a few words."""
+        """The family and its parameters as text."""
         parameters = self.known.parameters
         if self.design.family == "polarstar":
             kind = SHORT_SUPERNODES[str(parameters["supernode"])]
@@ -57,17 +57,17 @@ class Candidate:
 
     @property
     def total_hosts(self) -> int:
-        """T."""
+        """T, the hosts of the whole fabric."""
         return self.hosts * self.known.endpoints
 
     @property
     def router_ports(self) -> int:
-        """R."""
+        """R, the ports of a router."""
         return router_ports(self.design, self.known, self.hosts)
 
     @property
     def subscription(self) -> float | None:
-        """Hosts over Δ0: above 1 uniform traffic cannot run at full rate."""
+        """Hosts over Δ0; above 1, uniform traffic cannot run at full rate."""
         full = self.full_throughput_hosts
         return self.hosts / full if full else None
 
@@ -77,7 +77,7 @@ class Candidate:
         return self.packing.electrical if self.packing else 0
 
     def row(self) -> dict[str, Any]:
-        """Every figure under its name, those of the contract first."""
+        """Every figure by name."""
         design, known = self.design, self.known
         return {
             "family": design.family,
@@ -126,9 +126,9 @@ def candidate(
     Args:
         design: of any family, the baselines included.
         prices: what things cost.
-        hosts: a node, instead of what full throughput allows.
-        electrical: cables inside groups, instead of what our packing gives.
-        like: total hosts that the price of optical cables is taken for, instead of its own.
+        hosts: at a node, instead of the number for full throughput.
+        electrical: cables inside groups, instead of those of our packing.
+        like: the total hosts that set the price of optical cables, instead of the design's own.
     """
     known = formulas(design)
     full = known.full_throughput_hosts(design.links)

@@ -1,4 +1,4 @@
-"""Which fabrics a radix or a size allows: the designs of every family, chosen and put in order."""
+"""The designs of every family that a radix or a size allows, selected and ranked."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ KEYS = MORE_IS_BETTER + LESS_IS_BETTER
 
 
 def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]:
-    """The families by name; without names all of ours, and the comparison families if wanted.
+    """The families of these names; without names all that can be compiled, and maybe baselines.
 
     Raises:
-        InputError: a name that there is no family of.
+        InputError: an unknown family.
     """
     names = list(names)
     if not baselines and all(name in FAMILIES for name in names):
@@ -87,7 +87,7 @@ def chosen(
 def fitting(radix: int, min_nodes: int = 1, among: Iterable[Family] | None = None) -> list[Design]:
     """The designs that use `radix` fabric ports a node, largest first.
 
-    A family with none of exactly that radix gives those of the next radix below that it has.
+    A family without a design of exactly this radix gives those of its next lower radix.
     """
     chosen = families() if among is None else among
     found = [design for family in chosen for design in _nearest(family, radix)]
@@ -104,9 +104,9 @@ def within(
 
 
 def reaching(min_nodes: int, among: Iterable[Family] | None = None) -> list[Design]:
-    """The designs of at least `min_nodes` nodes at the smallest radix that allows any.
+    """The designs of at least `min_nodes` nodes at the smallest radix that has any.
 
-    Of each family by itself, and of each supernode of PolarStar.
+    Each family, and each supernode of PolarStar, has its own smallest radix.
     """
     chosen = families() if among is None else among
     found = (design for family in chosen for design in _smallest_radix(family, min_nodes))
@@ -139,7 +139,7 @@ def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
 
 
 def kind(design: Design) -> tuple[str, str]:
-    """What counts as one family in a comparison: PolarStar's supernodes apart."""
+    """The key of one family in a comparison; PolarStar counts once a supernode."""
     return design.family, design.supernode or ""
 
 
@@ -154,7 +154,7 @@ def _nearest(family: Family, radix: int) -> list[Design]:
 
 
 def _smallest_radix(family: Family, min_nodes: int) -> Iterator[Design]:
-    """Stops at the radix at which every kind that there is has been found."""
+    """The designs of the smallest radix of each kind; stops once every kind has been found."""
     found: dict[tuple[str, str], int] = {}
     seen = set()
     for radix in range(2, LARGEST_RADIX + 1):

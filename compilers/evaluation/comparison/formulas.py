@@ -16,11 +16,11 @@ EXACT, ESTIMATE = "exact", "estimate"
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """What formulas know of a design beyond its size.
+    """The figures of a design by formula, None where there is no formula.
 
-    endpoints: nodes with hosts. leaf_degree: fabric ports of one of those. host_diameter,
-    mean_distance: over pairs of those, on minimal routes. utilisation: u, mean over largest link
-    load under uniform traffic; `basis` says whether it is exact or an estimate. None: no formula.
+    endpoints: nodes with hosts. leaf_degree: fabric ports of such a node. host_diameter and
+    mean_distance: over pairs of such nodes, on minimal routes. utilisation: u, mean over largest
+    link load under uniform traffic. basis: whether u is exact or an estimate.
     """
 
     parameters: Parameters
@@ -32,10 +32,10 @@ class Formulas:
     basis: str | None
 
     def full_throughput_hosts(self, links: int) -> float | None:
-        """Δ0 = 2E·u/(L·k̄): hosts a node that uniform traffic just fills the fullest link with.
+        """Δ0 = 2E·u/(L·k̄): the hosts a node at which uniform traffic just fills the fullest link.
 
-        Projective Networks paper, formula (1) and §VI, with the mean degree where degrees differ,
-        as its derivation has it.
+        Projective Networks paper, formula (1) and §VI, with the mean degree if degrees differ, as
+        in its derivation.
         """
         if self.mean_distance is None or self.utilisation is None:
             return None
@@ -70,7 +70,7 @@ def _baseline(design: BaselineDesign) -> Formulas:
 
 
 def polarity_utilisation(q: int) -> float:
-    """U of ER_q: arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10 there)."""
+    """The u of ER_q: arcs at a quadric carry 2q pairs, all others 2q - 1 (Theorem 3.10)."""
     return (2 * q * q + q + 1) / (2 * q * (q + 1))
 
 
@@ -88,7 +88,7 @@ def _pn(design: Design) -> Formulas:
 
 
 def _oft(design: Design) -> Formulas:
-    """Two leaves are 2 links apart, and all links alike (§VI)."""
+    """Any two leaves are 2 links apart, and all links are alike (§VI)."""
     q = design.q or 0
     return Formulas({"q": q}, 2 * order(q), q + 1, 2, 2.0, 1.0, EXACT)
 
@@ -110,8 +110,8 @@ def _polarstar(design: Design) -> Formulas:
 def polarstar_distances(design: Design) -> tuple[int, int]:
     """Ordered pairs at distance 1 and at distance 2; all others are at distance 3.
 
-    Those at 2 lie over structure vertices two apart, of which one member is reached, over adjacent
-    ones, of which all members but the neighbour are, or in one supernode.
+    A member at distance 2 is the one reached at a structure vertex two arcs away, or any but the
+    neighbour at an adjacent structure vertex, or in the same supernode.
     """
     q, k, degree = design.q or 0, design.supernode_order or 0, design.supernode_degree or 0
     n, arcs = order(q), q * (q + 1) ** 2
@@ -124,20 +124,20 @@ def polarstar_distances(design: Design) -> tuple[int, int]:
 def _polarstar_fullest(design: Design) -> float:
     """An estimate of the largest arc load: the mean over structure arcs or supernode arcs.
 
-    Of a minimal path over d structure arcs, d = 1 or 2, one more arc is in a supernode unless the
-    member is reached already. Quadrics unbalance structure arcs as they do in ER_q. The u that
-    comes of it was measured against graphs up to q = 16: 6 % too low to 8 % too high for
-    Inductive-Quad and complete supernodes, at most 23 % too high for Paley.
+    A minimal path over d structure arcs, d = 1 or 2, has one more arc in a supernode unless it has
+    reached the member already. Quadrics unbalance structure arcs as they do in ER_q. The resulting
+    u was measured against graphs up to q = 16: 6 % too low to 8 % too high for Inductive-Quad and
+    complete supernodes, at most 23 % too high for Paley.
     """
     q, k, degree = design.q or 0, design.supernode_order or 0, design.supernode_degree or 0
     n, arcs = order(q), q * (q + 1) ** 2
-    apart = n * (n - 1) - arcs
+    distant = n * (n - 1) - arcs
     if design.supernode == "complete":
         return max(2 * q * k, n)
     other = k - 2 if design.supernode == "inductive-quad" else k - 1
     detours = k - 1 - other
-    outside = apart * k * (2 * k + detours) + arcs * k * (k + detours)
-    inside = (apart + arcs) * k * other + n * k * (2 * k - 2 - degree)
+    outside = distant * k * (2 * k + detours) + arcs * k * (k + detours)
+    inside = (distant + arcs) * k * other + n * k * (2 * k - 2 - degree)
     return max(outside / (arcs * k) / polarity_utilisation(q), inside / (n * k * degree))
 
 

@@ -1,7 +1,7 @@
-"""Table III of the Projective Networks paper: what its limits come to for graphs of a real size.
+"""Table III of the Projective Networks paper: its limits, computed for graphs of finite size.
 
-Printed are T, R, N, Δ and Δ0 for u and k̄ in the limit. Here they are worked out with the exact k̄ of
-a graph with as many vertices at every distance as a generalised Moore graph (§II-B) has.
+The paper prints T, R, N, Δ and Δ0 for u and k̄ in the limit. Here they have the exact k̄ of a graph
+with as many vertices at every distance as a generalised Moore graph (§II-B).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GraphShape:
 
 
 def moore_mean(order: int, degree: int, diameter: int) -> float:
-    """K̄ of a generalised Moore graph: as many vertices as can be within the diameter less one."""
+    """The k̄ of a generalised Moore graph: all distances below the diameter as full as can be."""
     near = [degree * int((degree - 1) ** (t - 1)) for t in range(1, diameter)]
     far = order - 1 - sum(near)
     return (sum(t * n for t, n in enumerate(near, 1)) + diameter * far) / (order - 1)

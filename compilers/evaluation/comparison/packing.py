@@ -1,8 +1,8 @@
-"""Electrical groups: which links stay inside one, and the bundles between natural modules.
+"""Electrical groups: the links inside a group, and the bundles between natural modules.
 
 Projective Networks paper, §V-C: nodes stand in fully electrical groups of about 500 hosts, and
-cables between groups are optical. A natural module is a rack, supernode or group of the family;
-several of them make a group where they are small.
+cables between groups are optical. A natural module is a cluster or group of the family; small
+modules are merged into one electrical group.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from compilers.topology.supernodes import shape
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """`count` modules of `size` nodes with `inside` links each, beside `rest` nodes in one more.
+    """`count` modules of `size` nodes with `inside` links each, and one more of `rest` nodes.
 
-    between: links between any two modules, None where that differs from pair to pair. loose: links
-    within the rest and others that never leave a module. bundles: pairs of modules that are cabled.
+    between: links between any two modules, None if pairs differ. loose: links within the last
+    module and others that never leave a module. bundles: pairs of modules that are cabled.
     """
 
     size: int
@@ -34,17 +34,17 @@ class Modules:
     splits: bool = False
 
     def nodes(self, merged: int) -> int:
-        """Nodes of a group of so many modules."""
+        """The nodes of a group of `merged` modules."""
         return self.size * merged
 
     def electrical(self, merged: int) -> int:
-        """Links inside groups of `merged` modules and a smaller last one."""
+        """The links inside groups of `merged` modules, and in a smaller last group."""
         groups, left = divmod(self.count, merged)
         pairs = groups * comb(merged, 2) + comb(left, 2)
         return self.count * self.inside + self.loose + pairs * (self.between or 0)
 
     def groups(self, merged: int) -> int:
-        """How many groups that makes."""
+        """The number of these groups."""
         return -(-self.count // merged) + (self.rest > 0)
 
 
@@ -59,7 +59,7 @@ class Packing:
 
 
 def packing(design: Design, parameters: Parameters, hosts: float, wanted: float) -> Packing | None:
-    """The groups of a design nearest to `wanted` hosts, `hosts` a node; None: all is optical."""
+    """The groups nearest to `wanted` hosts, with `hosts` a node; None if all cables are optical."""
     candidates = list(MODULES.get(design.family, _none)(parameters))
     if not candidates:
         return None
@@ -83,10 +83,10 @@ def _options(modules: Modules, hosts: float, wanted: float) -> Iterator[Packing]
 
 
 def _polarity(q: int, scale: int, inside: int, loop: int) -> Modules:
-    """The fan racks of ER_q, with `scale` nodes in place of a vertex and links of an edge.
+    """The fans of ER_q, with `scale` nodes for each vertex and `scale` links for each edge.
 
-    inside, loop: links within what replaces a vertex, and those more at a quadric. Racks: facts of
-    PolarFly paper §V, and for even q the layout with the nucleus among the quadrics.
+    inside: links among the nodes of a vertex; loop: further links at a quadric. The clusters are
+    those of PolarFly paper §V; for even q the nucleus is among the quadrics.
     """
     even = q % 2 == 0
     size = q + even
@@ -107,7 +107,7 @@ def _polarfly(p: Parameters) -> Iterator[Modules]:
 
 
 def _pn(p: Parameters) -> Iterator[Modules]:
-    """Subplanes for q = r²; else a rack of ER_q twice, its points and its lines."""
+    """Subplanes for q = r²; else a cluster of ER_q twice, its points and its lines."""
     q = int(p["q"])
     r = isqrt(q)
     if r * r == q:
@@ -116,7 +116,7 @@ def _pn(p: Parameters) -> Iterator[Modules]:
 
 
 def _polarstar(p: Parameters) -> Iterator[Modules]:
-    """Supernodes; clusters of them along the racks of ER_q."""
+    """Supernodes, or the supernodes of each cluster of ER_q."""
     q, kind = int(p["q"]), str(p["supernode"])
     found = shape(kind, int(p["degree"]))
     if found is not None:
@@ -127,7 +127,7 @@ def _polarstar(p: Parameters) -> Iterator[Modules]:
 
 
 def _slimfly(p: Parameters) -> Iterator[Modules]:
-    """Two sides (0, x, ·) and (1, x', ·) together, or apart."""
+    """Two sides (0, x, ·) and (1, x', ·) in one module, or each in its own."""
     q = int(p["q"])
     delta = (q + 1) % 4 - 1
     local = q * (q - delta) // 4

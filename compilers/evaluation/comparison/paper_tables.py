@@ -1,6 +1,6 @@
-"""The papers' tables out of our formulas, beside what is printed.
+"""The papers' tables, computed by our formulas and compared with the printed values.
 
-What is compared stands in `papers.yaml`: configurations and printed values, word for word.
+The configurations and printed values are in `papers.yaml`, word for word.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """A table of a paper; corrections says why cells differ."""
+    """A table of a paper; corrections explain why cells differ."""
 
     name: str
     title: str
@@ -60,7 +60,7 @@ class PaperTable:
 
     @property
     def columns(self) -> list[str]:
-        """Networks across the top where they are fewer than the quantities."""
+        """The heads of the columns: networks if they are fewer than the quantities."""
         return ["", *self._across()]
 
     @property
@@ -69,7 +69,7 @@ class PaperTable:
         return self._grid(lambda cell: _text(cell) if cell.differs else _computed(cell))
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The table for JSON."""
         cells = [
             {
                 "network": cell.network,
@@ -88,7 +88,7 @@ class PaperTable:
         }
 
     def as_markdown(self) -> str:
-        """The grid with both values in every cell, and the corrections under it."""
+        """The table with both values in every cell, and the corrections below it."""
         head = [self.columns, ["---"] * len(self.columns)]
         body = self._grid(lambda cell: f"**{_text(cell)}**" if cell.differs else _text(cell))
         lines = ["| " + " | ".join(row) + " |" for row in [*head, *body]]
@@ -116,7 +116,7 @@ def paper_table(name: str) -> PaperTable:
     """A table by its name, as `polarfly-5`.
 
     Raises:
-        InputError: there is no table of this name.
+        InputError: the name is unknown.
     """
     known = read(SOURCE).data
     if name not in known:
@@ -131,7 +131,7 @@ def paper_table(name: str) -> PaperTable:
 
 
 def names() -> list[str]:
-    """The tables that there are."""
+    """The names of all tables."""
     return list(read(SOURCE).data)
 
 

@@ -1,4 +1,4 @@
-"""The prices of the papers' two cost models, and reading other ones."""
+"""Prices of the papers' two cost models, and a reader for other prices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAY_BE_ZERO = (*MAY_BE_NEGATIVE, "router_per_port", "electrical_per_gbps", "watt
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What `prices.yaml` explains: $ and watts (Projective Networks §V-C), ports (PolarFly §X)."""
+    """Prices as in `prices.yaml`: $ and watts (Projective Networks §V-C), ports (PolarFly §X)."""
 
     link_gbps: float
     router_per_port: float
@@ -51,7 +51,7 @@ def prices(file: str | Path | None = None) -> Prices:
     """The prices of the papers, with those of `file` in their place.
 
     Raises:
-        InputError: the file cannot be read, or has an unknown key or no number at one.
+        InputError: the file cannot be read, has an unknown key, or a value that is no number.
     """
     values = _values(read(DEFAULT))
     if file is not None:

@@ -91,7 +91,9 @@ def test_other_files_are_refused(tmp_path: Path, content: str | None) -> None:
     file = tmp_path / "other.json"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(InputError, match="required what polarfab analyse --what resilience --json"):
+    with pytest.raises(
+        InputError, match="required the output of polarfab analyse --what resilience"
+    ):
         read_failures(file)
 
 

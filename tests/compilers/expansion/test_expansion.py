@@ -173,14 +173,14 @@ def test_the_nucleus_twin_needs_no_more_ports_than_there_are(tmp_path: Path) -> 
             5,
             "quadric",
             "",
-            "required 2 unused ports for links at 0, given 0, and too few at 14 nodes more; none",
+            "2 unused ports for links at 0, given 0, and too few at 14 more nodes; no rack of this",
         ),
         (5, "spine", INVENTORY, "one of quadric, fan, nucleus, given spine"),
         (
             31,
             "quadric",
             INVENTORY,
-            "given 0, and too few at 495 nodes more; none fits; node types with more",
+            "given 0, and too few at 495 more nodes; no rack of this kind fits; use node types",
         ),
     ],
 )
@@ -193,7 +193,7 @@ def test_how_many_racks_fit(tmp_path: Path) -> None:
     small = build(tmp_path, 7)
     fits = grow(small, "quadric", 1).fits
     assert grow(small, "quadric", fits).spare.min() >= 0
-    with pytest.raises(InputError, match=f"at most {fits} of this kind fit"):
+    with pytest.raises(InputError, match=f"at most {fits} racks of this kind fit"):
         grow(small, "quadric", fits + 1)
 
 
@@ -253,8 +253,8 @@ def test_step_by_step_as_in_one_go(tmp_path: Path, q: int, method: str, one: int
     [
         ("fan", 1, "required more racks by quadric, given fan, where 1 by quadric were added"),
         ("quadric", 0, "required 1 to 1024 for quadric, given 0"),
-        ("quadric", 1024, "given 1 that stand and 1024 more"),
-        ("quadric", 40, "most [0-9]+ of this kind fit"),
+        ("quadric", 1024, "given 1 installed and 1024 more"),
+        ("quadric", 40, "most [0-9]+ racks of this kind fit"),
     ],
 )
 def test_what_a_grown_fabric_refuses(tmp_path: Path, method: str, count: int, words: str) -> None:

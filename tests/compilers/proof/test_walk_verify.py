@@ -53,7 +53,9 @@ def test_a_missing_row_loses_the_pairs_behind_it() -> None:
     assert lost >= 1
     assert not report.passed
     assert walker(with_egress(build, {(0, 5): none})).path(0, 5) == ([0], LOST)
-    assert any(f.source == 0 and f.destination == 5 and f.what == "no route" for f in report.faults)
+    assert any(
+        f.source == 0 and f.destination == 5 and f.fault == "no route" for f in report.faults
+    )
 
 
 def test_two_switches_that_send_to_each_other_loop() -> None:
@@ -85,7 +87,7 @@ def test_a_detour_is_delivered_but_not_minimal() -> None:
     assert report.minimal < report.pairs
     assert not report.passed
     assert report.max_hops == 3
-    assert "3 hops, 2 are enough" in {fault.what for fault in report.faults}
+    assert "3 hops, 2 are enough" in {fault.fault for fault in report.faults}
 
 
 def test_a_class_on_a_port_without_a_cable_is_found() -> None:
@@ -95,7 +97,7 @@ def test_a_class_on_a_port_without_a_cable_is_found() -> None:
     broken = replace(build, tables=replace(build.tables, classes=Classes.minimal(port)))
     report = verify(broken)
     assert not report.passed
-    assert "sent to a port without a cable" in {fault.what for fault in report.faults}
+    assert "sent to a port without a cable" in {fault.fault for fault in report.faults}
     d = int(np.flatnonzero(build.tables.routes.egress[4] == 1)[0])
     assert walker(broken).path(4, d) == ([4], UNCABLED)
 
