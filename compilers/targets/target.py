@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from compilers.readers.emitted_check import EmittedCheck, EmittedReport, Reader
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
+from compilers.targets.parallel import on_all_cores
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError, Problem
@@ -141,6 +143,47 @@ class Target(ABC):
             wanted = [v for v in vertices if only is None or v in only]
             self._write_switches(renderer, build, chosen, out, wanted, progress)
         return renderer.written
+
+    def reader(self, chosen: Chosen) -> Reader | None:  # noqa: ARG002
+        """Reads the folder of a switch back, from the text alone; None: there is no such reader."""
+        return None
+
+    def check_emitted(
+        self,
+        build: Build,
+        folder: Path,
+        options: Chosen | None = None,
+        only: Collection[int] | None = None,
+        progress: Progress = None,
+    ) -> EmittedReport | None:
+        """Read the files of every switch back and compare them with the tables.
+
+        Args:
+            build: what was rendered.
+            folder: where to, the same as for `render`.
+            options: those that it was rendered with.
+            only: vertices of the switches that are there; None for all.
+            progress: called with (switches done, all switches).
+
+        Returns:
+            What was found, None where the target has no reader.
+
+        Raises:
+            InputError: an option is wrong, or the build asks for what this target cannot do.
+        """
+        build, chosen = self.check(build, options)
+        reader = self.reader(chosen)
+        if reader is None:
+            return None
+        check = EmittedCheck(build, folder, reader)
+        vertices = np.flatnonzero(build.topology.present).tolist()
+        wanted = [v for v in vertices if only is None or v in only]
+        checked = []
+        for done, switch in enumerate(on_all_cores(check.switch, wanted), 1):
+            checked.append(switch)
+            if progress:
+                progress(done, len(wanted))
+        return check.report(self.name, checked, whole=len(wanted) == len(vertices))
 
     def write_fabric(
         self, renderer: Renderer, build: Build, chosen: Chosen, out: Path, progress: Progress

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.emitted_check import Reader
+from compilers.readers.ovs_reader import read_ovs
 from compilers.tables.build import Build
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import (
@@ -86,6 +88,10 @@ class Ovs(Target):
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """See `Target.require`."""
         require_openflow(build, self.name)
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return read_ovs
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OvsVariables]:  # noqa: ARG002
         """See `Target.variables`."""

@@ -1,0 +1,174 @@
+"""Emitted forwarding: what the files of one switch say, in one form for every system.
+
+A reader makes it from the text alone. Interfaces stand as the text names them; whoever compares
+knows which port that is. A *chain* is what happens to a packet: stages tried in order, each the
+ports that share it by weight; a stage without ports drops. The last stage is followed by a drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import ip_address, ip_interface, ip_network
+from math import gcd
+from typing import TypeAlias
+
+Port: TypeAlias = str | int
+"""An interface by its name, or a port by its number."""
+Stage: TypeAlias = tuple[tuple[Port, int], ...]
+"""Ports and their weights; () drops."""
+Chain: TypeAlias = tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place in a file that says something else than the tables; line 0 is the whole file."""
+
+    file: str
+    line: int
+    says: str
+    tables: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.says}; by the tables: {self.tables}"
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedRows:
+    """Rows of one lookup table: n prefixes as text, the number of each one's entry, its line."""
+
+    file: str
+    prefixes: Sequence[str]
+    entries: Sequence[int]
+    lines: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A table as packets of some interface see it.
+
+    chain: what its entry of a number does with a packet that came in on a port, by its number.
+    """
+
+    rows: EmittedRows
+    chain: Callable[[int, int], Chain]
+
+
+class Interface(str):
+    """The name of a port, in a claim; whoever compares takes the port's number for it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A plain fact that a line states, such as the port of a host; kinds in `CLAIMS`."""
+
+    kind: str
+    value: tuple[str | int, ...]
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """The address that a row sends packets to, behind a port."""
+
+    port: Port
+    address: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAddress:
+    """An address that the switch has on an interface, without its length."""
+
+    port: Port
+    address: str
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class EmittedSwitch:
+    """What the files of one switch say.
+
+    anywhere: the tables that a packet is looked up in, one after the other until one has a way that
+    is up; by_ingress: the same for interfaces that have tables of their own. claimed: the kinds of
+    claims that these files have to make in full. discards: prefixes that are dropped where no
+    longer one is found, with file and line. unread: file, line and text of what nobody understands.
+    """
+
+    anywhere: tuple[Lookup, ...]
+    by_ingress: Mapping[Port, tuple[Lookup, ...]] = field(default_factory=dict)
+    claimed: frozenset[str] = frozenset()
+    claims: Sequence[Claim] = ()
+    next_hops: Sequence[NextHop] = ()
+    addresses: Sequence[OwnAddress] = ()
+    discards: Sequence[tuple[str, str, int]] = ()
+    unread: Sequence[tuple[str, int, str]] = ()
+
+
+@lru_cache(1 << 16)
+def canonical(chain: Chain, in_port: Port) -> Chain:
+    """The chain as short as it can be said: what cannot happen is left out.
+
+    A port that was tried before is down, and the port where a packet came in is up. Weights have
+    no common divisor.
+
+    Args:
+        chain: stages in order.
+        in_port: where the packet came in, 0 where that is of no use to it: a host's.
+    """
+    tried: set[Port] = set()
+    result: list[Stage] = []
+    for stage in chain:
+        if not stage:
+            break
+        weights: dict[Port, int] = {}
+        for port, weight in stage:
+            if port not in tried:
+                weights[port] = weights.get(port, 0) + weight
+        if not weights:
+            continue
+        tried.update(weights)
+        divisor = gcd(*weights.values()) or 1
+        ways = ((port, weight // divisor) for port, weight in weights.items())
+        result.append(tuple(sorted(ways, key=str)))
+        if in_port in weights:
+            break
+    return tuple(result)
+
+
+@lru_cache(1 << 16)
+def address_text(text: str) -> str:
+    """The one text of an address.
+
+    Raises:
+        ValueError: it is none.
+    """
+    return str(ip_address(text))
+
+
+@lru_cache(1 << 16)
+def network_text(text: str) -> str:
+    """The one text of a prefix.
+
+    Raises:
+        ValueError: it is none, or has bits beyond its length.
+    """
+    return str(ip_network(text))
+
+
+@lru_cache(1 << 16)
+def interface_network(text: str) -> tuple[str, str]:
+    """The address of `10.0.0.1/29`, and its network.
+
+    Raises:
+        ValueError: it is none.
+    """
+    interface = ip_interface(text)
+    return str(interface.ip), str(interface.network)

@@ -1,0 +1,174 @@
+"""Every pair followed through what was emitted, over every way that its packets may take.
+
+A packet in transit goes first to a port that depends on where it came in only if it came in on
+that very port. So two ports for each destination say where packets go from a switch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.emitted_forwarding import Chain, Stage
+from compilers.tables.build import Build
+
+DESTINATIONS_AT_ONCE = 512
+Ports = NDArray[np.uint16]
+
+
+@dataclass(slots=True)
+class FirstWays:
+    """Where packets of one address family go first at a switch, while it is being read.
+
+    transit: by the port where packets come in, uint16[S], the port for each destination, 0: none.
+    sets: the ports that packets from hosts share; chosen: uint16[S], which of them.
+    """
+
+    switches: int
+    transit: dict[int, Ports] = field(default_factory=dict)
+    sets: list[tuple[int, ...]] = field(default_factory=lambda: [()])
+    chosen: Ports = field(default_factory=lambda: np.zeros(0, np.uint16))
+
+    def __post_init__(self) -> None:
+        self.chosen = np.zeros(self.switches, np.uint16)
+
+    def enter(self, destinations: NDArray[np.intp], chain: Chain) -> None:
+        """Packets from a host to these destinations; ways of several hosts are put together."""
+        before = self.sets[int(self.chosen[destinations[0]])]
+        ports = tuple(sorted({*before, *_ports(chain)}))
+        if ports not in self.sets:
+            self.sets.append(ports)
+        self.chosen[destinations] = self.sets.index(ports)
+
+    def pass_through(self, destinations: NDArray[np.intp], in_port: int, chain: Chain) -> None:
+        """Packets to these destinations that came in on a port."""
+        if in_port not in self.transit:
+            self.transit[in_port] = np.zeros(self.switches, np.uint16)
+        self.transit[in_port][destinations] = next(iter(_ports(chain)), 0)
+
+    def two_ports(self) -> tuple[Ports, Ports]:
+        """uint16[S] twice: the port for each destination, and that of packets that came in there.
+
+        Of packets that come in on three ports those of two go to the same, the port looked for. Of
+        two ports either does where both lead on; a packet that is dropped came in on it.
+        """
+        came, rows = list(self.transit), list(self.transit.values())
+        if not rows:
+            return np.zeros(self.switches, np.uint16), np.zeros(self.switches, np.uint16)
+        port = rows[0]
+        if len(rows) == 2:
+            port = np.where(rows[0] == 0, rows[1], rows[0])
+        elif len(rows) > 2:
+            port = np.where((rows[0] == rows[1]) | (rows[0] == rows[2]), rows[0], rows[1])
+        back = port.copy()
+        for in_port, row in zip(came, rows, strict=True):
+            back[port == in_port] = row[port == in_port]
+        return port, back
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchWays:
+    """The same once it is read: port, back: uint16[S]; sets and chosen as in `FirstWays`."""
+
+    port: Ports
+    back: Ports
+    sets: tuple[tuple[int, ...], ...]
+    chosen: Ports
+
+    @classmethod
+    def of(cls, ways: FirstWays) -> SwitchWays:
+        """What was read of a switch."""
+        return cls(*ways.two_ports(), tuple(ways.sets), ways.chosen)
+
+
+def _ports(chain: Chain) -> list[int]:
+    """The ports of the first stage; 0 where that is none that the switch has."""
+    first: Stage = chain[0] if chain else ()
+    return [port if isinstance(port, int) else 0 for port, _ in first] or [0]
+
+
+def delivered_pairs(
+    build: Build, ways: Mapping[int, tuple[SwitchWays, ...]], families: int
+) -> tuple[int, int]:
+    """How many ordered pairs of switches with hosts there are, and how many are delivered.
+
+    A pair is delivered if every way that its packets may take leads there, in every family.
+
+    Args:
+        build: for cables and hosts.
+        ways: of every switch, by family; none where its files could not be read.
+        families: how many there are.
+    """
+    ends = np.flatnonzero(build.topology.endpoints)
+    order = build.tables.switches
+    delivered = 0
+    far, far_port = _cables(build)
+    for first in range(0, len(ends), DESTINATIONS_AT_ONCE):
+        block = ends[first : first + DESTINATIONS_AT_ONCE]
+        good = np.zeros((order, len(block)), np.bool_)
+        good[ends] = True
+        for family in range(families):
+            good &= _arrives(ways, family, block, far, far_port)
+        good[block, np.arange(len(block))] = False
+        delivered += int(np.count_nonzero(good))
+    return len(ends) * (len(ends) - 1), delivered
+
+
+def _arrives(
+    ways: Mapping[int, tuple[SwitchWays, ...]],
+    family: int,
+    block: NDArray[np.intp],
+    far: NDArray[np.int64],
+    far_port: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """bool[S, D]: whether packets from hosts of each switch get to each destination."""
+    order, width = len(far), len(block)
+    column = np.arange(width)
+    ports = np.zeros((2, order, width), np.int64)
+    for vertex, each in ways.items():
+        if each:
+            ports[0, vertex] = each[family].port[block]
+            ports[1, vertex] = each[family].back[block]
+
+    def reached(vertex: NDArray[np.int64], port: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The state behind a port: back or not, switch, destination, in one number; -1: nobody."""
+        there = far[vertex, port]
+        back = ports[0, there, column] == far_port[vertex, port]
+        state: NDArray[np.int64] = (back * order + there) * width + column
+        return np.where(there >= 0, state, -1)
+
+    ahead = reached(np.arange(order)[:, None], ports)
+    good = np.zeros((2, order, width), np.bool_)
+    good[:, block, column] = True
+    while True:
+        further = good | ((ahead >= 0) & good.ravel()[ahead])
+        if (further == good).all():
+            break
+        good = further
+    arrives = np.zeros((order, width), np.bool_)
+    for switch, families in ways.items():
+        if not families:
+            continue
+        of_family = families[family]
+        chosen = of_family.chosen[block]
+        for number in np.unique(chosen[chosen > 0]).tolist():
+            some = np.flatnonzero(chosen == number)
+            out = np.array(of_family.sets[number], np.int64)[:, None]
+            there = reached(np.full_like(out, switch), out)[:, some]
+            arrives[switch, some] = ((there >= 0) & good.ravel()[there]).all(axis=0)
+    return arrives
+
+
+def _cables(build: Build) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """int64[S, ports + 1] twice: the switch and the port at the other end, -1 and 0: none."""
+    w = build.wiring
+    widest = max(len(names) for names in w.port_names)
+    far = np.full((len(w.names), widest + 1), -1, np.int64)
+    port = np.zeros_like(far)
+    switch, link = np.nonzero(w.far >= 0)
+    far[switch, w.port[switch, link]] = w.far[switch, link]
+    port[switch, w.port[switch, link]] = w.far_port[switch, link]
+    return far, port

@@ -1,0 +1,180 @@
+"""Expected forwarding: what the tables say of one switch, in the form that readers have.
+
+This is the rule of `Classes`, spelt out once more: it shares no code with the emitters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.emitted_forwarding import Chain
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
+from compilers.wiring.addressing import format_mac
+
+Value = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedSwitch:
+    """One switch by the tables.
+
+    egress: int64[S], its class for each destination, -1 where it has none. order, entering: of
+    each class, the ports of transit in order, and {port: weight} of packets from hosts.
+    bounce: the ports for a packet that came in on the minimal one.
+    """
+
+    egress: NDArray[np.int64]
+    order: list[list[int]]
+    entering: list[dict[int, int]]
+    bounce: list[list[int]]
+    plain: bool
+
+    @classmethod
+    def of(cls, build: Build, vertex: int) -> ExpectedSwitch:
+        """What the tables say of a switch."""
+        c = build.tables.classes
+        minimal = c.port[vertex].tolist()
+        used = zip(
+            np.column_stack((c.port[vertex], c.alternate[vertex])).tolist(),
+            c.weight[vertex].tolist(),
+            strict=True,
+        )
+        return cls(
+            egress=_egress(build, vertex),
+            order=[
+                [port for port in (first, *rest) if port]
+                for first, rest in zip(minimal, c.protection[vertex].tolist(), strict=True)
+            ],
+            entering=[
+                {port: weight for port, weight in zip(*ways, strict=True) if port and weight}
+                for ways in used
+            ],
+            bounce=[[port for port in ports if port] for ports in c.bounce[vertex].tolist()],
+            plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
+        )
+
+    def from_hosts(self, egress: int) -> Chain:
+        """What a class does with packets from hosts."""
+        order = tuple(((port, 1),) for port in self.order[egress])
+        shared = tuple(self.entering[egress].items())
+        return (shared, *order) if shared else order
+
+    def transit(self, egress: int, in_port: int) -> Chain:
+        """What a class does with packets that came in on a fabric port."""
+        order = self.order[egress]
+        tried = self.bounce[egress] if order[:1] == [in_port] else order
+        back = [in_port] if in_port in order else []
+        return tuple(((port, 1),) for port in [p for p in tried if p != in_port] + back)
+
+
+def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
+    routes = build.tables.routes
+    none = no_route(routes.egress)
+    switches = len(routes.egress)
+    rows = np.full(max(switches, int(routes.prefix.max(initial=0)) + 1), -1, np.int64)
+    egress = routes.egress[vertex].astype(np.int64)
+    rows[routes.prefixes(vertex)] = np.where(egress < none, egress, -1)
+    return by_destination(rows, routes.aggregate)
+
+
+def by_destination(rows: NDArray[np.int64], aggregate: NDArray[np.int32]) -> NDArray[np.int64]:
+    """int64[S]: the row of the longest prefix of each destination, of int64[P] by prefix number."""
+    own = rows[: len(aggregate)]
+    covering = np.where(aggregate >= 0, rows[aggregate.clip(0)], -1)
+    return np.where(own >= 0, own, covering)
+
+
+def expected_claims(build: Build, vertex: int, kind: str) -> set[Value]:
+    """What a switch has to state of a kind."""
+    return set(CLAIMS[kind](build, vertex))
+
+
+def _hosts(build: Build, vertex: int) -> Iterator[tuple[int, str, list[str]]]:
+    """The port, MAC address and addresses of every host of a switch."""
+    a = build.addressing
+    for number, port in enumerate(build.wiring.host_port[vertex].tolist()):
+        if port:
+            addresses = [str(a.host(vertex, number))]
+            if a.ipv6:
+                addresses.append(str(a.host6(vertex, number)))
+            yield port, a.mac(vertex, number), addresses
+
+
+def _host_rows(build: Build, vertex: int) -> Iterator[Value]:
+    gateway = format_mac(build.addressing.gateway_mac)
+    for port, mac, addresses in _hosts(build, vertex):
+        yield from ((address, mac, gateway, port) for address in addresses)
+
+
+def _host_addresses(build: Build, vertex: int) -> Iterator[Value]:
+    for port, _, addresses in _hosts(build, vertex):
+        yield from ((address, port) for address in addresses)
+
+
+def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
+    ports = tuple(sorted(port for port, _, _ in _hosts(build, vertex)))
+    a = build.addressing
+    if ports:
+        yield (f"{a.gateway(vertex)}/{a.ipv4_length}", *ports)
+        if a.ipv6:
+            yield (f"{a.network6(vertex)[1]}/64", *ports)
+
+
+def _answered(build: Build, vertex: int) -> Iterator[Value]:
+    a = build.addressing
+    yield str(a.network(vertex)), format_mac(a.gateway_mac)
+
+
+def _solicited(build: Build, vertex: int) -> Iterator[Value]:
+    if build.addressing.ipv6:
+        yield (str(build.addressing.network6(vertex)),)
+
+
+def _neighbour_answers(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    if build.addressing.ipv6:
+        yield (format_mac(build.addressing.gateway_mac),)
+
+
+def _entries(build: Build, vertex: int) -> Iterator[Value]:
+    mac = format_mac(build.addressing.gateway_mac)
+    told = [0] + [port for port, _, _ in _hosts(build, vertex)] * bool(
+        build.tables.classes.alternate.shape[2]
+    )
+    for family in ("ip", "ipv6")[: 2 if build.addressing.ipv6 else 1]:
+        yield from ((family, mac, port) for port in told)
+
+
+def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    yield (build.identity[:12],)
+
+
+def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
+    w = build.wiring
+    for port, far, far_port in zip(
+        *(x[vertex].tolist() for x in (w.port, w.far, w.far_port)), strict=True
+    ):
+        if far >= 0:
+            yield port, w.names[far], w.port_name(far, far_port)
+
+
+CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
+    "host": _host_rows,
+    "address of a host": _host_addresses,
+    "hosts": _host_blocks,
+    "answered block": _answered,
+    "solicited block": _solicited,
+    "neighbour answer": _neighbour_answers,
+    "forwarded": _entries,
+    "identity": _identity,
+    "far end": _far_ends,
+}
+"""host: address, MAC, gateway's MAC, port. address of a host: address, port. hosts: gateway with
+its length, the ports. answered block: prefix, gateway's MAC, for ARP. solicited block, neighbour
+answer: the same for ND, apart. forwarded: family, gateway's MAC, port
+whose packets are told apart (0: any). identity: its first 12 digits. far end: port, node, port
+there."""

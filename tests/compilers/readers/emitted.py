@@ -1,0 +1,51 @@
+"""Rendered fabrics, and changes to a line of what was written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from ipaddress import IPv6Network
+
+from compilers.targets.registry import target
+from tests.compilers.routed import routed
+
+IDENTITY = "0123456789abcdef"
+IQ = {"family": "polarstar", "supernode": "inductive-quad", "q": 2, "degree": 3}
+FABRICS = {
+    "minimal": {"q": 2},
+    "two hosts": {"q": 2, "hosts": 2},
+    "repaired": {"q": 3, "protect": "link"},
+    "spread": {"q": 3, "spread": True},
+    "spread, repaired": {"q": 3, "spread": True, "protect": "link", "hosts": 2},
+    "aggregates": IQ,
+}
+
+
+@cache
+def fabric(name):
+    """One of `FABRICS`, in both address families."""
+    build = routed(**FABRICS[name])
+    addressing = replace(
+        build.addressing, ipv6=IPv6Network("fd00::/48"), hierarchy=build.topology.hierarchy
+    )
+    return replace(build, identity=IDENTITY, addressing=addressing)
+
+
+def write(name, build, out, options=None):
+    """The files of a target in a folder."""
+    target(name).render(build, out, options=options)
+
+
+def check(name, build, out, options=None):
+    """What reading them back finds."""
+    return target(name).check_emitted(build, out, options)
+
+
+def change(path, old, new, count=1):
+    """Replace a text that has to be there; the number of the first line that changed."""
+    before = path.read_text()
+    assert old in before, (path, old)
+    after = before.replace(old, new, count)
+    path.write_text(after)
+    pairs = zip(before.splitlines(), after.splitlines(), strict=False)
+    return next((n for n, (a, b) in enumerate(pairs, 1) if a != b), 0)

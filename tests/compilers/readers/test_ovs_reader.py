@@ -1,0 +1,72 @@
+"""flows.txt and groups.txt, read back: nothing differs, and every change of a line is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.compilers.readers.emitted import FABRICS, change, check, fabric, write
+
+MUTANTS = {
+    "another class": ("flows.txt", "metadata:1/0xffff", "metadata:2/0xffff"),
+    "no mask": ("flows.txt", "metadata:1/0xffff", "metadata:1/0xff"),
+    "another prefix": ("flows.txt", "ip_dst=10.0.0.8/29", "ip_dst=10.200.0.8/29"),
+    "another priority": ("flows.txt", "table=1,priority=29", "table=1,priority=30"),
+    "another group": ("flows.txt", "actions=group:1\n", "actions=group:2\n"),
+    "another port in": ("flows.txt", "in_port=1,metadata", "in_port=2,metadata"),
+    "another host": ("flows.txt", "ip_dst=10.0.0.2,", "ip_dst=10.0.0.3,"),
+    "a host's MAC": ("flows.txt", "02:00:00:00:00:01->eth_dst", "02:00:00:00:00:02->eth_dst"),
+    "a host's port": ("flows.txt", "->eth_dst,output:5", "->eth_dst,output:4"),
+    "not a host": ("flows.txt", "ip,in_port=5,eth_dst", "ip,in_port=3,eth_dst"),
+    "another gateway": ("flows.txt", "eth_dst=02:50:46:00:00:01", "eth_dst=02:50:46:00:00:02"),
+    "another build": ("flows.txt", "0x50470123456789ab", "0x50470123456789ac"),
+    "a flag": ("flows.txt", "0xe0000000", "0xc0000000"),
+    "a new row": ("flows.txt", "# Routes", "table=0,priority=9,actions=drop\n# Routes"),
+    "another output": (
+        "groups.txt",
+        "watch_port:1,actions=output:1",
+        "watch_port:1,actions=output:2",
+    ),
+    "another order": (
+        "groups.txt",
+        "watch_port:3,actions=output:3,bucket=watch_port:4,actions=output:4",
+        "watch_port:4,actions=output:4,bucket=watch_port:3,actions=output:3",
+    ),
+    "another weight": ("groups.txt", "weight:1,watch", "weight:2,watch"),
+    "to a host": ("groups.txt", "watch_port:1,actions=output:1", "watch_port:5,actions=output:5"),
+    "not back": ("groups.txt", "actions=in_port", "actions=output:1"),
+    "another type": ("groups.txt", "type=fast_failover", "type=select"),
+}
+OF_A_CLASS = "another group", "another port in"
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_nothing_differs(name, tmp_path):
+    write("ovs", fabric(name), tmp_path)
+    report = check("ovs", fabric(name), tmp_path)
+    ends = int(fabric(name).topology.endpoints.sum())
+    assert (report.differences, report.examples) == (0, ())
+    assert report.pairs == report.delivered == ends * (ends - 1)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    out = tmp_path_factory.mktemp("ovs")
+    write("ovs", fabric("spread, repaired"), out)
+    return out
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_change_is_told_with_its_line(mutant, written):
+    file, old, new = MUTANTS[mutant]
+    path = written / "0" / file
+    before = path.read_text()
+    try:
+        line = change(path, old, new)
+        report = check("ovs", fabric("spread, repaired"), written)
+        told = [(example.file, example.line) for example in report.examples]
+        assert report.differences
+        # What becomes of a class is told at the first route that leads to it.
+        assert mutant in OF_A_CLASS or file == "groups.txt" or (str(path), line) in told
+        assert all(place.startswith(str(path.parent)) for place, _ in told)
+    finally:
+        path.write_text(before)
