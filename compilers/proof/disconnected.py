@@ -18,7 +18,7 @@ def disconnected(
     source: Numbers,
     destination: Numbers,
 ) -> int:
-    """How many of n pairs have no path while the elements of their case are down.
+    """The number of pairs, of n, without a path while the elements of their case are down.
 
     Args:
         graph: the fabric without failures.
