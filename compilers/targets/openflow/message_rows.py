@@ -264,7 +264,7 @@ def classes(count: int, role: int, generation: int) -> Records:
 
 def groups(count: int, role: int, kind: GroupType, buckets: int, generation: int) -> Records:
     """The groups of a role, one an egress class, with so many `buckets` (column)."""
-    made: Parts = (Column("buckets", np.zeros((count, buckets), protocol.OUTPUT_BUCKET)),)
+    made: Parts = (Column("buckets", np.zeros((count, buckets), parts.OPAQUE_BUCKET)),)
     if role == GroupRole.FALLBACK:
         enter = _group_column("enter", GroupRole.ENTER, count, generation)
         made = (*parts.group_bucket(enter), *made)
