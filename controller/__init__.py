@@ -1,1 +1,1 @@
-"""The controller: sessions with the switches, on Ryu or on os-ken."""
+"""The controller of a fabric's OpenFlow switches, on Ryu or os-ken."""

@@ -1,4 +1,4 @@
-"""The app, one for Ryu and os-ken: hands what happens to the fabric and sends what it answers."""
+"""The app for Ryu and os-ken: passes messages of switches to the fabric and sends its answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from controller.cluster.cluster_member import Several
+from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.roles import SwitchSessions
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
@@ -21,7 +21,7 @@ TICK = 0.25
 
 
 def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework's: `App(mover=…, reporter=…, read=…, member=…)`."""
+    """The app as a class of the framework: `App(mover=…, reporter=…, read=…, member=…)`."""
     seen, on = framework.ofp_event, framework.handler.set_ev_cls
     main, dead, hub = (
         framework.handler.MAIN_DISPATCHER,
@@ -32,8 +32,8 @@ def app_class(framework: Framework) -> Any:
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
-        mover moves the fabric that the reporter reports; read gives the build that is to be the
-        current one from then on; member is there where this is one of several controllers.
+        mover moves the fabric that the reporter reports on; read returns the build to load; member
+        is set if this is one of several controllers.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
@@ -44,7 +44,7 @@ def app_class(framework: Framework) -> Any:
             mover: Mover,
             reporter: Reporter,
             read: Callable[[], Current],
-            member: Several | None = None,
+            member: ClusterMember | None = None,
             **kwargs: Any,
         ) -> None:
             super().__init__(*args, **kwargs)
@@ -55,16 +55,16 @@ def app_class(framework: Framework) -> Any:
             connection.use(framework, self)
 
         def start(self) -> None:
-            """Begin to report."""
+            """Start handling and reporting."""
             super().start()
             framework.drop_error_log()
             signal.signal(signal.SIGHUP, self._hang_up)
             self.threads.append(hub.spawn(self._ticks))
-            hub.spawn(self.inbox.work)  # without end: nothing may wait for it
+            hub.spawn(self.inbox.work)  # never ends, so nothing may wait for it
 
         @on(seen.EventOFPStateChange, [main, dead])
         def on_state(self, event: Any) -> None:
-            """A switch has named itself, or a connection has ended."""
+            """A switch has sent its datapath id, or a connection has ended."""
             datapath = event.datapath
             if event.state == main:
                 host, port = datapath.address[:2]
@@ -80,31 +80,31 @@ def app_class(framework: Framework) -> Any:
             self.inbox.put(datapath, message)
 
         def handle(self, datapath: Any, message: bytes) -> None:
-            """It is this message's turn."""
+            """Handle a message from the inbox."""
             self.sessions.received(datapath, message)
             self.flush()
 
         @property
         def busy(self) -> bool:
-            """Whether so much waits to be handled that no more should be received."""
+            """Whether the inbox is full, so that receiving must pause."""
             return self.inbox.full
 
         @property
         def silenced(self) -> bool:
-            """Whether nothing may be sent any more, since another controller leads."""
+            """Whether sending is forbidden, because another controller leads."""
             return self.member is not None and self.member.lapsed
 
         def malformed(self, datapath: Any, text: str) -> None:
-            """A connection is being ended for what its peer sent."""
+            """A connection is being closed because of malformed data."""
             self.fabric.malformed(datapath, text)
 
         def flush(self) -> None:
-            """Send what the fabric wants sent."""
+            """Send the contents of the fabric's outbox."""
             for out in self.fabric.take():
                 connection.send(out.key, out.priority, out.data)
 
         def reload(self) -> None:
-            """Read the build anew and move the switches to it; a bad one is told and not used."""
+            """Read the build again and move the switches to it; a bad one is only reported."""
             try:
                 self.mover.load(self.read())
             except InputError as error:

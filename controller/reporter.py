@@ -1,4 +1,4 @@
-"""What the controller tells: lines for people or JSON for machines, and the status file."""
+"""The controller's output: lines for people or JSON for programs, and the status file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from controller.switches.session import LiveFabric
 from inventory.problems import InputError, Problem
 
 LINES_AT_ONCE = 5
-"""Events of one kind that get a line each; more than that in one go share one."""
+"""Events of one kind that get a line each; further ones in the same tick share a line."""
 REMIND = 10.0
-"""Seconds of silence after which an incomplete fabric says what it waits for."""
+"""Seconds of silence after which an incomplete fabric lists the switches it waits for."""
 PROGRESS = 1.0
-"""Seconds between two counts of what is programmed."""
+"""Seconds between two counts of programmed switches."""
 
 
 @dataclass(slots=True)
 class Reporter:
-    """Turns a fabric's events into output. `write` gets a line at a time, observers each event."""
+    """Prints a fabric's events. `write` gets one line at a time, observers get each event."""
 
     fabric: LiveFabric
     write: Callable[[str], None]
@@ -36,7 +36,7 @@ class Reporter:
     _counted: int = 0
 
     def start(self, where: str) -> None:
-        """Say that the controller listens, and leave a first status.
+        """Print that the controller listens, and write a first status.
 
         Raises:
             InputError: the status file cannot be written.
@@ -96,11 +96,11 @@ class Reporter:
             yield f"{done}/{fabric.expected} programmed; waiting for {_some(fabric.missing())}"
 
     def _follows(self) -> bool:
-        """Whether no switches are waited for, since another controller leads."""
+        """Whether no switches are expected here, because another controller leads."""
         return bool(self.fabric.status().get("leading", {}).get("role") == "follower")
 
     def _status(self) -> None:
-        """Write the status file beside itself and rename it, if it has changed."""
+        """Replace the status file, if the status has changed."""
         text = json.dumps(self.fabric.status())
         if self.status_file is None or text == self._written:
             return
@@ -111,7 +111,7 @@ class Reporter:
 
 
 def _grouped(events: list[Event]) -> Iterable[str]:
-    """The lines of events by kind, in the order in which the first of each kind happened."""
+    """The lines of events by kind, in the order of each kind's first event."""
     kinds: dict[type[Event], list[Event]] = {}
     for event in events:
         if event.line:

@@ -1,4 +1,4 @@
-"""ryu-manager's app: `POLARFAB_BUILD=build python -m polarfab.controller.ryu_app`.
+"""The app for ryu-manager: `POLARFAB_BUILD=build python -m polarfab.controller.ryu_app`.
 
 In a checkout its name is `controller.ryu_app`. This starts ryu-manager and takes its options;
 `ryu-manager` itself does not start with eventlet 0.30.3 or newer.
@@ -40,7 +40,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
 
 
 def _hear_interrupts() -> None:
-    """Have SIGINT end ryu-manager whatever runs: Ryu's threads swallow a KeyboardInterrupt."""
+    """Make SIGINT end ryu-manager at any time: Ryu's threads swallow a KeyboardInterrupt."""
     from eventlet import getcurrent
     from eventlet.hubs import get_hub
 

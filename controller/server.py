@@ -22,11 +22,11 @@ from controller.upkeep.keeper import Keeper
 from inventory.problems import InputError, Problem
 
 SIGNAL_POLL = 0.1
-"""Seconds between two looks at whether a signal has come."""
+"""Seconds between two checks for a signal."""
 
 
 def check_free(address: Address) -> None:
-    """Find out beforehand whether we can listen: the framework would say nothing.
+    """Check beforehand that we can listen: the framework would not report a failure.
 
     Raises:
         InputError: the port is in use, or the address is not this machine's.
@@ -44,7 +44,7 @@ def check_free(address: Address) -> None:
                 key=address.key,
                 required="an address of this machine with a free port",
                 given=f"{address} ({error.strerror or error})",
-                todo=f"stop what listens there, or name another with {address.key} HOST:PORT",
+                todo=f"stop what listens there, or give another {address.key} HOST:PORT",
             )
         ) from error
 
@@ -56,13 +56,13 @@ def serve(
     write: Callable[[str], None],
     folder: Path | None = None,
 ) -> None:
-    """Program switches until SIGINT or SIGTERM; read gives the build, again at each SIGHUP.
+    """Program switches until SIGINT or SIGTERM; read returns the build, again at each SIGHUP.
 
-    folder is where it has the build from: one that is applied over the API takes its place.
+    folder: where the build came from; a build applied over the API replaces it.
 
     Raises:
-        InputError: settings that let strangers in, files that cannot be read or written, or an
-            address where we cannot listen.
+        InputError: insecure settings, files that cannot be read or written, or an address where
+        we cannot listen.
     """
     settings.check()
     fabric = LiveFabric(read(), framework.error_names, settings.foreign)

@@ -1,4 +1,4 @@
-"""What a controller is asked to do beyond its build: where to listen, with which precautions."""
+"""Settings of a controller: addresses, TLS, foreign rows, repair, load, other controllers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from urllib.parse import urlsplit
 from inventory.problems import InputError, Problem
 
 ForeignRows = Literal["keep", "remove"]
-"""What becomes of rows and groups of others."""
+"""The treatment of foreign rows and groups."""
 LINK_RATE = 1000.0
-"""LLDP frames a second that the controller sends at most."""
+"""Most LLDP frames a second that the controller sends."""
 DISCOVERY_PATIENCE = 5.0
-"""Seconds that a switch may be gone before traffic goes around it."""
+"""Seconds that a switch may be disconnected before traffic is routed around it."""
 PENALTY_STEP = 1000.0
 """The penalty of one flap; the thresholds are in the same unit (RFC 2439, §4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where to listen. key: the option that said so."""
+    """An address to listen on. key: the option that set it."""
 
     host: str
     port: int
@@ -35,7 +35,7 @@ class Address:
         """HOST:PORT or [HOST]:PORT.
 
         Raises:
-            InputError: it is neither.
+            InputError: the text has neither form.
         """
         host, _, port = text.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
@@ -64,7 +64,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files: our key and certificate, and the authority that switches' certificates are of."""
+    """PEM files: our key and certificate, and the authority that signs switches' certificates."""
 
     key: Path
     certificate: Path
@@ -72,10 +72,10 @@ class Tls:
 
     @classmethod
     def of(cls, key: Path | None, certificate: Path | None, authority: Path | None) -> Tls | None:
-        """None where none of them is given.
+        """The three files, or None if none is given.
 
         Raises:
-            InputError: some are given and some are not.
+            InputError: only some are given.
         """
         files = {"--tls-key": key, "--tls-cert": certificate, "--tls-ca": authority}
         if not any(files.values()):
@@ -91,7 +91,7 @@ class Tls:
         )
 
     def context(self, *, clients: bool = True) -> ssl.SSLContext:
-        """For a server, TLS 1.2 on; with `clients` they need a certificate of the authority.
+        """A server's context, TLS 1.2 or later; with `clients`, clients need a certificate.
 
         Raises:
             InputError: a file cannot be read or is not what it should be.
@@ -101,7 +101,7 @@ class Tls:
         return self._filled(context)
 
     def asking(self) -> ssl.SSLContext:
-        """The same files for a client: the server's certificate must be of the authority.
+        """A client's context: the authority must have signed the server's certificate.
 
         Raises:
             InputError: a file cannot be read or is not what it should be.
@@ -112,7 +112,7 @@ class Tls:
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         problems = []
         try:
-            # Without a password callback OpenSSL would ask for one on the terminal.
+            # Without a password callback OpenSSL would ask for a password on the terminal.
             context.load_cert_chain(self.certificate, self.key, password=lambda: b"")
         except (OSError, ssl.SSLError) as error:
             problems.append(
@@ -129,7 +129,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class StoreGroup:
-    """A store and who we are in it. urls: of its members; prefix: of the keys of our fabric."""
+    """The store and our name in it. urls: of its members; prefix: of our fabric's keys."""
 
     urls: tuple[str, ...]
     prefix: str
@@ -137,10 +137,10 @@ class StoreGroup:
 
     @classmethod
     def parse(cls, text: str, name: str) -> StoreGroup:
-        """URL,URL,…; a path in them sets fabrics apart that share a store.
+        """URL,URL,…; fabrics that share a store have different paths in their URLs.
 
         Raises:
-            InputError: it is not.
+            InputError: the text is not a list of such URLs.
         """
         try:
             parts = [urlsplit(url) for url in text.split(",")]
@@ -163,10 +163,10 @@ class StoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class Damping:
-    """What is a flapping link, and for how long. Times in seconds.
+    """Damping of flapping links. Times in seconds.
 
-    With the defaults the third time within half a minute suppresses a link; it is used again after
-    15 to 60 seconds without another.
+    With the defaults, a link is suppressed at its third failure within half a minute and used again
+    after 15 to 60 seconds without another.
     """
 
     half_life: float = 15.0
@@ -176,10 +176,10 @@ class Damping:
 
     @classmethod
     def parse(cls, text: str, key: str) -> Damping:
-        """Half-life, suppress, reuse and longest, with commas between them.
+        """Half-life, suppress, reuse and longest, separated by commas.
 
         Raises:
-            InputError: they are not four numbers that fit together.
+            InputError: the text is not four numbers in the required order.
         """
         try:
             half_life, suppress, reuse, longest = map(float, text.split(","))
@@ -205,11 +205,11 @@ class Damping:
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """What the keeper (`controller.upkeep.keeper`) is to do.
+    """The tasks of the keeper (`controller.upkeep.keeper`).
 
-    repair: tables follow failures. discover: send LLDP frames, so many a second at most (rate).
-    adapt: weights follow loads; None: where the build asks for `ugal-pf`. link_rate: what a port
-    carries in bit/s, where switches do not tell. patience: seconds that a switch may be gone.
+    repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. adapt:
+    weights follow loads; None: only if the build asks for `ugal-pf`. link_rate: bit/s of a port, if
+    switches do not report it. patience: seconds that a switch may be disconnected.
     """
 
     repair: bool = True
@@ -223,11 +223,11 @@ class Duties:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of it.
+    """All settings of a controller.
 
-    insecure: plain text beyond loopback was asked for. foreign: rows of others. http: where the
-    management API listens, tokens: the file of those who may change things. duties: what to do
-    about failures and loads. group: the other controllers of the fabric, where there are any.
+    insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
+    address of the management API. tokens: file of the tokens that allow changes. duties: failures
+    and loads. group: the other controllers of the fabric, or None.
     """
 
     listen: Address
@@ -242,10 +242,10 @@ class Settings:
     group: StoreGroup | None = None
 
     def check(self) -> None:
-        """Refuse what would let strangers in by oversight.
+        """Refuse settings that would let strangers in by oversight.
 
         Raises:
-            InputError: plain text beyond loopback that nobody asked for.
+            InputError: plain text beyond loopback without `insecure`.
         """
         if self.tls or self.insecure:
             return
@@ -254,11 +254,11 @@ class Settings:
                 key=address.key,
                 required="an address of loopback, or TLS",
                 given=f"{address} in plain text, where anyone can {risk}",
-                todo="give --tls-key, --tls-cert and --tls-ca, or --insecure if it must be",
+                todo="give --tls-key, --tls-cert and --tls-ca, or --insecure to allow it",
             )
             for address, risk in (
-                (self.listen, "pose as a switch"),
-                (self.http, "read along, tokens too"),
+                (self.listen, "impersonate a switch"),
+                (self.http, "read everything, including tokens"),
             )
             if address and not address.loopback
         ]

@@ -1,1 +1,1 @@
-"""Several controllers of one fabric, and the one that leads."""
+"""Several controllers of one fabric: leader election, OpenFlow roles, takeover."""

@@ -1,7 +1,7 @@
-"""One of several controllers: it follows, or leads and goes on where its predecessor stopped.
+"""A member of a cluster of controllers: it follows, or leads and continues its predecessor's work.
 
-A leader whose lease is over starts anew as a process (`again`): nothing of what it meant to do is
-left then. No I/O here; what waits for the store is done at the desk.
+A leader whose lease has ended restarts its process (`again`), which drops all its pending work. No
+I/O here: calls to the store run in the store worker.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from controller.cluster.leader_events import (
 from controller.cluster.leading import Election, Unavailable, boottime
 from controller.cluster.roles import Roles
 from controller.cluster.store import Etcd
-from controller.cluster.store_worker import Campaign, Desk
+from controller.cluster.store_worker import Campaign, StoreWorker
 from controller.rollout import shared_record
 from controller.rollout.build_archive import beside, find, unpack
 from controller.rollout.mover import Mover
@@ -36,32 +36,32 @@ from controller.switches.current import Current
 from inventory.problems import InputError
 
 RETRY = 2.0
-"""Seconds after which the store is asked again for what a leader needs before it can begin."""
+"""Seconds between a new leader's attempts to read its predecessor's record."""
 
 
 class Jobs(Protocol):
-    """Who asks the store: `controller.cluster.store_worker.Desk`."""
+    """The queue of jobs for the store: `controller.cluster.store_worker.StoreWorker`."""
 
     def do(self, job: Callable[[Any], Any], answer: Callable[[Any], None]) -> None:
-        """Have a job done with the store."""
+        """Queue a job that uses the store."""
 
     def poll(self) -> None:
-        """Give the answers that are there."""
+        """Deliver the answers that have arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """What a new leader finds: the record, and the builds that it names and we have not, packed."""
+    """A predecessor's record, and the builds it names that we do not have, packed."""
 
     record: Record | None
     builds: dict[str, bytes | None]
 
 
-class Several:
-    """One instance among the others; `roles` stands between the edge and the fabric.
+class ClusterMember:
+    """One controller of a cluster; `roles` sits between the app and the fabric.
 
-    mover makes the one that moves the fabric, and asks before each step of a move.
-    state: "preparing" is a leader that learns what its predecessor did.
+    mover: makes the `Mover`, given the function it calls before each step of a move.
+    state: "preparing" is a leader that still reads its predecessor's record.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class Several:
 
     @property
     def lapsed(self) -> bool:
-        """Whether this instance led and must not write any more."""
+        """Whether this instance led and must not write to switches any more."""
         return bool(self.term) and not self._election.leads(self.term)
 
     def status(self) -> dict[str, Any]:
-        """Who leads, as the status file has it."""
+        """Role, leader and term, for the status file."""
         return {
             "role": self.state,
             "instance": self._election.name,
-            "leader": self._election.standing.leader,
-            "term": self._election.standing.term,
+            "leader": self._election.view.leader,
+            "term": self._election.view.term,
             "sessions": len(self.roles),
         }
 
@@ -117,13 +117,13 @@ class Several:
             own = self.fabric.identity
             self._jobs.do(lambda store: _inherit(store, own), self._inherited)
         if not self.term:
-            self.roles.follow(self._election.standing.term)
+            self.roles.follow(self._election.view.term)
         elif self.state == "leader" and not self.mover.busy:
             self.agree(Record(self.fabric.identity))
         self.roles.tick()
 
     def agree(self, record: Record) -> bool:
-        """Whether the store has this record; it is on its way where not."""
+        """Whether the store has this record; if not, start writing it."""
         if self._record != record and self._writing is None and self.state == "leader":
             self._writing, term = record, self.term
             self._jobs.do(
@@ -140,7 +140,7 @@ class Several:
     # From follower to leader
 
     def _inherited(self, found: Inherited | Unavailable) -> None:
-        """The store has told what the predecessor did: go on from there."""
+        """The predecessor's record has arrived: continue from there."""
         try:
             if isinstance(found, Unavailable):
                 raise found
@@ -154,10 +154,10 @@ class Several:
         self.roles.lead(self.term)
 
     def _go_on(self, record: Record, packed: dict[str, bytes | None]) -> None:
-        """Have the fabric hold what the record says.
+        """Load the record's build, or resume its move.
 
         Raises:
-            InputError, Unavailable: a build of it cannot be had.
+            InputError, Unavailable: one of its builds cannot be had.
         """
         current = self.fabric.current
         old, new = (
@@ -173,23 +173,23 @@ class Several:
 
     def _unpacked(self, identity: str, data: bytes | None) -> Current:
         if data is None:
-            raise Unavailable(f"build {identity} is neither here nor in the store")
+            raise Unavailable(f"build {identity} is neither on this machine nor in the store")
         place = beside(self.folder, identity)
         rmtree(place, ignore_errors=True)
         unpack(data, place)
         return self._read(place)
 
-    # Elsewhere
+    # Builds and events
 
     def _packed(self, identity: str) -> bytes | None:
-        """A build of ours; None where it cannot be read: then only we can go on with it."""
+        """One of our builds, packed; None if it cannot be read (then only we can continue)."""
         try:
             return find(self.folder, identity)
         except InputError:
             return None
 
     def _clear(self, record: Record) -> None:
-        """Let go of builds from the store that are needed no more."""
+        """Delete unpacked builds that are no longer needed."""
         for place in beside(self.folder, record.build).parent.glob("*"):
             if place.name not in (record.build, record.to):
                 rmtree(place, ignore_errors=True)
@@ -200,16 +200,16 @@ class Several:
             self.fabric.tell(RoleContested(f"{datapath_id:016x}"))
 
     def _tell_changes(self) -> None:
-        standing = self._election.standing
-        if standing.trouble != self._trouble:
-            self._trouble = standing.trouble
-            self.fabric.tell(StoreChanged(standing.trouble))
-        if standing.leader != self._leader:
-            self._leader = standing.leader
-            self.fabric.tell(LeaderChanged(standing.leader, standing.term))
+        view = self._election.view
+        if view.trouble != self._trouble:
+            self._trouble = view.trouble
+            self.fabric.tell(StoreChanged(view.trouble))
+        if view.leader != self._leader:
+            self._leader = view.leader
+            self.fabric.tell(LeaderChanged(view.leader, view.term))
 
 
-def _inherit(store: shared_record.Shelf, own: str) -> Inherited:
+def _inherit(store: shared_record.RecordStore, own: str) -> Inherited:
     record = shared_record.read(store)
     needed = {record.build, record.to} - {"", own} if record else set()
     return Inherited(record, {name: shared_record.fetch(store, name) for name in sorted(needed)})
@@ -220,17 +220,17 @@ def join(
     mover: Callable[[Callable[[Record], bool]], Mover],
     folder: Path,
     report: Callable[[], None],
-) -> tuple[Several, Callable[[], None]]:
-    """Be one of several controllers from now on.
+) -> tuple[ClusterMember, Callable[[], None]]:
+    """Join a cluster of controllers.
 
     Args:
-        settings: with the group.
-        mover: makes the one that moves the fabric, and asks before each step of a move.
-        folder: where the build is.
-        report: prints what has happened, before the process starts anew.
+        settings: with a group.
+        mover: makes the `Mover`, given the function it calls before each step of a move.
+        folder: the build folder.
+        report: prints pending events, before the process restarts.
 
     Returns:
-        The instance, and what lets another one lead at once.
+        The instance, and a function that resigns, so that another one leads at once.
 
     Raises:
         InputError: the TLS files cannot be used.
@@ -250,12 +250,12 @@ def join(
         sys.stdout.flush()
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - what we were started with
 
-    one = Several(
+    one = ClusterMember(
         mover,
         folder,
         lambda place: read_build(place, unverified=True),
         election,
-        Desk(stores[1]),
+        StoreWorker(stores[1]),
         send_urgent,
         again,
     )

@@ -1,4 +1,4 @@
-"""Events of several controllers: who leads, and what stands in a leader's way."""
+"""Events of several controllers: changes of leader, and obstacles to a leader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from controller.switches.events import BuildEvent, Event
 
 @dataclass(frozen=True, slots=True)
 class LeaderEvent(Event):
-    """Something that happened to this instance as the leader."""
+    """An event of this instance as the leader."""
 
     subject = "{instance}"
 
@@ -18,7 +18,7 @@ class LeaderEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class LeaderChanged(Event):
-    """Another instance leads, or nobody (an empty leader); terms only grow."""
+    """The leader has changed; an empty leader is nobody. Terms only grow."""
 
     kind = "leader"
     detail = "{term}"
@@ -36,57 +36,57 @@ class LeaderChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class LeadershipLost(LeaderEvent):
-    """The lease of this instance, which led, is over; its process starts anew."""
+    """The lease of this instance, which led, has ended; its process restarts."""
 
     kind = "deposed"
-    line = more = "{node} leads no more, and starts anew"
+    line = more = "{node} no longer leads and restarts"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderWaits(LeaderEvent):
-    """The leader is this instance, and it cannot begin yet."""
+    """An instance leads but cannot begin yet."""
 
     kind = "not-ready"
     detail = "{reason}"
-    line = more = "{node} leads and cannot begin: {text}"
+    line = more = "{node} leads but cannot begin: {text}"
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoreChanged(Event):
-    """The store has begun to fail, or answers again (an empty trouble)."""
+    """The store fails, or answers again (an empty trouble)."""
 
     kind = "store"
     line = "the store: {node}"
-    more = "{count} more messages of the store"
+    more = "{count} more messages about the store"
 
     trouble: str
 
     @property
     def node(self) -> str:
-        """The trouble, or that there is none."""
+        """The trouble, or `answers`."""
         return self.trouble or "answers"
 
 
 @dataclass(frozen=True, slots=True)
 class RoleContested(Event):
-    """A switch does not take this controller as its master."""
+    """A switch does not accept this controller as its master."""
 
     kind = "contested"
     subject = "{datapath_id}"
-    line = "datapath id {node} does not take us as its master"
-    more = "{count} more datapath ids do not take us as their master"
+    line = "datapath id {node} does not accept this controller as its master"
+    more = "{count} more datapath ids do not accept this controller as their master"
 
     datapath_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class BuildInherited(BuildEvent):
-    """The fabric holds a build of the leader before, and the folder has another one."""
+    """The fabric holds the previous leader's build, not the one in our folder."""
 
     kind = "inherited"
     detail = "{folder_build}"
-    line = more = "the fabric holds build {node}, not {text} of the folder; SIGHUP moves it there"
+    line = more = "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there"
 
     folder_build: str

@@ -1,9 +1,9 @@
 """OpenFlow roles (OpenFlow 1.3.5, §6.3.6): only a leader's connections reach the fabric.
 
-Stands between the edge and the fabric. A switch that connects is told which role we have; the
-fabric hears of it once the switch has confirmed that we are its master. A switch takes a role only
-from the highest term it has seen, and changes nothing for a slave: so what a deposed leader sent
-too late is refused. No I/O.
+This sits between the app and the fabric. A switch that connects is told our role; the fabric learns
+of it once the switch has confirmed us as its master. A switch accepts a role only from the highest
+term it has seen, and changes nothing for a slave, so late messages of a deposed leader are refused.
+No I/O.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from compilers.targets.openflow.protocol import (
 from controller.openflow.messages import Error, SessionXid, read
 
 AGAIN = 1.0
-"""Seconds after which a switch that refused our role is asked again."""
+"""Seconds before a switch that refused our role is asked again."""
 
 
 def request(role: ControllerRole, term: int) -> bytes:
-    """The request for a role; the term is its generation id."""
+    """A role request; the term is its generation id."""
     body = packed(ROLE, role=role, generation=term)
     return message(MessageType.ROLE_REQUEST, SessionXid.ROLE, body)
 
 
 class SwitchSessions(Protocol):
-    """Who is told of connections: `controller.switches.session.LiveFabric`."""
+    """The sessions behind the roles: `controller.switches.session.LiveFabric`."""
 
     def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
         """A switch has named itself."""
@@ -56,10 +56,10 @@ class _RolePeer:
 
 
 class Roles:
-    """All connections, and which of them the fabric knows.
+    """All connections, and those that the fabric knows.
 
-    send puts urgent bytes into a connection's queue, None ends it. refused is told the datapath id
-    of each switch that does not take us as its master.
+    send puts urgent bytes into a connection's queue; None closes it. refused gets the datapath id
+    of each switch that does not accept us as its master.
     """
 
     def __init__(
@@ -77,14 +77,14 @@ class Roles:
         return len(self._peers)
 
     def follow(self, term: int) -> None:
-        """Another one leads in this term: be a slave."""
+        """Another instance leads in this term: become a slave of all switches."""
         if term != self._term and not self._leads:
             self._term = term
             for key in self._peers:
                 self._ask(key)
 
     def lead(self, term: int) -> None:
-        """Be the master of all switches from now on."""
+        """Become the master of all switches."""
         self._term, self._leads = term, True
         for key in self._peers:
             self._ask(key)
@@ -98,7 +98,7 @@ class Roles:
         """A switch has sent a message.
 
         Raises:
-            Malformed: it cannot be read; the connection is to be ended.
+            Malformed: it cannot be read; the caller closes the connection.
         """
         peer = self._peers.get(key)
         kind, _, xid = header(message)
@@ -120,7 +120,7 @@ class Roles:
             self._fabric.closed(key)
 
     def tick(self) -> None:
-        """Ask those again that have refused, or have not answered."""
+        """Ask switches again that have refused or not answered."""
         now = self._clock()
         for key, peer in self._peers.items():
             late = peer.asked is not None and now - peer.asked > AGAIN
@@ -144,7 +144,7 @@ class Roles:
 
 
 def _contests(kind: int, message: bytes) -> bool:
-    """Whether a switch says that another one is its master by now."""
+    """Whether a switch reports that it has another master by now."""
     if kind != MessageType.ERROR:
         return False
     error = Error.read(message)

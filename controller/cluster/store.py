@@ -1,10 +1,10 @@
 """The store of a cluster of controllers: etcd, by the JSON gateway of its API (v3, from etcd 3.4).
 
-No Python client does it in less: gRPC's threads do not go with eventlet, and etcd3gw, which is
-kept, knows one member only, does not tell how long a granted lease lasts, and has transactions
-written as here. Calls block, so they are made in threads beside the hub.
+No Python client makes this shorter: gRPC's threads conflict with eventlet; etcd3gw, which is
+maintained, knows one member only, does not return a granted lease's duration, and needs
+transactions written as here. Calls block, so they run in threads beside the hub.
 
-Keys, below a prefix: `leader` (a name, while a lease lasts), `epoch`, and what leaders put.
+Keys, below a prefix: `leader` (a name, while a lease lasts), `epoch`, and the leaders' own.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from urllib.parse import urlsplit
 from controller.cluster.leading import Claimed, Unavailable
 
 STORE_PATIENCE = 1.0
-"""Seconds that an answer may take."""
+"""Seconds to wait for an answer."""
 EPOCH_SHIFT = 32
 """A term is the second in which the store was first used, and a revision below: the revisions of a
 store that was made anew begin again, its terms do not."""
 
 
 class Etcd:
-    """A cluster of etcd by the URLs of its members, tried in turn. For one thread.
+    """An etcd cluster by the URLs of its members, tried in turn. For one thread.
 
     Raises (all methods):
         Unavailable: no member answers, or it refuses.
@@ -49,7 +49,7 @@ class Etcd:
         return int(answer["ID"]), float(answer["TTL"])
 
     def renew(self, lease: int) -> float:
-        """Let it last that many seconds from now; 0: it has ended."""
+        """Renew a lease; returns how many seconds it lasts from now, 0 if it has ended."""
         answer = self._call("lease/keepalive", {"ID": str(lease)})
         return float(answer["result"].get("TTL", 0))
 
@@ -58,7 +58,7 @@ class Etcd:
         self._call("lease/revoke", {"ID": str(lease)})
 
     def claim(self, lease: int, name: str) -> Claimed:
-        """Put our name where the leader's stands, if there is none."""
+        """Write our name as the leader's, if there is no leader."""
         answer = self._transaction(
             {"target": "CREATE", "create_revision": "0"},
             success=[_put(self._key("leader"), name.encode(), lease)],
@@ -74,29 +74,29 @@ class Etcd:
         )
 
     def get(self, key: str) -> bytes | None:
-        """The value of a key; None where there is none."""
+        """The value of a key, or None."""
         found = self._call("kv/range", {"key": self._key(key)}).get("kvs")
         return b64decode(found[0].get("value", "")) if found else None
 
     def put(self, key: str, value: bytes, term: int) -> bool:
-        """Put a value while this term lasts; gives whether it did."""
+        """Write a value if this term still lasts; returns whether it was written."""
         return self._while(term, _put(self._key(key), value))
 
     def delete(self, key: str, term: int) -> bool:
-        """Delete all keys that begin like this while this term lasts; gives whether it did."""
+        """Delete all keys with this prefix if this term still lasts; returns whether it did."""
         end = f"{self._prefix}/{key}".encode() + b"\xff"
         request = {"key": self._key(key), "range_end": b64encode(end).decode()}
         return self._while(term, {"request_delete_range": request})
 
     def keys(self, start: str) -> list[str]:
-        """The keys that begin like this."""
+        """The keys with this prefix."""
         end = f"{self._prefix}/{start}".encode() + b"\xff"
         request = {"key": self._key(start), "range_end": b64encode(end).decode(), "keys_only": True}
         found = self._call("kv/range", request).get("kvs", ())
         return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in found]
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -116,7 +116,7 @@ class Etcd:
         return self._epoch
 
     def _first(self, key: str, value: str) -> int:
-        """The number under a key; this one where there was none."""
+        """The number under a key; write this one first if there is none."""
         answer = self._transaction(
             {"target": "CREATE", "create_revision": "0"},
             success=[_put(self._key(key), value.encode())],

@@ -1,4 +1,4 @@
-"""Threads beside the hub, for what waits for the store: the hub never does."""
+"""Threads for calls to the store, which block and so must not run in the hub."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from controller.cluster.leading import LEADER_PERIOD, Election, Unavailable
 
 T = TypeVar("T")
 STUCK = 30.0
-"""Seconds without a tick of the hub after which a lease is not renewed: it is stuck."""
+"""Seconds without a tick after which the hub counts as stuck and the lease is not renewed."""
 
 
-class Desk:
-    """Does one job after the other in a thread; answers are given in the thread that polls."""
+class StoreWorker:
+    """A thread that runs one job at a time; answers are delivered in the thread that polls."""
 
     def __init__(self, store: Any) -> None:
         self._store = store
@@ -24,11 +24,11 @@ class Desk:
         Thread(target=self._work, daemon=True, name="store").start()
 
     def do(self, job: Callable[[Any], T], answer: Callable[[T | Unavailable], None]) -> None:
-        """Have a job done with the store; the answer gets what it gives, or why it could not."""
+        """Queue a job; answer gets its result, or the reason why it failed."""
         self._jobs.put((job, answer))
 
     def poll(self) -> None:
-        """Give the answers that are there."""
+        """Deliver the answers that have arrived."""
         while not self._done.empty():
             answer, result = self._done.get()
             answer(result)
@@ -41,12 +41,12 @@ class Desk:
             except Unavailable as error:
                 result = error
             except Exception as error:
-                result = Unavailable(f"what the store has cannot be used: {error!r}")
+                result = Unavailable(f"the store's content cannot be used: {error!r}")
             self._done.put((answer, result))
 
 
 class Campaign:
-    """Has an election go on in a thread for as long as the hub ticks."""
+    """A thread that runs an election for as long as the hub ticks."""
 
     def __init__(self, election: Election, clock: Callable[[], float]) -> None:
         self._election, self._clock = election, clock

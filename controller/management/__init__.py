@@ -1,4 +1,4 @@
-"""The management side of a controller: what it shows and takes over HTTP."""
+"""The management API of a controller: HTTP, metrics, status page, tokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDED = ("werkzeug", "prometheus_client")
 
 
 def require() -> None:
-    """Find out beforehand whether the packages are there.
+    """Check that the packages of the management API are installed.
 
     Raises:
         InputError: they are not.
@@ -29,7 +29,7 @@ def require() -> None:
             Problem(
                 key="--http",
                 required="the packages of the management API",
-                given=f"no {' and no '.join(missing)} here",
+                given=f"no {' and no '.join(missing)} installed",
                 todo="pip install 'polarfab[http]'",
             )
         )
@@ -44,16 +44,16 @@ def start(
     mover: Mover,
     folder: Path | None,
 ) -> None:
-    """Serve the API and the status page from now on; the address must be free.
+    """Serve the API and the status page; the address must be free.
 
     Args:
-        address: where.
+        address: where to listen.
         settings: tokens and TLS files.
-        reporter: of the fabric; tells what happens.
-        ports: what is known of them.
-        flush: sends what the fabric wants sent.
+        reporter: of the fabric; reports events.
+        ports: state and load of links.
+        flush: sends the contents of the fabric's outbox.
         mover: moves the fabric to other builds.
-        folder: where the controller has its build; without one none can be applied.
+        folder: the controller's build folder; without one no build can be applied.
 
     Raises:
         InputError: packages are missing, or the tokens cannot be read.

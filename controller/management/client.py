@@ -18,10 +18,10 @@ from controller.management.tokens import Tokens
 from inventory.problems import InputError, Problem
 
 HTTP_PATIENCE = 30.0
-"""Seconds until an answer must be there."""
+"""Seconds to wait for an answer."""
 HTTP = "http://127.0.0.1:8080"
 MOVE_POLL = 0.2
-"""Seconds between two questions how far a move is."""
+"""Seconds between two requests for the progress of a move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Client:
     def to(
         cls, url: str, key: str, tokens: Path | None = None, authority: Path | None = None
     ) -> Client:
-        """With the first token of a file.
+        """A client with the first token of a file.
 
         Raises:
-            InputError: it is no URL of http or https, or the file cannot be used.
+            InputError: the URL is not http or https, or the file cannot be used.
         """
         try:
             good = urlsplit(url).scheme in ("http", "https") and bool(urlsplit(url).hostname)
@@ -52,7 +52,7 @@ class Client:
         return cls(url.rstrip("/"), key, token, authority)
 
     def get(self, path: str, **query: str) -> Any:
-        """What stands at /api/PATH, as plain data.
+        """The JSON at /api/PATH, decoded.
 
         Raises:
             InputError: there is no answer, or it is a refusal.
@@ -60,7 +60,7 @@ class Client:
         return json.loads(self._ask(f"{path}?{urlencode(query)}"))
 
     def read(self, path: str) -> bytes:
-        """What stands at /api/PATH, as it is.
+        """The bytes at /api/PATH.
 
         Raises:
             InputError: there is no answer, or it is a refusal.
@@ -68,7 +68,7 @@ class Client:
         return self._ask(path)
 
     def post(self, path: str, body: Mapping[str, Any] | bytes) -> Any:
-        """Have something done; the answer as plain data.
+        """Send a command; returns the answer, decoded.
 
         Raises:
             InputError: there is no answer, or it is a refusal.
@@ -83,7 +83,7 @@ class Client:
         unverified: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> dict[str, Any]:
-        """Have the fabric moved to a packed build; how the move ended, as plain data.
+        """Move the fabric to a packed build; returns the state in which the move ended.
 
         Raises:
             InputError: there is no answer, or it is a refusal.
@@ -128,10 +128,15 @@ class Client:
 
     def _refused(self, code: int, text: bytes) -> InputError:
         try:
-            said = str(json.loads(text)["error"])
+            reason = str(json.loads(text)["error"])
         except (ValueError, KeyError, TypeError):
-            said = f"an answer that is none of polarfab's (HTTP {code})"
+            reason = f"an answer that is not from polarfab (HTTP {code})"
         todo = "give --token-file" if code == 401 else ""
         return InputError(
-            Problem(key=self.key, required="what the controller takes", given=said, todo=todo)
+            Problem(
+                key=self.key,
+                required="a request that the controller accepts",
+                given=reason,
+                todo=todo,
+            )
         )

@@ -1,17 +1,17 @@
-"""The HTTP API, a WSGI application: read by anyone who can connect, changed with a token.
+"""The HTTP API, a WSGI application: anyone who can connect may read; changes need a token.
 
 | method and path | what |
 |---|---|
-| GET /api/health | the fabric in a few numbers; 503 where a leader's switch lacks its program |
-| GET /api/state | switch by switch, links that are dead or loaded |
+| GET /api/health | the fabric in a few numbers; 503 if a switch of a leader lacks its program |
+| GET /api/state | each switch, and links that are dead or loaded |
 | GET /api/floor | racks, switches and links, which do not change |
-| GET /api/events?after=N | what has happened since event N |
-| GET /api/drift | rows of others, and how much was put right |
+| GET /api/events?after=N | the events after event N |
+| GET /api/drift | foreign rows, and how many rows were corrected |
 | GET /api/paths?from=A&to=B | the paths between two switches or hosts |
-| POST /api/reconcile | read all switches again, or {"node": name}; needs a token |
+| POST /api/reconcile | read all switches again, or only {"node": name}; needs a token |
 | GET /api/build | the running build, a ZIP file of its folder; needs a token |
-| POST /api/apply | move to the build in the body, such a file; needs a token |
-| GET /api/move | how far the last move is |
+| POST /api/apply | move to the build in the body, a ZIP file; needs a token |
+| GET /api/move | the progress of the last move |
 | GET /metrics | for Prometheus |
 """
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 MOST_BODY = 64 * 1024
-"""Bytes of a request's body."""
+"""Most bytes of a request's body."""
 
 
 class _Request(Request):
@@ -58,7 +58,7 @@ class _Request(Request):
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The application. `flush` sends what a request made the fabric want to send."""
+    """The application. `flush` sends the contents of the fabric's outbox."""
 
     overview: Overview
     metrics: Metrics
@@ -67,7 +67,7 @@ class Api:
     moves: Moves | None = None
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        """Answer a request; whatever it is, with a response."""
+        """Answer a request; errors become responses, too."""
         request = _Request(environ)
         try:
             name, _ = _ROUTES.bind_to_environ(environ).match()
@@ -89,11 +89,11 @@ class Api:
         return _file("page.html", "text/html; charset=utf-8")
 
     def script(self, _: _Request) -> Response:
-        """What moves the status page."""
+        """The script of the status page."""
         return _file("page.js", "text/javascript; charset=utf-8")
 
     def style(self, _: _Request) -> Response:
-        """How the status page looks."""
+        """The style sheet of the status page."""
         return _file("page.css", "text/css; charset=utf-8")
 
     def health(self, _: _Request) -> Response:
@@ -103,19 +103,19 @@ class Api:
         return _json(health, 200 if good else 503)
 
     def state(self, _: _Request) -> Response:
-        """Switch by switch."""
+        """Each switch, and links that are dead or loaded."""
         return _json(self.overview.state())
 
     def floor(self, _: _Request) -> Response:
-        """What does not change."""
+        """Racks, switches and links, which do not change."""
         return _json(self.overview.floor())
 
     def drift(self, _: _Request) -> Response:
-        """Rows of others, and what was put right."""
+        """Foreign rows, and the number of corrected rows."""
         return _json(self.overview.drift())
 
     def events(self, request: _Request) -> Response:
-        """What has happened since an event."""
+        """The events after an event."""
         after = request.args.get("after", "0")
         if not (after.isascii() and after.isdigit() and len(after) < 19):
             raise BadRequest("after: required the number of an event")
@@ -142,12 +142,12 @@ class Api:
         )
 
     def reconcile(self, request: _Request) -> Response:
-        """Read switches again and put right what has changed by other hands."""
+        """Read switches again and undo changes that others made."""
         self._authorise(request)
         self._lead()
         fabric, node = self.overview.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
-            raise NotFound(f"node: there is none called {node!r}")
+            raise NotFound(f"node: there is no node {node!r}")
         chosen = [v for v in sorted(fabric.connections) if node in (None, fabric.names[v])]
         if node is not None and not chosen:
             raise ServiceUnavailable(f"switch {node} is not connected")
@@ -172,7 +172,7 @@ class Api:
         return _json(answer, 202)
 
     def move(self, _: _Request) -> Response:
-        """How far the last move is."""
+        """The progress of the last move."""
         return _json(self._moves.status())
 
     @property
@@ -189,11 +189,13 @@ class Api:
         """Leave changes to the leader."""
         found = self.overview.leading()
         if found["role"] != "leader":
-            raise Conflict(f"changes are for the controller that leads: {found['leader']}")
+            raise Conflict(f"send changes to the controller that leads: {found['leader']}")
 
     def _authorise(self, request: _Request) -> None:
         if not self.tokens.known:
-            raise Forbidden("this controller takes no changes: it was started without --token-file")
+            raise Forbidden(
+                "this controller was started without --token-file and accepts no changes"
+            )
         if not self.tokens.accept(request.headers.get("Authorization")):
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
 

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a fabric, read when somebody asks."""
+"""Prometheus metrics of a fabric, computed at each request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 
 
 class Metrics(Collector):
-    """Registered in a registry of its own, without those of the process."""
+    """The metrics, in a registry of their own without the process's metrics."""
 
     def __init__(self, overview: Overview) -> None:
         self.overview = overview
@@ -24,13 +24,13 @@ class Metrics(Collector):
         self.registry.register(self)
         self._push = Histogram(
             "polarfab_sync_seconds",
-            "From a switch's connection to its program being found or put right.",
+            "From a switch's connection until it holds its program.",
             buckets=SECONDS,
             registry=self.registry,
         )
 
     def happened(self, event: Event) -> None:
-        """Measure how long switches take."""
+        """Measure the time that switches take."""
         if isinstance(event, SwitchProgrammed) and event.seconds is not None:
             self._push.observe(event.seconds)
 
@@ -45,11 +45,11 @@ class Metrics(Collector):
             ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
             ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
-            ("links_dead", "Links that traffic goes around.", health["dead_links"]),
+            ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
         ):
             yield _gauge(name, what, value)
         differences = CounterMetricFamily(
-            "polarfab_reconciled", "Rows and groups put right, by what was done.", labels=["what"]
+            "polarfab_reconciled", "Rows and groups corrected, by the correction.", labels=["what"]
         )
         for what, count in fabric.differences.items():
             differences.add_metric([what], count)

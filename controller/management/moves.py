@@ -1,7 +1,7 @@
-"""Builds that come and go over the API: a build folder as one ZIP file, and moves to it.
+"""Moves over the API: builds as ZIP files, downloaded and applied.
 
-A build that is applied is written beside the controller's own folder, and takes its place once all
-switches hold it; so a controller that starts again has the build that the fabric has.
+An applied build is written beside the controller's build folder and replaces it once all switches
+hold it, so a controller that restarts has the fabric's build.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inventory.problems import InputError, Problem
 
 
 class Moves:
-    """What the API needs to move a fabric; folder is where the controller has its build."""
+    """Moves of a fabric for the API; folder is the controller's build folder."""
 
     def __init__(self, mover: Mover, folder: Path) -> None:
         self.mover, self.folder = mover, folder.resolve()
@@ -28,7 +28,7 @@ class Moves:
         """The build that the switches hold, packed.
 
         Raises:
-            InputError: the folder has another one by now.
+            InputError: the folder has another build by now.
         """
         packed = find(self.folder, self.mover.fabric.identity)
         if packed is None:
@@ -37,15 +37,15 @@ class Moves:
         return packed
 
     def apply(self, data: bytes, accept_loss: bool, unverified: bool) -> dict[str, Any]:
-        """Begin to move to a packed build; how far it is.
+        """Start a move to a packed build; returns its progress.
 
         Raises:
-            InputError: it is none, is not verified, or is refused by `Mover.move`.
+            InputError: it is not a build, is not verified, or is refused by `Mover.move`.
         """
         from controller.switches.current import read_build
 
         if self.mover.busy:
-            raise _problem("a fabric that stands still", "one that moves to a build")
+            raise _problem("a fabric without a move in progress", "one that moves to a build")
         shutil.rmtree(self._waiting, ignore_errors=True)
         try:
             unpack(data, self._waiting)
@@ -56,11 +56,11 @@ class Moves:
         return self.status()
 
     def status(self) -> dict[str, Any]:
-        """How far the last move is; only the state where there was none."""
+        """The progress of the last move; only a state if there was none."""
         return self.mover.status() or {"state": "none", "build": self.mover.fabric.identity}
 
     def happened(self, event: Event) -> None:
-        """Put a build that was applied into the controller's folder once all switches hold it."""
+        """Replace the controller's build folder by an applied build once all switches hold it."""
         if not isinstance(event, MoveFinished) or not self._waiting.is_dir():
             return
         if load(self._waiting).identity == event.build:

@@ -1,4 +1,4 @@
-"""What the controller knows of its fabric, as plain data for the API and the status page."""
+"""Overview of a fabric as plain data, for the API and the status page."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from controller.switches.events import Event
 from controller.switches.session import LiveFabric
 
 KEPT = 1000
-"""Events that are remembered."""
+"""The number of events kept."""
 
 
 class PortOverview(Protocol):
-    """What is known of ports, where somebody watches them; arrays are by switch and link."""
+    """State and load of links, from the keeper; arrays are by switch and link."""
 
     @property
     def dead(self) -> NDArray[np.bool_]:
-        """bool[S, K]: links that traffic goes around."""
+        """bool[S, K]: links that traffic is routed around."""
 
     @property
     def drained(self) -> NDArray[np.bool_]:
-        """bool[S]: switches that traffic goes around."""
+        """bool[S]: switches that traffic is routed around."""
 
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
-        """float64[S, K]: of each port, 0 to 1; None where nobody measures."""
+        """float64[S, K]: the load of each port, 0 to 1; None if not measured."""
 
 
 @dataclass(slots=True)
 class Overview:
-    """A fabric and what has happened."""
+    """A fabric and its latest events."""
 
     fabric: LiveFabric
     ports: PortOverview | None = None
@@ -49,24 +49,24 @@ class Overview:
         """The current build.
 
         Raises:
-            ValueError: the fabric has none.
+            ValueError: the fabric has no build.
         """
         if self.fabric.current.build is None:
             raise ValueError("a fabric without a build")
         return self.fabric.current.build
 
     def happened(self, event: Event) -> None:
-        """Remember an event."""
+        """Keep an event."""
         self._number += 1
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
         self._events.append({"number": self._number, **event.record()})
 
     def events(self, after: int) -> list[dict[str, Any]]:
-        """The events that are remembered and came after this number."""
+        """The kept events after this number."""
         return [event for event in self._events if event["number"] > after]
 
     def health(self) -> dict[str, Any]:
-        """In a few numbers."""
+        """The fabric in a few numbers."""
         fabric = self.fabric
         return {
             "build": fabric.identity,
@@ -81,13 +81,13 @@ class Overview:
         }
 
     def leading(self) -> dict[str, str]:
-        """What this controller is among several: its role and the leader's name."""
+        """The controller's role among several, and the leader's name."""
         part = self.fabric.parts.get("leading")
         found = part() if part else {"role": "leader", "leader": ""}
         return {word: str(found[word]) for word in ("role", "leader")}
 
     def state(self) -> dict[str, Any]:
-        """Switch by switch, with the links that do not carry traffic."""
+        """Each switch, and links that are dead or loaded."""
         status = self.fabric.status()
         return self.health() | {
             "switches": self._switches(status),
@@ -98,12 +98,12 @@ class Overview:
         }
 
     def drift(self) -> dict[str, Any]:
-        """What was found in switches that should not be there, and what was put right."""
+        """Foreign rows found in switches, and the number of corrected rows."""
         status = self.fabric.status()
         return {word: status[word] for word in ("differences", "foreign", "errors")}
 
     def floor(self) -> dict[str, Any]:
-        """What does not change: racks, switches, and links by switch pairs and ports."""
+        """Racks, switches, and links by pairs of switches and ports, which do not change."""
         wiring, hardware = self.build.wiring, self.build.hardware
         racks = clusters(self.build.topology)
         vertex, link = np.nonzero(wiring.far >= 0)
@@ -140,7 +140,7 @@ class Overview:
         ]
 
     def _links(self) -> list[dict[str, Any]]:
-        """Links that are dead or that carry something, from both ends."""
+        """Links that are dead or loaded, from both ends."""
         if self.ports is None:
             return []
         wiring, dead, load = self.build.wiring, self.ports.dead, self.ports.utilisation

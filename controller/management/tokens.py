@@ -1,4 +1,4 @@
-"""Who may change things: bearer tokens (RFC 6750) from a file."""
+"""Bearer tokens (RFC 6750) from a file, which authorise changes."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from inventory.problems import InputError, Problem
 
 LEAST_LENGTH = 16
-"""Characters of a token."""
+"""Least characters of a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens that are accepted; without any nothing may be changed."""
+    """The accepted tokens; without any, all changes are refused."""
 
     known: tuple[bytes, ...] = ()
 
     @classmethod
     def read(cls, file: Path) -> Tokens:
-        """One token a line; empty lines and those that begin with # are passed over.
+        """Read one token a line, ignoring empty lines and those that begin with #.
 
         Raises:
-            InputError: it cannot be read, others can read it, or a token is none.
+            InputError: the file cannot be read, others can read it, or a token is invalid.
         """
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
@@ -50,10 +50,7 @@ class Tokens:
         return cls(tuple(token.encode() for token in tokens))
 
     def accept(self, authorization: str | None) -> bool:
-        """Whether a request with this Authorization header may change things.
-
-        Takes as long for a wrong token as for a right one.
-        """
+        """Whether this Authorization header allows changes; compared in constant time."""
         scheme, _, token = (authorization or "").partition(" ")
         given = token.strip().encode()
         matches = [hmac.compare_digest(given, known) for known in self.known]

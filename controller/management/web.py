@@ -1,4 +1,4 @@
-"""Serving the API beside the switches, on the framework's own hub: one thread does it all."""
+"""The web server of the API, on the framework's hub, in the thread that serves the switches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REQUESTS_AT_ONCE = 64
 """Connections that are served at the same time."""
 CLIENT_PATIENCE = 30.0
-"""Seconds that a client may be silent."""
+"""Most seconds that a client may be silent."""
 
 
 def serve(address: Address, application: WSGIApplication, context: ssl.SSLContext | None) -> None:
@@ -25,7 +25,7 @@ def serve(address: Address, application: WSGIApplication, context: ssl.SSLContex
     from eventlet.green.ssl import GreenSSLSocket
 
     class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]
-        """A failed handshake, or a client that is gone, ends a connection and is no event."""
+        """A failed handshake, or a client that disconnects, ends a connection without an event."""
 
         def handle(self) -> None:
             with suppress(OSError):

@@ -1,7 +1,7 @@
-"""LLDP frames that say which switch and port they left by, signed; many at once.
+"""Signed LLDP frames that name the switch and port they left by; many at once.
 
-Layout: IEEE 802.1AB, §8; datapath id and port number stand where Ryu and os-ken have them, too. The
-signature is in an organisationally specific TLV (§8.6) under a locally administered identifier.
+Layout: IEEE 802.1AB, §8, with datapath id and port number in the same places as in Ryu and os-ken.
+The signature is in an organisationally specific TLV (§8.6) under a locally administered identifier.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 ETHERTYPE = 0x88CC
 NEAREST_BRIDGE = bytes.fromhex("0180c200000e")
-"""No bridge passes it on (§7.1): what arrives has crossed one cable."""
+"""No bridge forwards it (§7.1): a frame that arrives has crossed one cable."""
 OUI, SIGNED = bytes.fromhex("025046"), 1
 SIGNATURE = 16
 LOCAL, COMPONENT = 7, 2
@@ -42,9 +42,9 @@ FRAME = np.dtype(
         ("end", "V2"),
     ]
 )
-"""A frame: chassis, port, time to live, our token, and the TLV that ends it, which is 0."""
+"""A frame: chassis, port, time to live, our TLV, and the end TLV, which is 0."""
 SIGNED_BYTES = FRAME.itemsize - SIGNATURE - FRAME["end"].itemsize
-"""What is before the signature is signed."""
+"""All bytes before the signature are signed."""
 
 
 def frames(
@@ -56,8 +56,8 @@ def frames(
         datapath_id: of the switch.
         ports: int[n], port numbers.
         round_: a number that grows; it dates the frames.
-        seconds: for how long they hold (the TTL that LLDP has).
-        key: what they are signed with.
+        seconds: the frames' time to live.
+        key: the signing key.
     """
     result: NDArray[np.void] = np.zeros(len(ports), FRAME)
     result["to"], result["ethertype"] = np.void(NEAREST_BRIDGE), ETHERTYPE
@@ -75,7 +75,7 @@ def frames(
 
 
 def read(frame: bytes | memoryview, key: bytes) -> tuple[int, int, int] | None:
-    """The datapath id, port and round of a frame that was signed with this key; else None."""
+    """The datapath id, port and round of a frame signed with this key; else None."""
     data = bytes(frame[: FRAME.itemsize])
     if len(data) < FRAME.itemsize or not data.startswith(NEAREST_BRIDGE):
         return None
@@ -91,5 +91,5 @@ TLVS = {1: "chassis", 2: "port", 3: "time", 127: "token"}
 
 
 def _signature(frame: bytes, key: bytes) -> bytes:
-    """A keyed BLAKE2b (RFC 7693, §2.9), which needs no HMAC around it."""
+    """A keyed BLAKE2b (RFC 7693, §2.9), which needs no HMAC."""
     return blake2b(frame[:SIGNED_BYTES], key=key, digest_size=SIGNATURE).digest()

@@ -1,4 +1,4 @@
-"""OpenFlow messages to and from one switch: errors, echoes, bundle replies, ports that change.
+"""OpenFlow messages to and from one switch: errors, echoes, bundle replies, port status.
 
 Layouts and numbers are those of `compilers.targets.openflow.protocol`.
 """
@@ -48,7 +48,7 @@ BUNDLE_ERRORS = (
     "timeout",
     "bundle in progress",
 )
-"""Words for the error codes 2300, 2301, … (`FIRST_BUNDLE_ERROR`) of ONF extension 230, §3.5."""
+"""Texts of the error codes 2300, 2301, … (`FIRST_BUNDLE_ERROR`) of ONF extension 230, §3.5."""
 
 
 Names = Callable[[int, int], tuple[str, str]]
@@ -65,7 +65,7 @@ class SessionXid(IntEnum):
 
 
 class Malformed(Exception):
-    """A switch has sent what cannot be read; the connection is of no use any more."""
+    """A switch has sent malformed data; its connection cannot be used any more."""
 
 
 def read(layout: Layout, data: bytes, place: int = HEADER.itemsize) -> Any:
@@ -91,7 +91,7 @@ def boundary(data: bytes | memoryview, start: int, least: int) -> int:
 
 
 def echo_reply(request: bytes) -> bytes:
-    """The answer to an echo request: the same, but for its type."""
+    """The reply to an echo request: the same bytes with another type."""
     return message(MessageType.ECHO_REPLY, header(request)[2], request[HEADER.itemsize :])
 
 
@@ -102,7 +102,7 @@ def datapath_id(features: bytes) -> int:
 
 
 def port_status(message: bytes) -> Any:
-    """What a port-status message says, `PORT_STATUS`.
+    """The content of a port-status message, a `PORT_STATUS`.
 
     Raises:
         Malformed: it is too short or too long.
@@ -113,7 +113,7 @@ def port_status(message: bytes) -> Any:
 
 
 def commits(message: bytes) -> int | None:
-    """The bundle that a message says is committed, None for any other message."""
+    """The number of the bundle that this message confirms as committed, else None."""
     if header(message)[0] != MessageType.EXPERIMENTER:
         return None
     if len(message) < HEADER.itemsize + BUNDLE_CONTROL.itemsize:
@@ -148,7 +148,7 @@ class Error:
         )
 
     def words(self, names: Names) -> str:
-        """The error in words: `group mod failed: bad type`."""
+        """The error as text: `group mod failed: bad type`."""
         if self.experimenter == ONF and 0 <= self.code - FIRST_BUNDLE_ERROR < len(BUNDLE_ERRORS):
             return f"bundle failed: {BUNDLE_ERRORS[self.code - FIRST_BUNDLE_ERROR]}"
         if self.experimenter:

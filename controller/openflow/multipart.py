@@ -1,4 +1,4 @@
-"""What a switch says of itself: multipart requests, and their replies as numpy arrays (§7.3.5)."""
+"""Multipart requests, and their replies as numpy arrays (§7.3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packet-in and packet-out: what comes from a port, and what is to leave by ports."""
+"""Packet-in and packet-out messages."""
 
 from __future__ import annotations
 
@@ -42,4 +42,4 @@ def packet_in(message: bytes) -> tuple[int, memoryview]:
     for field, value in match_fields(message[fields:end]):
         if field == IN_PORT_FIELD:
             return int.from_bytes(value, "big"), memoryview(message)[packet:]
-    raise Malformed("a packet-in that does not say its port")
+    raise Malformed("a packet-in without a port")

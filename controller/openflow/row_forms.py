@@ -1,4 +1,4 @@
-"""One form of a row whatever order its fields are in: the slow path of a comparison.
+"""Canonical forms of rows, independent of the order of fields: the slow path of a comparison.
 
 A switch may report the fields of a match, or instructions, in another order than they were sent,
 and a mask that is all ones or all zeros in another way (OpenFlow 1.3.5, §7.2.3.5). Rows are given

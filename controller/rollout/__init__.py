@@ -1,1 +1,1 @@
-"""A running fabric moved from one build to another, round by round."""
+"""Moves of a running fabric from one build to another, round by round."""

@@ -1,4 +1,4 @@
-"""A build folder as one ZIP file, and where builds from elsewhere lie."""
+"""Build archives: build folders as ZIP files, and the folders of received builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compilers.tables.build_folder import MANIFEST, load
 from inventory.problems import InputError, Problem
 
 MOST_BUILD = 1 << 30
-"""Bytes of a build, packed or not."""
+"""Largest build in bytes, packed or not."""
 NAMES = re.compile(r"(manifest|fabric|verified)\.json|arrays/[a-z0-9_]+\.npy")
 
 
@@ -34,33 +34,33 @@ def pack(folder: Path) -> bytes:
 
 
 def unpack(data: bytes, folder: Path) -> None:
-    """Write a packed build to a folder.
+    """Unpack a build into a folder.
 
     Raises:
-        InputError: it is none, is too large, or the folder cannot be written.
+        InputError: it is not a build, is too large, or the folder cannot be written.
     """
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
             names = {entry.filename for entry in entries}
             if MANIFEST not in names or not all(map(NAMES.fullmatch, names)):
-                raise BadZipFile("files that are not a build's")
+                raise BadZipFile("files that do not belong to a build")
             if sum(entry.file_size for entry in entries) > MOST_BUILD:
                 raise BadZipFile(f"more than {MOST_BUILD:,} bytes")
             (folder / "arrays").mkdir(parents=True)
             for entry in entries:
                 (folder / entry.filename).write_bytes(archive.read(entry))
     except (BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
-        raise _problem("a build folder, packed", error) from error
+        raise _problem("a ZIP file of a build folder", error) from error
 
 
 def beside(folder: Path, identity: str) -> Path:
-    """Where a build lies that came from another controller (`cluster_member`)."""
+    """The folder for a build received from another controller (`cluster_member`)."""
     return folder.with_name(f".{folder.name}.store") / identity
 
 
 def find(folder: Path, identity: str) -> bytes | None:
-    """A build, packed, from the controller's folder or beside it; None where it is in neither.
+    """A build, packed, from the controller's folder or the folder of received builds, or None.
 
     Raises:
         InputError: it cannot be read.

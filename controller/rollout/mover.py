@@ -1,4 +1,4 @@
-"""Which build a running fabric is to hold: moves from one to the next, one at a time."""
+"""Moves of a running fabric between builds, one at a time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from inventory.problems import InputError, Problem
 
 
 class Mover:
-    """Moves a fabric to other builds; its `rollout` is the last one, None before the first.
+    """Moves a fabric to other builds; `rollout` is the last move, None before the first.
 
     Args:
-        fabric: which is to move.
-        foresee: gives a build the tables that its switches will hold, where these are not the
-            compiled ones.
-        agree: asked before each step of a move whether it may be taken
-            (`controller.cluster.cluster_member`).
+        fabric: the fabric to move.
+        foresee: returns a build with the tables that its switches will hold, if these differ
+        from the compiled ones.
+        agree: called before each step of a move; returns whether it may be taken
+        (`controller.cluster.cluster_member`).
     """
 
     def __init__(
@@ -41,26 +41,29 @@ class Mover:
 
     @property
     def busy(self) -> bool:
-        """Whether a move is under way."""
+        """Whether a move is in progress."""
         return self.rollout is not None and not self.rollout.over
 
     def status(self) -> dict[str, Any] | None:
-        """How far the last move is; None before the first."""
+        """The progress of the last move; None before the first."""
         return self.rollout.status() if self.rollout else None
 
     def move(self, target: Current, accept_loss: bool = False) -> None:
-        """Move to a build, round by round; to the one that stands: read all switches again.
+        """Move to a build, round by round; for the current build, read all switches again.
 
         Args:
             target: the build.
-            accept_loss: whether pairs may lose packets where that cannot be helped.
+            accept_loss: whether pairs may lose packets if that is unavoidable.
 
         Raises:
-            InputError: a move is under way, pairs would lose packets, or no order of rows is safe.
+            InputError: a move is in progress, pairs would lose packets, or no order is safe.
         """
         if self.busy:
             raise InputError(
-                Problem(required="a fabric that stands still", given="one that moves to a build")
+                Problem(
+                    required="a fabric without a move in progress",
+                    given="one that moves to a build",
+                )
             )
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
@@ -72,10 +75,10 @@ class Mover:
         self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree)
 
     def load(self, target: Current) -> None:
-        """Move to a build whatever is lost; where switches are missing, all others at once.
+        """Move to a build despite losses; if switches are missing, load it on all others at once.
 
         Raises:
-            InputError: a move is under way, or no order of rows is safe.
+            InputError: a move is in progress, or no order of rows is safe.
         """
         if self.busy or self.fabric.complete:
             self.move(target, accept_loss=True)
@@ -83,7 +86,7 @@ class Mover:
             self.fabric.load(target)
 
     def resume(self, old: Current, target: Current, record: Record) -> None:
-        """Go on with a move that another controller began; before switches connect.
+        """Continue a move that another controller began; call it before switches connect.
 
         Raises:
             InputError: no order of rows is safe.
@@ -91,7 +94,7 @@ class Mover:
         if old is not self.fabric.current:
             self.fabric.load(old)
         if old.build is None or target.build is None:
-            raise ValueError("a move between builds")
+            raise ValueError("a move needs two builds")
         update = plan(old.build, target.build)
         if record.round >= update.last:
             self.fabric.load(target)
@@ -104,16 +107,16 @@ class Mover:
 
 
 def _standing(current: Current) -> Build | None:
-    """The build with the tables that switches hold now: repaired, and with weights that moved."""
+    """The build with its current tables: repaired, and with shifted weights."""
     return current.programs.build if isinstance(current.programs, LivePrograms) else current.build
 
 
 def refusal(found: PairLoss) -> Problem:
-    """What would be lost, and how to go on."""
+    """The error that lists losses, and how to proceed."""
     parts = []
     if found.pairs:
         parts.append(
-            f"{found.pairs:,} that lose packets: {len(found.hosts):,} hosts are gone, moved or "
+            f"{found.pairs:,} that lose packets: {len(found.hosts):,} hosts are removed, moved or "
             f"renumbered ({', '.join(found.hosts[:3])}{', …' if len(found.hosts) > 3 else ''})"
         )
     if found.exposed:
@@ -126,5 +129,5 @@ def refusal(found: PairLoss) -> Problem:
         key="--accept-loss",
         required="a move in which no pair of hosts loses a packet",
         given="; ".join(parts),
-        todo="leave the cables in until the move is over; go on with --accept-loss",
+        todo="leave the cables in until the move is over; or accept the loss with --accept-loss",
     )

@@ -1,10 +1,10 @@
-"""Moving a running fabric to another build, round by round, and back when something is refused.
+"""Rollout of a build to a running fabric, round by round, and back after a refusal.
 
-A state machine without I/O. It has every switch read first: an update begins only when all hold
-what they should. Then each round is sent to all switches; when all have confirmed it, and a pause
-has passed in which packets leave the links, comes the next. At the first refusal, loss of a switch
-or silence the rounds are taken back in their reverse order, with the same pauses, and the build
-that stood stays. docs/plan.md says why no packet is lost either way.
+A state machine without I/O. First every switch is read: an update begins only if all hold their
+programs. Then each round is sent to all switches; the next follows when all have confirmed it and
+packets have had time to leave the links. At the first refusal, lost switch or timeout the rounds
+are undone in reverse order, with the same pauses, and the old build stays. docs/plan.md explains
+why no packet is lost either way.
 """
 
 from __future__ import annotations
@@ -26,23 +26,22 @@ from controller.switches.transaction import Outcome
 SETTLE = 0.05
 """Seconds between two rounds: longer than a packet stays on a link and in its queue."""
 ROLLOUT_PATIENCE = 30.0
-"""Seconds that reading or a round may take."""
+"""Most seconds for reading or for a round."""
 BACK = 120.0
-"""Seconds after which a round that cannot be taken back in order is left to reading; longer than a
+"""Seconds after which undoing a round is given up and switches are read instead; longer than a
 session waits for a silent switch."""
 MOVES_AT_ONCE = 32
-"""Switches that are sent a round at the same time."""
+"""Switches that get a round at the same time."""
 
 State = Literal["reading", "forth", "back", "done", "failed"]
 
 
 @dataclass(slots=True)
 class Rollout:
-    """One update under way. `tick` is to be called a few times a second.
+    """One update in progress. Call `tick` a few times a second.
 
-    target: the new build. agree: asked before each step whether it may be taken; asked again until
-    it may. begun: how far another controller came, whose work is gone on with. reason: why it was
-    taken back.
+    target: the new build. agree: called before each step, and again until it returns True. begun:
+    the progress of another controller whose move this continues. reason: why the move was undone.
     """
 
     fabric: LiveFabric
@@ -56,42 +55,44 @@ class Rollout:
     round: int = field(init=False, default=BEGINNING)
     reason: str = field(init=False, default="")
     _before: Current = field(init=False)
-    _moment: RoundPrograms = field(init=False)
+    _round_programs: RoundPrograms = field(init=False)
     _waiting: deque[int] = field(init=False, default_factory=deque)
     _sent: set[int] = field(init=False, default_factory=set)
     _since: float = field(init=False, default=0.0)
     _rest: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
-        self._before, self._moment = self.fabric.current, RoundPrograms(self.programs)
+        self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
         self._since = self.fabric.clock()
         if self.begun is not None:
-            # Switches hold what they should after this round or beside it: reading evens that out.
+            # Switches are at this round or next to it: reading evens that out.
             self.round = self.begun.round - (self.begun.way == "back")
-            self._moment.done = dict.fromkeys(self._moment.node, self.round)
+            self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
         old = self.programs.update.old
-        self.fabric.load(Current(old.identity, self._moment.names, self._moment, old))
+        self.fabric.load(
+            Current(old.identity, self._round_programs.names, self._round_programs, old)
+        )
 
     @property
     def over(self) -> bool:
-        """Whether it has come to its end, good or bad."""
+        """Whether the move has ended, successfully or not."""
         return self.state in ("done", "failed")
 
     def status(self) -> dict[str, Any]:
-        """How far it is."""
+        """The progress of the move."""
         return {
             "from": self._before.identity,
             "to": self.target.identity,
             "state": self.state,
             "round": max(self.round, 0),
             "rounds": self.programs.update.rounds,
-            "switches": len(self._moment.node),
+            "switches": len(self._round_programs.node),
             "waiting": len(self._waiting) + len(self._sent),
             "reason": self.reason,
         }
 
     def tick(self) -> None:
-        """Go on, as far as that is possible now."""
+        """Time passes: take the next steps that are possible."""
         if self.over:
             return
         passed = self.fabric.clock() - self._since
@@ -109,7 +110,9 @@ class Rollout:
         if not (fabric.complete or fabric.errors or late):
             return
         there = fabric.connections
-        self._moment.generation = {v: fabric.generation(v) for v in self._moment.node if v in there}
+        self._round_programs.generation = {
+            v: fabric.generation(v) for v in self._round_programs.node if v in there
+        }
         self._rest = fabric.clock()
         if fabric.complete and self.begun is None:
             self.state = "forth"
@@ -120,7 +123,7 @@ class Rollout:
             self._cannot()
 
     def _cannot(self) -> None:
-        """What was read does not let it begin, or it is to be taken back."""
+        """The move cannot begin after reading, or has to be undone."""
         fabric = self.fabric
         named = ", ".join(fabric.missing()[:5])
         first = next(iter(fabric.errors.items()), None)
@@ -128,7 +131,7 @@ class Rollout:
         if self.begun is None:
             self._stop(reason)
             return
-        self.reason = "another controller took it back" if fabric.complete else reason
+        self.reason = "another controller undid it" if fabric.complete else reason
         self.state, self._since = "back", fabric.clock()
 
     def _forth(self, late: bool) -> None:
@@ -144,7 +147,7 @@ class Rollout:
             self._next()
 
     def _next(self) -> None:
-        """The round after this one, if there is one and it is agreed."""
+        """Start the next round, if there is one and `agree` allows it."""
         if self.round == self.programs.update.last:
             self._finish()
         elif self._agreed(self.round + 1, "forth"):
@@ -155,18 +158,18 @@ class Rollout:
 
     def _begin(self, round: int) -> None:
         self.round, self._since = round, self.fabric.clock()
-        self._waiting.extend(self._moment.node)
+        self._waiting.extend(self._round_programs.node)
         rounds = self.programs.update.rounds
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))
         self._fill()
 
     def _fill(self) -> None:
-        moment = self._moment
+        programs = self._round_programs
         while self._waiting and len(self._sent) < MOVES_AT_ONCE and not self.reason:
             vertex = self._waiting.popleft()
-            parts = moment.forth(vertex)
+            parts = programs.forth(vertex)
             if not parts:
-                moment.done[vertex] = self.round
+                programs.done[vertex] = self.round
                 continue
             self._send(vertex, parts, self._committed)
         if not self._waiting and not self._sent:
@@ -174,7 +177,7 @@ class Rollout:
 
     def _committed(self, vertex: int, outcome: Outcome) -> None:
         if outcome.committed:
-            self._moment.done[vertex] = self.round
+            self._round_programs.done[vertex] = self.round
         else:
             self.reason = self.reason or self._words(vertex, outcome)
         if self.state == "forth":
@@ -189,14 +192,14 @@ class Rollout:
 
     def _back(self, late: bool) -> None:
         if self._sent and not late:
-            return  # what is under way has to end first, one way or the other
-        moment = self._moment
+            return  # outstanding changes have to end first, one way or the other
+        programs = self._round_programs
         if late or self.round == BEGINNING:
             self._stop(self.reason)
             return
         if not self._agreed(self.round, "back"):
             return
-        self._waiting.extend(v for v in moment.node if moment.done[v] == self.round)
+        self._waiting.extend(v for v in programs.node if programs.done[v] == self.round)
         if self._waiting:
             self._since = self.fabric.clock()
             self._take_back()
@@ -207,24 +210,24 @@ class Rollout:
                 self.round -= 1
 
     def _take_back(self) -> None:
-        moment, connected = self._moment, self.fabric.connections
+        programs, connected = self._round_programs, self.fabric.connections
         while self._waiting:
             vertex = self._waiting.popleft()
-            parts = moment.back(vertex) if vertex in connected else []
+            parts = programs.back(vertex) if vertex in connected else []
             if not parts:
-                moment.done[vertex] = self.round - 1
+                programs.done[vertex] = self.round - 1
                 continue
             self._send(vertex, parts, self._taken_back)
         self._rest = self.fabric.clock()
 
     def _taken_back(self, vertex: int, outcome: Outcome) -> None:
-        # One that refuses or leaves is read and put right when the old build is loaded.
+        # A switch that refuses or leaves is reconciled when the old build is loaded.
         del outcome
-        self._moment.done[vertex] = self.round - 1
+        self._round_programs.done[vertex] = self.round - 1
         self._rest = self.fabric.clock()
 
     def _stop(self, reason: str) -> None:
-        """The build that stood stays; every switch is read again and put right."""
+        """Keep the old build; every switch is read again and reconciled."""
         self.state, self.reason = "failed", reason
         self.fabric.load(self._before)
         self.fabric.tell(BuildKept(self._before.identity, reason))
@@ -247,21 +250,23 @@ class Rollout:
         return self.fabric.clock() - self._rest >= self.settle
 
     def _left(self) -> bool:
-        """Whether a switch has gone that the update needs."""
+        """Whether a switch that the update needs has left."""
         connected = self.fabric.connections
-        return any(vertex not in connected for vertex in self._moment.node)
+        return any(vertex not in connected for vertex in self._round_programs.node)
 
     def _silent(self) -> str:
         connected = self.fabric.connections
-        gone = [self._moment.names[v] for v in self._moment.node if v not in connected]
-        names = gone or [self._moment.names[v] for v in sorted(self._sent)]
+        gone = [
+            self._round_programs.names[v] for v in self._round_programs.node if v not in connected
+        ]
+        names = gone or [self._round_programs.names[v] for v in sorted(self._sent)]
         what = "left" if gone else "did not answer in time"
         return f"{', '.join(names[:5])} {what} in round {self.round + 1}"
 
     def _words(self, vertex: int, outcome: Outcome) -> str:
-        name = self._moment.names[vertex]
+        name = self._round_programs.names[vertex]
         if outcome.lost or outcome.error is None:
             return f"{name} left in round {self.round + 1}"
-        what = self._moment.describe(outcome.error.xid)
+        what = self._round_programs.describe(outcome.error.xid)
         words = outcome.error.words(self.fabric.error_names)
         return f"{name} refused round {self.round + 1}: {words} ({what})"

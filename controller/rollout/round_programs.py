@@ -1,4 +1,4 @@
-"""What each switch is to hold at a moment of an update: the programs of a fabric that moves."""
+"""Round programs: the program of each switch after its last round of an update."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from compilers.update.slots import BEGINNING, messages
 
 
 class RoundPrograms:
-    """The programs of the new build's switches, each after the last round that it carried out.
+    """The programs of the new build's switches, each after its last completed round.
 
-    Switches that the old build has keep its vertices; the others follow. Those that the new build
-    has not are left as they are. done: the last round that each vertex has carried out;
-    generation: that of the numbers it held before. names: by vertex.
+    Switches of the old build keep their vertices; new ones follow. Switches that only the old build
+    has are left unchanged. done: the last completed round of each vertex. generation: of its class
+    and group numbers before the update. names: by vertex.
     """
 
     def __init__(self, programs: SwitchPrograms) -> None:
@@ -41,7 +41,7 @@ class RoundPrograms:
         self.generation: dict[int, int] = {}
 
     def program(self, vertex: int, generation: int) -> Program:
-        """What the vertex is to hold now."""
+        """The vertex's current program."""
         known = self.generation.get(vertex, generation)
         standing: list[Block] = []
         for slots in self.programs.slots(self.node[vertex], known):
@@ -55,11 +55,11 @@ class RoundPrograms:
         return self._messages(vertex, self.done[vertex] + 1, back=False)
 
     def back(self, vertex: int) -> list[bytes]:
-        """The messages that take its last round back."""
+        """The messages that undo a vertex's last round."""
         return self._messages(vertex, self.done[vertex], back=True)
 
     def describe(self, number: int) -> str:
-        """What the message with this xid is about, in words."""
+        """A description of the program entry behind the message with this xid."""
         return self.programs.describe(number)
 
     def _messages(self, vertex: int, round: int, back: bool) -> list[bytes]:

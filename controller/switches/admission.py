@@ -1,7 +1,7 @@
-"""Who may be programmed now: a bounded number at a time, first come, first served.
+"""Admission of switches to programming: a bounded number at a time, first come, first served.
 
-Programs are made when their switch's turn comes, so memory holds a few of them and not all; and
-the first switches are done early, instead of all of them late.
+A program is computed when its switch is admitted, so memory holds only a few programs, and the
+first switches are ready early.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Turns:
-    """At most `most` keys have their turn; begin is called when a key's turn comes."""
+class Admission:
+    """At most `most` keys are admitted at once; begin is called with a key when it is admitted."""
 
     most: int
     begin: Callable[[Hashable], None]
@@ -20,13 +20,13 @@ class Turns:
     _waiting: dict[Hashable, None] = field(default_factory=dict)
 
     def ask(self, key: Hashable) -> None:
-        """Have a turn, at once or later; asking twice is asking once."""
+        """Admit a key, at once or later; a second request has no effect."""
         if key not in self._now:
             self._waiting[key] = None
             self._fill()
 
     def end(self, key: Hashable) -> None:
-        """Let a key's turn end, or its wait."""
+        """Release an admitted key, or drop a waiting one."""
         self._waiting.pop(key, None)
         self._now.discard(key)
         self._fill()

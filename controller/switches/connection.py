@@ -1,8 +1,8 @@
 """A connection's socket: the framework's datapath with a receiver and a sender of our own.
 
-The framework reads a few bytes at a time and makes an object of each entry of a reply, and sends
-everything through one short queue. Here a reply stays bytes, bulk leaves in large chunks, and echo
-replies go before it. Hello, features and what other apps may want still go the framework's way.
+The framework reads a few bytes at a time, makes an object of each entry of a reply, and sends
+everything through one short queue. Here replies stay bytes, bulk is sent in large chunks, and echo
+replies go first. The framework still handles hello, features and messages for other apps.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ LOG = logging.getLogger("polarfab.controller")
 RECEIVE_BYTES = 256 * 1024
 """Bytes received at once."""
 SEND_BUFFER = 256 * 1024
-"""Bytes that the kernel may hold for a switch: what is behind them waits in our queue, in order."""
+"""Bytes of the kernel's send buffer for a switch; the rest waits in our queue, in order."""
 PAUSE = 0.05
-"""Seconds after which a receiver looks again whether the rest has caught up."""
+"""Seconds between a receiver's checks whether the inbox has room again."""
 MESSAGES_A_TURN = 64
-"""Messages after which other connections have their turn."""
+"""Messages handled before other connections are served."""
 
 
 class Edge(Protocol):
-    """Who is told what arrives."""
+    """The receiver of a connection's messages."""
 
     @property
     def busy(self) -> bool:
-        """Whether so much waits that no more should be received."""
+        """Whether the inbox is full, so that receiving must pause."""
 
     @property
     def silenced(self) -> bool:
-        """Whether nothing may be sent any more."""
+        """Whether sending is forbidden, because another controller leads."""
 
     def received(self, connection: Any, message: bytes) -> None:
-        """A message from a switch that has named itself."""
+        """A message has arrived from an identified switch."""
 
     def malformed(self, connection: Any, text: str) -> None:
-        """The connection is being ended for what it sent."""
+        """The connection is being closed because of malformed data."""
 
 
 def send(datapath: Any, priority: SendPriority, data: bytes | None) -> None:
-    """Send whole messages over a connection of ours, or end it when data is None."""
+    """Send whole messages over one of our connections; close it if data is None."""
     if data is None:
         datapath.end()
     else:
@@ -55,12 +55,12 @@ def send(datapath: Any, priority: SendPriority, data: bytes | None) -> None:
 
 
 def send_urgent(datapath: Any, data: bytes | None) -> None:
-    """Send something before bulk, or end the connection when data is None."""
+    """Send messages ahead of bulk; close the connection if data is None."""
     send(datapath, SendPriority.URGENT, data)
 
 
 def use(framework: Framework, edge: Edge) -> None:
-    """Have the framework use our datapath for every connection that it accepts from now on."""
+    """Make the framework use our datapath class for every connection it accepts from now on."""
     own = _datapath_class(framework, edge)
 
     def serve(sock: Any, address: Any) -> None:
@@ -84,7 +84,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
             super().__init__(sock, address)
 
         def enqueue(self, priority: SendPriority, data: bytes) -> None:
-            """Let whole messages wait to be sent; a switch that does not read is cut off."""
+            """Queue whole messages; a switch that does not read them is disconnected."""
             if self.send_q is None:
                 return
             try:
@@ -96,12 +96,12 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 self.wake.set()
 
         def abort(self, text: str) -> None:
-            """End the connection for what its peer did."""
+            """Close the connection because of what its peer did."""
             edge.malformed(self, text)
             self.end()
 
         def end(self) -> None:
-            """End the connection; both directions, so that its receiver wakes."""
+            """Close both directions of the connection, so that its receiver wakes."""
             self.set_state(dead)
             try:
                 self.socket.shutdown(socket.SHUT_RDWR)
@@ -109,7 +109,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 return
 
         def send(self, buf: Any, close_socket: bool = False) -> bool:
-            """What the framework itself sends: greetings and echo requests."""
+            """Queue a message of the framework itself: a hello or an echo request."""
             self.enqueue(SendPriority.URGENT, bytes(buf))
             self.last = close_socket
             return self.send_q is not None
@@ -184,7 +184,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                 self._framework(message)
 
         def _named(self, message: bytes) -> None:
-            """The switch has said which it is; its ports are asked for by those who need them."""
+            """The switch has sent its datapath id; modules that need its ports request them."""
             self.id = datapath_id(message)
             self.ports: dict[int, Any] = {}
             self.set_state(main)

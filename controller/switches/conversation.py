@@ -1,4 +1,4 @@
-"""One connection's talk: bundles one after the other, requests and their replies. No I/O."""
+"""Bundles, requests and replies of one connection; bundles go one after the other. No I/O."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from controller.switches.transaction import Done, Transaction
 REQUEST = 0xA0
 """The upper 8 bits of the xids of multipart requests; a program's have smaller ones there."""
 MOST_REPLY = 64 << 20
-"""Bytes of one reply, all parts together, that are kept; a switch with more is of no use."""
+"""Largest reply in bytes, all parts together; a switch that sends more is disconnected."""
 
 Send = Callable[[SendPriority, bytes], None]
 Answer = Callable[[bytes | None], None]
-"""Is told once the reply to a request, its parts joined; None when the switch gave none."""
+"""Called once with the reply to a request, its parts joined, or None if there is no reply."""
 
 
 @dataclass(slots=True)
@@ -35,9 +35,9 @@ class _PendingRequest:
 
 
 class Conversation:
-    """A switch at the other end: what it was asked and told, and has not answered yet.
+    """The transactions and requests that a switch has not answered yet.
 
-    send puts bytes into the connection's queue; fault is told of errors that answer nothing.
+    send puts bytes into the connection's queue; fault gets errors that match no request of ours.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class Conversation:
         self._requests: dict[int, _PendingRequest] = {}
 
     def bundle(self, parts: Sequence[bytes], done: Done) -> None:
-        """Change the switch by these messages (bundled adds), all or none, after earlier ones."""
+        """Apply these messages (bundled adds) atomically, after earlier bundles."""
         self._waiting.append(Transaction(next(self._numbers) & MOST_NUMBER, parts, done))
         if self._running is None:
             self._next()
 
     def ask(self, kind: Multipart, body: bytes, answer: Answer) -> None:
-        """Request something; the question goes before bulk."""
+        """Send a multipart request, ahead of bulk."""
         number = xid(REQUEST, next(self._xids) & MOST_NUMBER)
         self._requests[number] = _PendingRequest(kind, answer, self._clock())
         self._send(SendPriority.URGENT, multipart.request(kind, number, body))
 
     def received(self, message: bytes) -> None:
-        """The switch has sent an error, or an answer to something of ours.
+        """Handle an error, or an answer to one of our messages.
 
         Raises:
             Malformed: it cannot be read.
@@ -82,7 +82,7 @@ class Conversation:
             self._go_on(self._running.received(message))
 
     def lost(self) -> None:
-        """The connection has ended: nothing will be answered any more."""
+        """The connection has ended: all open transactions and requests fail."""
         running, self._running = self._running, None
         for transaction in ([running] if running else []) + list(self._waiting):
             transaction.lost()
@@ -92,14 +92,14 @@ class Conversation:
             request.answer(None)
 
     def overdue(self, patience: float) -> bool:
-        """Whether something was to be answered so many seconds ago."""
+        """Whether an answer has been outstanding for longer than `patience` seconds."""
         oldest = [request.since for request in self._requests.values()]
         oldest += [self._since] if self._running else []
         return bool(oldest) and self._clock() - min(oldest) > patience
 
     @property
     def busy(self) -> bool:
-        """Whether a bundle is on its way or waits."""
+        """Whether a bundle is in progress or queued."""
         return self._running is not None
 
     def _next(self) -> None:
@@ -110,7 +110,7 @@ class Conversation:
                 self._send(SendPriority.BULK, part)
 
     def _go_on(self, answer: bytes) -> None:
-        """Send what the running bundle wants sent; begin with the next one at its end."""
+        """Send the running bundle's next message; start the next bundle when it is done."""
         if answer:
             self._send(SendPriority.BULK, answer)
         if self._running is not None and self._running.state == "done":

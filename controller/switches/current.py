@@ -1,4 +1,4 @@
-"""The build that switches are to hold, as the controller takes it."""
+"""The current build: the one that switches are programmed with."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from compilers.targets.openflow.encoder import Program
 
 
 class ProgramSource(Protocol):
-    """Where programs come from: `Encoder`, or what stands before it."""
+    """A source of switch programs: `Encoder`, or a layer in front of it."""
 
     @property
     def by_datapath_id(self) -> Mapping[int, int]:
         """The vertex of each datapath id."""
 
     def program(self, vertex: int, generation: int) -> Program:
-        """What the vertex is to hold now, with class and group numbers of this generation."""
+        """The vertex's current program, with class and group numbers of this generation."""
 
     def describe(self, number: int) -> str:
-        """What the message with this xid is about, in words."""
+        """A description of the program entry behind the message with this xid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Current:
-    """The build that the switches are to hold: its identity, names (a text a vertex), programs.
+    """The build that switches are programmed with: identity, names (one a vertex), programs.
 
-    build: the whole of it, for those who show it.
+    build: the complete build, for display.
     """
 
     identity: str
@@ -41,11 +41,11 @@ class Current:
 
 
 def read_build(folder: Path, unverified: bool = False) -> Current:
-    """The build in a folder as the fabric takes it.
+    """The build in a folder, with an encoder for its programs.
 
     Raises:
-        InputError: it is not there, not whole or not verified, or asks for what the OpenFlow target
-            cannot do.
+        InputError: the build is missing, damaged or not verified, or needs a capability that the
+        OpenFlow target lacks.
     """
     from compilers.targets.openflow.encoder import Encoder
 
@@ -56,5 +56,5 @@ def read_build(folder: Path, unverified: bool = False) -> Current:
 
 
 def current_of(build: Build, programs: ProgramSource) -> Current:
-    """A build as the fabric takes it, with these programs."""
+    """A build with these programs."""
     return Current(build.identity, build.wiring.names, programs, build)

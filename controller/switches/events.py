@@ -1,6 +1,6 @@
 """Events of a running fabric: one class a kind, as JSON for programs and as a line for people.
 
-Events of links stand in `upkeep.link_events`, of several controllers in `cluster.leader_events`.
+Link events are in `upkeep.link_events`, events of several controllers in `cluster.leader_events`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened, at a time in seconds since the epoch (UTC).
+    """An event, with its time in seconds since the epoch (UTC).
 
-    A kind has a name and templates, filled from its fields: subject, what it happened to; detail,
-    the rest in words; line, one event for people; more, several events that share a line. Kinds
-    without a line are counted by the reporter instead.
+    A kind has a name and templates that are filled from its fields: subject, the object of the
+    event; detail, further text; line, one event for people; more, several events in one line. The
+    reporter counts kinds without a line.
     """
 
     kind: ClassVar[str]
@@ -29,19 +29,19 @@ class Event:
 
     @property
     def node(self) -> str:
-        """What it happened to: a switch, a link, a build, an address, in words."""
+        """The object of the event: a switch, a link, a build or an address."""
         return self.subject.format_map(asdict(self))
 
     @property
     def text(self) -> str:
-        """The details in words; may be empty."""
+        """The details as text; may be empty."""
         return self.detail.format_map(asdict(self))
 
     def __str__(self) -> str:
         return self._filled(self.line)
 
     def share(self, count: int) -> str:
-        """One line for so many events of this kind, of which this is the first."""
+        """One line for `count` events of this kind; this is the first."""
         return self._filled(self.more, count)
 
     def record(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class SwitchEvent(Event):
-    """Something that happened to a switch, which has the name of its node."""
+    """An event of a switch, which has the name of its node."""
 
     subject = "{switch}"
 
@@ -68,7 +68,7 @@ class SwitchEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class SwitchConnected(SwitchEvent):
-    """A switch of the build has connected, or is to be read since a build was loaded."""
+    """A switch of the build has connected, or is read again because a build was loaded."""
 
     kind = "connected"
 
@@ -78,7 +78,7 @@ class SwitchConnected(SwitchEvent):
 
 @dataclass(frozen=True, slots=True)
 class SwitchProgrammed(SwitchEvent):
-    """A switch holds its program; seconds since it connected, null where it was only read again."""
+    """A switch holds its program; seconds since it connected, null if it was only read again."""
 
     kind = "programmed"
 
@@ -87,10 +87,10 @@ class SwitchProgrammed(SwitchEvent):
 
 @dataclass(frozen=True, slots=True)
 class FaultReport(SwitchEvent):
-    """An error that a switch reports.
+    """An error reported by a switch.
 
-    error_type and error_code are those of the first OpenFlow error (null where there is none),
-    entry is the part of the program that it answers, errors is how many errors there are.
+    error_type and error_code: of the first OpenFlow error, null if there is none. entry: the
+    program entry that it answers. errors: the number of errors.
     """
 
     detail = "{reason}"
@@ -104,10 +104,10 @@ class FaultReport(SwitchEvent):
 
 @dataclass(frozen=True, slots=True)
 class ProgramRefused(FaultReport):
-    """A switch has refused its program, and keeps what it had."""
+    """A switch has refused its program and keeps its previous one."""
 
     kind = "refused"
-    line = "switch {node} refused its program and keeps what it had: {text}"
+    line = "switch {node} refused its program and keeps the previous one: {text}"
     more = "{count} more switches refused their program, the first of them {node}: {text}"
 
 
@@ -131,30 +131,30 @@ class SwitchLeft(SwitchEvent):
 
 @dataclass(frozen=True, slots=True)
 class SwitchSilent(SwitchEvent):
-    """A switch has not answered for so many seconds; its connection is ended."""
+    """A switch has not answered for this many seconds; its connection is closed."""
 
     kind = "silent"
-    line = "switch {node} does not answer and is cut off"
-    more = "{count} more switches do not answer and are cut off"
+    line = "switch {node} does not answer and is disconnected"
+    more = "{count} more switches do not answer and are disconnected"
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedMessage(SwitchEvent):
-    """A switch has sent bytes that cannot be read; its connection is ended."""
+    """A switch has sent malformed data; its connection is closed."""
 
     kind = "malformed"
     detail = "{reason}"
-    line = "switch {node} is cut off for what it sent: {text}"
-    more = "{count} more switches are cut off for what they sent, the first of them {node}: {text}"
+    line = "switch {node} is disconnected for malformed data: {text}"
+    more = "{count} more switches are disconnected for malformed data, the first is {node}: {text}"
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class DuplicateDatapath(SwitchEvent):
-    """Two switches use one datapath id; peers are their addresses."""
+    """Two switches use the same datapath id; peers are their addresses."""
 
     kind = "duplicate"
     detail = (
@@ -170,11 +170,11 @@ class DuplicateDatapath(SwitchEvent):
 
 @dataclass(frozen=True, slots=True)
 class UnknownDatapath(Event):
-    """A switch has connected whose datapath id is not in the build."""
+    """A switch has connected with a datapath id that is not in the build."""
 
     kind = "unknown"
     subject = "{datapath_id}"
-    line = "datapath id {node} is not in this build; it gets nothing"
+    line = "datapath id {node} is not in this build and gets no program"
     more = "{count} more datapath ids are not in this build"
 
     datapath_id: str
@@ -183,25 +183,25 @@ class UnknownDatapath(Event):
 
 @dataclass(frozen=True, slots=True)
 class UnnamedPeer(Event):
-    """A peer has hung up before it named itself as an OpenFlow 1.3 switch; once a host."""
+    """A peer disconnected before it identified itself as an OpenFlow 1.3 switch; once a host."""
 
     kind = "stranger"
     subject = "{host}"
-    line = "a peer on {node} hung up before it named itself as an OpenFlow 1.3 switch"
-    more = "peers on {count} more hosts hung up before they named themselves"
+    line = "a peer on {node} disconnected before it identified itself as an OpenFlow 1.3 switch"
+    more = "peers on {count} more hosts disconnected before they identified themselves"
 
     host: str
 
 
 @dataclass(frozen=True, slots=True)
 class PeerRejected(Event):
-    """A peer could not show that it is a switch of ours (TLS); once a host."""
+    """A peer failed the TLS handshake; once a host."""
 
     kind = "barred"
     subject = "{host}"
     detail = "{reason}"
-    line = "a peer on {node} was turned away: {text}"
-    more = "peers on {count} more hosts were turned away, the first on {node}: {text}"
+    line = "a peer on {node} failed the TLS handshake: {text}"
+    more = "peers on {count} more hosts failed the TLS handshake, the first on {node}: {text}"
 
     host: str
     reason: str
@@ -212,7 +212,7 @@ class PeerRejected(Event):
 
 @dataclass(frozen=True, slots=True)
 class BuildEvent(Event):
-    """Something that happened with a build, which is named by its identity."""
+    """An event of a build, which is named by its identity."""
 
     subject = "{build}"
 
@@ -231,7 +231,7 @@ class FabricComplete(BuildEvent):
 
 @dataclass(frozen=True, slots=True)
 class BuildLoaded(BuildEvent):
-    """Switches are read again, and are to hold this build."""
+    """A build is loaded: switches are read again and programmed with it."""
 
     kind = "loaded"
     line = "build {node} is loaded"
@@ -240,7 +240,7 @@ class BuildLoaded(BuildEvent):
 
 @dataclass(frozen=True, slots=True)
 class BuildKept(BuildEvent):
-    """Another build cannot be used, or a move to it was taken back: this one stays."""
+    """Another build cannot be used, or a move to it was undone: this build stays."""
 
     kind = "kept"
     detail = "{reason}"
@@ -252,7 +252,7 @@ class BuildKept(BuildEvent):
 
 @dataclass(frozen=True, slots=True)
 class RoundStarted(BuildEvent):
-    """A round of the move to a build begins; rounds count from 1."""
+    """A round of a move begins; rounds count from 1."""
 
     kind = "round"
     subject = "{round} of {rounds}"
@@ -265,7 +265,7 @@ class RoundStarted(BuildEvent):
 
 @dataclass(frozen=True, slots=True)
 class MoveFinished(BuildEvent):
-    """All switches hold the build that they were moved to."""
+    """All switches hold the target build of the move."""
 
     kind = "moved"
     line = "all switches hold build {node}; they are read again"

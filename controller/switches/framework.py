@@ -1,4 +1,4 @@
-"""Ryu or os-ken: the same framework under two names. All that differs between them is here."""
+"""Ryu and os-ken, one framework under two names, and everything that differs between them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _INSTALL = {
     "os-ken": "install it with: pip install 'polarfab[os-ken]'",
 }
 SOCKET_TIMEOUT = 30.0
-"""Seconds that one chunk may take to leave; a loaded switch reads late."""
+"""Seconds that sending one chunk may take; a loaded switch reads late."""
 UNANSWERED_ECHOES = 3
 """Echo requests (one every 15 s) that a switch may leave unanswered before it counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """The modules of the framework that the app uses, and its classes that ours derive from."""
+    """The framework's modules that the app uses, and the classes it derives from."""
 
     name: str
     app: Any
@@ -51,7 +51,7 @@ class Framework:
         return str(names[0](type_)), str(names[1](type_, code))
 
     def configure(self, host: str, port: int) -> None:
-        """Set where to listen, and what a loaded switch needs."""
+        """Set the address to listen on, and the timeouts that a loaded switch needs."""
         self.conf(args=[], project=_PACKAGES[self.name], default_config_files=[])
         self.conf.set_override("ofp_listen_host", host)
         self.conf.set_override("ofp_tcp_listen_port", port)
@@ -59,10 +59,10 @@ class Framework:
         self.conf.set_override("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
     def quieten(self) -> None:
-        """Keep the framework's own log to what only a bug of ours would bring about.
+        """Limit the framework's own log to critical errors.
 
-        It would log a traceback for each malformed peer, and formats every OpenFlow error, slowly,
-        even when nobody reads it: the session tells of both.
+        It would log a traceback for each malformed peer and format every OpenFlow error, slowly,
+        even when nobody reads it. The session reports both.
         """
         package = _PACKAGES[self.name]
         logging.getLogger(package).setLevel(logging.CRITICAL)
@@ -70,16 +70,16 @@ class Framework:
         logging.getLogger("ofp_event").setLevel(logging.CRITICAL)
 
     def drop_error_log(self) -> None:
-        """Take the framework's own handler of OpenFlow errors away (once the apps are there)."""
+        """Remove the framework's own handler of OpenFlow errors (once the apps are loaded)."""
         brick = self.app_manager.lookup_service_brick("ofp_event")
         brick.unregister_handler(self.ofp_event.EventOFPErrorMsg, brick.error_msg_handler)
 
 
 def load(name: str | None = None) -> Framework:
-    """The framework called name; without a name Ryu, or os-ken where there is no Ryu.
+    """The framework with this name; without a name Ryu, else os-ken.
 
     Raises:
-        InputError: it is not installed, or too old; says what to install.
+        InputError: it is not installed or too old; the message says what to install.
     """
     for candidate in [name] if name else FRAMEWORKS:
         if _installed(candidate):
@@ -141,10 +141,10 @@ def _load(name: str) -> Framework:
 
 
 def shim_eventlet() -> None:
-    """Make today's eventlet do for Ryu 4.34, and os-ken run on it, as Ryu does.
+    """Make Ryu 4.34 work with a current eventlet, and make os-ken use eventlet as Ryu does.
 
-    Ryu imports a name that eventlet has dropped. os-ken's other hub, native threads, cannot end a
-    connection's sender: it never tells that a switch has left, and the process does not end
+    Ryu imports a name that eventlet has dropped. os-ken's other hub, native threads, cannot stop a
+    connection's sender: it never reports that a switch has left, and the process does not end
     (tried with 4.2.2).
     """
     os.environ["OSKEN_HUB_TYPE"] = "eventlet"

@@ -1,8 +1,8 @@
-"""Who wants to know of switches: handlers by kind of message, for comings and goings, for time.
+"""Hooks: handlers for messages by type, for switches that come and go, for loads and for ticks.
 
-What is no answer to a question of ours (port status, packet-in, …) is given to the handlers of its
-kind. A handler takes the vertex and the whole message; what it wants to say to a switch goes
-through the fabric. An exception of a handler is a bug of ours and not the switch's fault.
+A message that answers no request of ours (port status, packet-in, …) goes to the handlers of its
+type. A handler takes the vertex and the whole message, and answers through the fabric. An exception
+in a handler is a bug of ours and not the switch's fault.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from compilers.targets.openflow.protocol import MessageType
 
 Handler = Callable[[int, bytes], None]
 Adopt = Callable[[Any], Any]
-"""Takes the build that is being loaded (`Current`), and gives it or another."""
+"""Takes the build that is being loaded (`Current`); returns it or a replacement."""
 Presence = Callable[[int, bool], None]
-"""Takes a vertex, and whether its switch has just been found in sync, or has just left."""
+"""Takes a vertex, and True if its switch is now in sync or False if it has left."""
 
 
 @dataclass(slots=True)
@@ -31,27 +31,27 @@ class Hooks:
     _loads: list[Adopt] = field(default_factory=list)
 
     def on(self, kind: MessageType, handler: Handler) -> None:
-        """Have the messages of a kind."""
+        """Register a handler for one type of message."""
         self._handlers.setdefault(kind, []).append(handler)
 
     def on_presence(self, handler: Presence) -> None:
-        """Be told of switches that are in sync, and of those that leave."""
+        """Register a handler for switches that come into sync or leave."""
         self._presence.append(handler)
 
     def on_ports(self, handler: Handler) -> None:
-        """Have the ports (`ofp_port`, one after the other) of switches before they are read."""
+        """Register a handler for port descriptions (`ofp_port`), called before rows are read."""
         self._ports.append(handler)
 
     def on_tick(self, handler: Callable[[], None]) -> None:
-        """Be called a few times a second."""
+        """Register a handler that is called a few times a second."""
         self._ticks.append(handler)
 
     def on_load(self, adopt: Adopt) -> None:
-        """Have a say in what is loaded, before switches are read."""
+        """Register a handler that may replace a build being loaded, before switches are read."""
         self._loads.append(adopt)
 
     def message(self, kind: int, vertex: int, message: bytes) -> None:
-        """A switch has sent this."""
+        """A switch has sent this message."""
         for handler in self._handlers.get(kind, ()):
             handler(vertex, message)
 
@@ -71,7 +71,7 @@ class Hooks:
             handler()
 
     def loaded(self, current: Any) -> Any:
-        """A build is being loaded; returns what is to be."""
+        """A build is being loaded; returns the build to load."""
         for adopt in self._loads:
             current = adopt(current)
         return current

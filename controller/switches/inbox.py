@@ -1,7 +1,7 @@
-"""What has arrived and is not handled yet: handled in slices, so that echo requests need not wait.
+"""Messages that have arrived, handled in slices so that echo requests need not wait.
 
-A thousand replies may come at once. Were each handled where it is received, a switch that asks
-whether we are alive would wait for all of them.
+A thousand replies may arrive at once. If each were handled on receipt, the echo request of a switch
+would wait for all of them.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from controller.openflow.messages import Malformed
 
 LOG = logging.getLogger("polarfab.controller")
 SLICE = 0.01
-"""Seconds of handling after which the sockets have their turn."""
+"""Seconds of handling before the sockets are served again."""
 FULL = 256 << 20
-"""Bytes waiting from which nothing more is received."""
+"""Waiting bytes above which receiving stops."""
 
 
 class MessageSource(Protocol):
-    """Where a message came from."""
+    """The connection that a message came from."""
 
     address: Any
 
     def abort(self, text: str) -> None:
-        """End the connection for what its peer did."""
+        """Close the connection because of what its peer did."""
 
 
 class Receiver(Protocol):
-    """Who handles messages."""
+    """A handler of messages."""
 
     def handle(self, connection: Any, message: bytes) -> None:
-        """Handle one.
+        """Handle one message.
 
         Raises:
             Malformed: it cannot be read.
@@ -50,7 +50,7 @@ class Inbox:
         self._arrived = hub.Event()
 
     def put(self, connection: MessageSource, message: bytes) -> None:
-        """Have a message handled later."""
+        """Add a message."""
         self._waiting.append((connection, message))
         self._bytes += len(message)
         if not self._arrived.is_set():
@@ -58,11 +58,11 @@ class Inbox:
 
     @property
     def full(self) -> bool:
-        """Whether no more should be received."""
+        """Whether receiving must pause."""
         return self._bytes > FULL
 
     def work(self) -> None:
-        """Handle messages for ever; what is wrong with one costs its connection only."""
+        """Handle messages for ever; a bad message ends only its own connection."""
         while True:
             self._arrived.wait()
             self._arrived.clear()

@@ -10,15 +10,15 @@ from typing import Any
 from controller.switches.framework import Framework
 
 BACKLOG = 4096
-"""Connections that may wait to be accepted: a fabric's switches all come at once."""
+"""Connections that may wait to be accepted: all switches of a fabric connect at once."""
 HANDSHAKE = 10.0
-"""Seconds that a peer may take over the TLS handshake."""
+"""Seconds that a TLS handshake may take."""
 
 
 def use(
     framework: Framework, context: ssl.SSLContext | None, refused: Callable[[str, str], None]
 ) -> None:
-    """Have the framework listen this way.
+    """Make the framework listen with our listener.
 
     Its own TLS server forgets its certificates after the first connection (Ryu 4.34), and lets 50
     connections wait.
@@ -26,13 +26,13 @@ def use(
     Args:
         framework: before its apps are started.
         context: of TLS; None for plain text.
-        refused: told the peer's host and why, where the handshake fails.
+        refused: called with the peer's host and the reason if the handshake fails.
     """
     import eventlet
     from eventlet.green.ssl import GreenSSLSocket
 
     class Listener:
-        """In place of the framework's StreamServer."""
+        """Our listener, in place of the framework's StreamServer."""
 
         def __init__(self, address: tuple[str, int], handle: Callable[[Any, Any], None]) -> None:
             family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
@@ -40,7 +40,7 @@ def use(
             self.handle = handle
 
         def serve_forever(self) -> None:
-            """Accept for ever; each connection has a thread of its own from the start."""
+            """Accept connections for ever; each has its own thread from the start."""
             while True:
                 sock, address = self.server.accept()
                 eventlet.spawn(self._serve, sock, address)

@@ -1,8 +1,8 @@
-"""From what a switch holds to what it should hold: the difference, as messages. No I/O.
+"""Reconciliation: the messages that turn a switch's actual rows into its program. No I/O.
 
-Rows are compared as bytes in one form, which a row has both as the switch reports it and as the
-encoder adds it: table, priority, timeouts, flags, cookie, match, instructions. What changes by
-itself (counters, ages) is not in it.
+Rows are compared as bytes in one canonical form of what the switch reports and what the encoder
+adds: table, priority, timeouts, flags, cookie, match, instructions. Counters and ages, which change
+by themselves, are left out.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SHIFT = np.uint64(COOKIE_SHIFT)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """What a switch holds: rows in the one form, ours and those of others; groups by number.
+    """The content of a switch: rows in canonical form, ours and foreign ones; groups by number.
 
     A group is its type and its buckets. marker is the cookie of the build
     marker, None without one.
@@ -66,16 +66,16 @@ class Held:
 
     @property
     def foreign_groups(self) -> list[int]:
-        """The numbers of groups of others."""
+        """The numbers of foreign groups."""
         return [number for number in self.groups if not 0 < number <= OUR_GROUPS]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Difference:
-    """What a switch lacks and has too much, and the bundled messages that put it right.
+    """The difference between a switch and its program, and the bundled messages that remove it.
 
-    added, changed and removed count rows and groups together, but for the marker; foreign counts
-    those of others that it holds, whatever becomes of them.
+    added, changed and removed count rows and groups together, without the marker; foreign counts
+    those of others, whether they are kept or removed.
     """
 
     parts: tuple[bytes, ...]
@@ -86,7 +86,7 @@ class Difference:
 
 
 def held(flows: bytes, groups: bytes) -> Held:
-    """What a switch holds, by the bodies of its replies.
+    """The content of a switch, from the bodies of its replies.
 
     Raises:
         Malformed: they cannot be read.
@@ -111,10 +111,10 @@ def held(flows: bytes, groups: bytes) -> Held:
 
 
 def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> Difference:
-    """The difference between a program and what a switch holds.
+    """The difference between a program and the content of a switch.
 
-    The order of its messages is one that breaks no path even without a bundle around them: groups
-    before the rows that lead to them, new rows before old ones go, groups last.
+    The order of the messages would break no path even without a bundle: new groups before the rows
+    that use them, new rows before old ones are deleted, old groups last.
 
     Raises:
         Malformed: a row that the switch reports cannot be read.
@@ -123,7 +123,7 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
     flows, added, changed, removed = _flow_part(program.flows, held.rows)
     parts = [*groups, *flows, *(_delete_flow(row) for row in removed)]
     if foreign == "remove":
-        # First: one of them may stand where a row of ours is to be.
+        # First: a foreign row may occupy the place of one of ours.
         parts = [*(_delete_flow(row) for row in sorted(held.foreign)), *parts]
         surplus += held.foreign_groups
     parts += [_delete_group(number) for number in surplus]
@@ -137,20 +137,20 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
 
 
 def _groups(block: Block, layout: Layout) -> Iterator[tuple[int, bytes]]:
-    """The number of each group of a block, and the one form of it."""
+    """The number and the canonical form of each group of a block."""
     numbers: list[int] = heads(block, layout)["group"].tolist()
     return zip(numbers, entries(restated(block, layout, GROUP_FORM)), strict=True)
 
 
 def _rows(block: Block) -> list[bytes]:
-    """The one form of each row that a block adds."""
+    """The canonical form of each row that a block adds."""
     return entries(restated(block, BUNDLED_FLOW_MOD, ROW))
 
 
 def _group_part(
     blocks: Iterable[Block], held: dict[int, bytes]
 ) -> tuple[list[bytes], tuple[int, int], list[int]]:
-    """Messages that add and change groups, how many of each, and the numbers of those too many."""
+    """Messages that add and change groups, the count of each, and the numbers of surplus groups."""
     parts: list[bytes] = []
     added = changed = 0
     surplus = {number for number in held if 0 < number <= OUR_GROUPS}
@@ -171,7 +171,7 @@ def _group_part(
 def _flow_part(
     blocks: Iterable[Block], held: frozenset[bytes]
 ) -> tuple[list[bytes], int, int, list[bytes]]:
-    """Messages that add rows, how many are new and how many replace one, and the rows too many."""
+    """Messages that add rows, the counts of new and replacing ones, and the surplus rows."""
     forms = [(block, _rows(block)) for block in blocks]
     lacking = {row for _, form in forms for row in form if row not in held}
     surplus = held.difference(*(form for _, form in forms)) if held else frozenset()
@@ -189,9 +189,9 @@ def _flow_part(
 def _alike(
     lacking: set[bytes], surplus: frozenset[bytes]
 ) -> tuple[set[bytes], frozenset[bytes], int]:
-    """Without rows that only look different, and without those that adding replaces.
+    """Drop rows that only look different, and surplus rows that an added row replaces.
 
-    Returns what lacks, what is too much, and how many of the first replace a row.
+    Returns the missing rows, the surplus rows, and how many missing rows replace one.
     """
     there = {row_forms.row(row): row for row in surplus}
     same = {row for row in lacking if row_forms.row(row) in there}
@@ -203,7 +203,7 @@ def _alike(
 
 
 def _delete_flow(row: bytes) -> bytes:
-    """A bundled flow-mod that deletes just this row."""
+    """A bundled flow-mod that deletes exactly this row."""
     head, fields, _ = row_forms.split(row)
     mod = packed(
         FLOW_MOD,
@@ -219,6 +219,6 @@ def _delete_flow(row: bytes) -> bytes:
 
 
 def _delete_group(number: int) -> bytes:
-    """A bundled group-mod that deletes a group; no error where there is none."""
+    """A bundled group-mod that deletes a group; no error if it does not exist."""
     mod = packed(GROUP_MOD, command=GroupCommand.DELETE, group=number)
     return rows.bundled_add(MessageType.GROUP_MOD, mod, rows.xid(RowKind.CLEAR, number))

@@ -1,7 +1,7 @@
-"""What waits to be sent to one switch: in which order it leaves, and how much there may be. No I/O.
+"""The send queue of one switch: order and limits. No I/O.
 
-A message that the switch or its operator waits for (an echo reply, a question, a packet-out) goes
-before bulk, but never into the middle of another message.
+A message that somebody waits for (an echo reply, a request, a packet-out) goes ahead of bulk, but
+never into the middle of another message.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from enum import IntEnum
 from controller.openflow.messages import boundary
 
 SEND_CHUNK_BYTES = 64 * 1024
-"""Bytes of bulk that leave at once; an urgent message waits for no more than these."""
+"""Bytes of bulk sent at once; an urgent message waits for no more than these."""
 MOST_URGENT = 1 << 20
-"""Bytes of urgent messages that may wait: more are there only when the switch does not read."""
+"""Bytes of urgent messages that may wait; more accumulate only if the switch does not read."""
 
 
 class SendPriority(IntEnum):
-    """Which messages go first. Those of one priority stay in their order."""
+    """The priority of a message. Messages of one priority stay in their order."""
 
     URGENT = 0
     BULK = 1
 
 
 class Overflow(Exception):
-    """A switch asks for answers and does not read them."""
+    """A switch sends requests and does not read the replies."""
 
 
 class SendQueue:
-    """The bytes that wait for one connection."""
+    """The bytes waiting to be sent on one connection."""
 
     def __init__(self) -> None:
         self._urgent: deque[bytes] = deque()
@@ -41,7 +41,7 @@ class SendQueue:
         return bool(self._urgent or self._bulk)
 
     def put(self, priority: SendPriority, data: bytes) -> None:
-        """Let whole messages wait; bulk is not copied.
+        """Queue whole messages; bulk is not copied.
 
         Raises:
             Overflow: there are too many urgent ones.
@@ -72,5 +72,5 @@ class SendQueue:
         return chunk
 
     def waiting(self) -> int:
-        """How many bytes wait."""
+        """The number of waiting bytes."""
         return self._urgent_bytes + sum(map(len, self._bulk)) - self._start

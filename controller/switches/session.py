@@ -1,7 +1,7 @@
-"""The sessions of a fabric: what happens to switches in, bytes to send out. No framework, no I/O.
+"""The sessions of a fabric: messages from switches in, bytes to send out. No framework, no I/O.
 
-A switch that connects waits for its turn, is read, and gets the difference between what it holds
-and its program as one transaction; one that is right already gets nothing.
+A switch that connects waits for admission, is read, and gets the difference between its content and
+its program as one transaction. A switch that holds its program already gets nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
-from controller.switches.admission import Turns
+from controller.switches.admission import Admission
 from controller.switches.conversation import Answer, Conversation
 from controller.switches.current import Current
 from controller.switches.events import (
@@ -44,18 +44,18 @@ from controller.switches.transaction import Done, Outcome
 PROBE = message(MessageType.BARRIER_REQUEST, SessionXid.PROBE)
 """The barrier that asks an earlier connection of a switch whether it is alive."""
 SWITCHES_AT_ONCE = 1024
-"""Switches that are read and programmed at the same time: what bounds the memory that it takes.
+"""Switches that are read and programmed at the same time, which bounds the memory used.
 
-No fewer: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection each
-time around, and a time around costs the same for one bridge as for all.
+Not fewer: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in
+each iteration, and an iteration costs the same for one bridge as for all.
 """
 SWITCH_PATIENCE = 120.0
-"""Seconds that a switch may take to answer; then its connection is ended and it starts anew."""
+"""Seconds that a switch may take to answer before its connection is closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Out:
-    """Something for the edge to do: send data to a connection, or end it when data is None."""
+    """Data to send on a connection; None closes it."""
 
     key: Any
     priority: SendPriority
@@ -66,10 +66,10 @@ class Out:
 class LiveFabric:
     """All switches of a build and their connections.
 
-    A connection is known by any hashable key. Not thread-safe. error_names puts error numbers in
-    words. duplicates has a message for each vertex of which two connections are known to be alive.
-    parts: what others have to say in the status, by its name.
-    What is to be sent stands in the outbox, which the edge empties by `take` after each call.
+    A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
+    error numbers. duplicates has a message for each vertex with two live connections. parts: the
+    sections that other modules add to the status, by name.
+    Outgoing data is collected in an outbox, which the app empties with `take` after each call.
     """
 
     current: Current
@@ -93,10 +93,10 @@ class LiveFabric:
     _events: list[Event] = field(default_factory=list)
     _strangers: set[str] = field(default_factory=set)
     _outbox: list[Out] = field(default_factory=list)
-    _turns: Turns = field(init=False)
+    _admission: Admission = field(init=False)
 
     def __post_init__(self) -> None:
-        self._turns = Turns(SWITCHES_AT_ONCE, self._begin)
+        self._admission = Admission(SWITCHES_AT_ONCE, self._begin)
 
     @property
     def identity(self) -> str:
@@ -110,7 +110,7 @@ class LiveFabric:
 
     @property
     def expected(self) -> int:
-        """How many switches have a program."""
+        """The number of switches that have a program."""
         return len(self.current.programs.by_datapath_id)
 
     @property
@@ -118,18 +118,18 @@ class LiveFabric:
         """Whether every switch has its program."""
         return len(self._programmed) == self.expected
 
-    # What the edge calls
+    # Called by the app
 
     def take(self) -> list[Out]:
-        """What is to be sent, in order; it is handed out once."""
+        """The data to send, in order; each item is returned once."""
         out, self._outbox = self._outbox, []
         return out
 
     def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
-        """A switch has named itself.
+        """A switch has connected and sent its datapath id.
 
-        One that returns may be here before its old connection is known to be dead, so it has its
-        turn at once. `tick` asks the old one.
+        A returning switch may connect before its old connection is known to be dead, so the new one
+        is taken at once and `tick` probes the old one.
         """
 
         def send(priority: SendPriority, data: bytes) -> None:
@@ -147,7 +147,7 @@ class LiveFabric:
         """A switch has sent a message.
 
         Raises:
-            Malformed: it cannot be read; the connection is to be ended.
+            Malformed: it cannot be read; the caller closes the connection.
         """
         switch = self._switches.get(key)
         if switch is None or switch.vertex is None:
@@ -170,25 +170,25 @@ class LiveFabric:
         switch.lost()
 
     def stranger(self, host: str) -> None:
-        """A peer on this host left without naming itself as an OpenFlow 1.3 switch."""
+        """A peer on this host disconnected before it identified itself as a switch."""
         if host not in self._strangers:
             self._strangers.add(host)
             self.tell(UnnamedPeer(host))
 
     def barred(self, host: str, text: str) -> None:
-        """A peer on this host could not show that it is a switch of ours."""
+        """A peer on this host failed the TLS handshake."""
         if host not in self._strangers:
             self._strangers.add(host)
             self.tell(PeerRejected(host, text))
 
     def malformed(self, key: Hashable, text: str) -> None:
-        """A switch has sent what cannot be read; its connection is ended."""
+        """A switch has sent malformed data; its connection is closed."""
         switch = self._switches.get(key)
         if switch is not None and switch.vertex is not None:
             self.tell(MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
-        """Time passes: ask connections that others have taken the place of, end silent ones."""
+        """Time passes: probe replaced connections, close silent ones."""
         self.hooks.tick()
         asked = [key for key in self._probes if key in self._switches]
         self._probes = []
@@ -201,10 +201,10 @@ class LiveFabric:
                     self.tell(SwitchSilent(self.names[switch.vertex], SWITCH_PATIENCE))
                 self._outbox.append(Out(key, SendPriority.URGENT, None))
 
-    # What other parts of the controller call
+    # Called by other parts of the controller
 
     def load(self, current: Current) -> None:
-        """Have the switches hold this build from now on: each is read again and put right."""
+        """Make this build the current one: every switch is read again and reconciled."""
         self.current = self.hooks.loaded(current)
         self._programmed.clear()
         self._present.clear()
@@ -217,16 +217,16 @@ class LiveFabric:
             self._place(key, switch)
 
     def adopt(self, adopt: Adopt) -> None:
-        """Give somebody a say in what is loaded, and in the build that is there already."""
+        """Register a handler that may replace builds being loaded; apply it to the current one."""
         self.hooks.on_load(adopt)
         self.current = adopt(self.current)
 
     def cannot_load(self, text: str) -> None:
-        """A build was to be loaded and cannot be: the current one stays."""
+        """A build could not be loaded: the current one stays."""
         self.tell(BuildKept(self.identity, text))
 
     def reconcile(self, vertex: int) -> None:
-        """Read a switch again, and put right what has changed by other hands.
+        """Read a switch again, and undo changes that others made.
 
         Raises:
             KeyError: it is not connected.
@@ -234,17 +234,17 @@ class LiveFabric:
         self._switches[self._present[vertex]].wait()
 
     def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
-        """Change a switch by these messages (bundled adds), all or none, after earlier changes.
+        """Apply these messages (bundled adds) to a switch atomically, after earlier changes.
 
         Raises:
             KeyError: it is not connected.
         """
         switch = self._switches[self._present[vertex]]
-        switch.again |= switch.state == "reading"  # what is being read will have changed
+        switch.again |= switch.state == "reading"  # the reading in progress is out of date
         switch.talk.bundle(parts, done)
 
     def ask(self, vertex: int, kind: Multipart, body: bytes, answer: Answer) -> None:
-        """Request something of a switch; the answer gets the reply's parts joined, or None.
+        """Send a multipart request; answer is called with the joined reply, or None.
 
         Raises:
             KeyError: it is not connected.
@@ -252,11 +252,11 @@ class LiveFabric:
         self._switches[self._present[vertex]].talk.ask(kind, body, answer)
 
     def tell(self, event: Event) -> None:
-        """Have something reported."""
+        """Report an event."""
         self._events.append(event)
 
     def send(self, vertex: int, data: bytes) -> None:
-        """Send a message that wants no answer (packet-out), before bulk.
+        """Send a message that needs no answer (packet-out), ahead of bulk.
 
         Raises:
             KeyError: it is not connected.
@@ -269,7 +269,7 @@ class LiveFabric:
         return frozenset(self._programmed)
 
     def generation(self, vertex: int) -> int:
-        """The generation of numbers that a switch in sync holds.
+        """The generation of the class and group numbers in a switch that is in sync.
 
         Raises:
             KeyError: it is not connected.
@@ -281,7 +281,7 @@ class LiveFabric:
         """The address of each connected switch, by vertex."""
         return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
 
-    # What reports call
+    # Called by reports
 
     def drain(self) -> list[Event]:
         """The events since the last call, in order."""
@@ -311,10 +311,10 @@ class LiveFabric:
     # Coming and going
 
     def _place(self, key: Hashable, switch: Switch) -> None:
-        """Find out which vertex a connection is, and let it wait for its turn."""
+        """Find the vertex of a connection, and queue it for reading."""
         vertex = self.current.programs.by_datapath_id.get(switch.datapath_id)
         if vertex is None:
-            self._turns.end(key)
+            self._admission.end(key)
             if switch.datapath_id not in self.unknown:
                 self.unknown.add(switch.datapath_id)
                 self.tell(UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
@@ -331,7 +331,7 @@ class LiveFabric:
         switch.wait()
 
     def _one_less(self, key: Hashable, vertex: int) -> None:
-        """A connection of a switch has ended: the last of the others counts, if there are any."""
+        """A connection of a switch has ended: its latest other connection takes over, if any."""
         others = [other for other, s in self._switches.items() if s.vertex == vertex]
         if len(others) < 2:
             self.duplicates.pop(vertex, None)
@@ -348,7 +348,7 @@ class LiveFabric:
             self._programmed.add(vertex)
 
     def _alive(self, switch: Switch) -> None:
-        """A connection has answered after another of the same switch came up: both are alive."""
+        """A connection has answered after another of the same switch appeared: both are alive."""
         vertex = switch.vertex
         other = self._switches.get(self._present.get(vertex)) if vertex is not None else None
         if vertex is None or other is None or other is switch or vertex in self.duplicates:
@@ -358,7 +358,7 @@ class LiveFabric:
         self.duplicates[vertex] = event.text
         self.tell(event)
 
-    # What switches call
+    # Called by switches
 
     def described(self, switch: Switch, ports: bytes) -> None:
         """A switch has described its ports."""
@@ -388,23 +388,23 @@ class LiveFabric:
             self.tell(FabricComplete(self.identity, self.expected, seconds))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
-        """A switch does not take its program; without an outcome it cannot be read."""
+        """A switch has refused its program; None if it could not be read."""
         if switch.vertex is not None:
             self._note(ProgramRefused, switch.vertex, outcome)
 
     def turn_over(self, switch: Switch) -> None:
         """Another switch may be read and programmed."""
-        self._turns.end(switch.key)
+        self._admission.end(switch.key)
 
     def ask_turn(self, switch: Switch) -> None:
-        """A switch is to be read when its turn comes."""
-        self._turns.ask(switch.key)
+        """Queue a switch for reading."""
+        self._admission.ask(switch.key)
 
     def _begin(self, key: Hashable) -> None:
         self._switches[key].read()
 
     def _fault(self, key: Hashable, error: Error) -> None:
-        """An error that answers nothing that is under way."""
+        """An error has arrived that answers nothing in progress."""
         switch = self._switches.get(key)
         if switch is None or switch.vertex is None or switch.state != "programmed":
             return
@@ -413,10 +413,10 @@ class LiveFabric:
             self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
 
     def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
-        """Report the first error: in words, where in the program it is, and how many there are."""
+        """Report the first error: its names, its program entry, and the number of errors."""
         name = self.names[vertex]
         if outcome is None:
-            event = kind(name, "does not tell its flows and groups")
+            event = kind(name, "does not answer requests for its flows and groups")
         elif outcome.error is None:
             event = kind(name, "did not confirm the commit of its bundle")
         else:

@@ -1,4 +1,4 @@
-"""One connected switch: it waits for its turn, is read, and is put right. No I/O."""
+"""One connected switch: it waits for admission, is read, and is reconciled. No I/O."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from controller.switches.transaction import Outcome
 
 
 class Owner(Protocol):
-    """What a switch needs of the fabric that it belongs to."""
+    """The fabric that a switch belongs to."""
 
     current: Current
     foreign: ForeignRows
 
     def ask_turn(self, switch: Switch) -> None:
-        """Have `read` called when its turn comes."""
+        """Call `read` once the switch is admitted."""
 
     def turn_over(self, switch: Switch) -> None:
-        """Its turn has ended, or it wants none any more."""
+        """The switch needs no admission any more."""
 
     def described(self, switch: Switch, ports: bytes) -> None:
-        """It has described its ports."""
+        """The switch has described its ports."""
 
     def compared(self, found: reconcile.Difference) -> None:
-        """It has been read."""
+        """The switch has been read."""
 
     def synced(self, switch: Switch) -> None:
-        """It holds its program."""
+        """The switch holds its program."""
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
-        """It does not take its program; without an outcome it cannot be read."""
+        """The switch has refused its program; None if it could not be read."""
 
 
 @dataclass(slots=True, eq=False)
 class Switch:
-    """A connection: the vertex it is (None: not of this build), its address, how far it got.
+    """A connected switch: its vertex (None if not in this build), address and state.
 
-    foreign counts what others have in the switch; again: it is to be read once more; generation: of
-    the numbers that its program has; told: that it is silent.
+    foreign: rows and groups of others in the switch. again: read it once more afterwards.
+    generation: of the class and group numbers in its program. told: its silence was reported.
     """
 
     key: Hashable
@@ -64,7 +64,7 @@ class Switch:
     _flows: bytes | None = None
 
     def wait(self) -> None:
-        """Be read when its turn comes; a turn that runs is taken again afterwards."""
+        """Queue the switch for reading; if it is being read, read it once more afterwards."""
         if self.state in ("reading", "changing"):
             self.again = True
             return
@@ -72,16 +72,14 @@ class Switch:
         self.owner.ask_turn(self)
 
     def read(self) -> None:
-        """Ask for all that it holds, and before that for its ports: what it is to hold may differ
-        by them.
-        """
+        """Request its ports, flows and groups; ports first: the program may depend on them."""
         self.state, self.again = "reading", False
         self.talk.ask(Multipart.PORT_DESC, b"", self._told_ports)
         self.talk.ask(Multipart.FLOW, flows_wanted(), self._told_flows)
         self.talk.ask(Multipart.GROUP_DESC, b"", self._told_groups)
 
     def lost(self) -> None:
-        """Its connection has ended."""
+        """The connection has ended."""
         self.gone = True
         self.owner.turn_over(self)
         self.talk.lost()
@@ -94,7 +92,7 @@ class Switch:
         self._flows = body
 
     def _told_groups(self, body: bytes | None) -> None:
-        """It has said what it holds, or that it won't say (None)."""
+        """The last reply has arrived, or its refusal (None): reconcile."""
         flows, self._flows = self._flows, None
         if self.gone:
             return

@@ -1,8 +1,8 @@
 """One atomic change of one switch: an ONF bundle in two steps. No I/O.
 
 First the bundle is opened and filled, up to a barrier; only if the switch has found no fault by
-then is the bundle committed. The pause is needed: Open vSwitch leaves a message that it cannot read
-out of the bundle and would commit the rest.
+then is the bundle committed. The two steps are needed: Open vSwitch skips a
+message that it cannot read and would commit the rest.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ OPENING, COMMIT, DISCARD = rows.opening(), rows.commit(), rows.discard(SessionXi
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a transaction.
+    """The result of a transaction.
 
-    committed: the switch has confirmed it. Otherwise it holds what it held before, unless it left
-    (lost) after the commit had gone out: then nobody knows. error is the first of `errors` errors.
+    committed: the switch has confirmed it. Otherwise the switch is unchanged, unless it left (lost)
+    after the commit was sent: then its state is unknown. error is the first of `errors` errors.
     """
 
     committed: bool
@@ -34,12 +34,12 @@ class Outcome:
 
 
 Done = Callable[[Outcome], None]
-"""Is told once what became of a transaction."""
+"""Called once with the result of a transaction."""
 
 
 @dataclass(slots=True)
 class Transaction:
-    """A bundle on its way. number: even, and another one for each transaction of a connection."""
+    """A bundle in progress. number: even, and unique among a connection's transactions."""
 
     number: int
     parts: Sequence[bytes]
@@ -50,18 +50,18 @@ class Transaction:
     _errors: int = 0
 
     def start(self) -> list[bytes]:
-        """What to send first; the messages themselves are not kept."""
+        """The first messages to send; they are not kept afterwards."""
         parts, self.parts = self.parts, ()
         return [OPENING, *parts, rows.barrier(self.number)]
 
     def error(self, error: Error) -> bytes:
-        """The switch has reported an error; returns what to send."""
+        """The switch has reported an error; returns the bytes to send."""
         self._error = self._error or error
         self._errors += 1
         return self._answered() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
-        """The switch has sent a bundle reply or a barrier reply; returns what to send."""
+        """The switch has sent a bundle or barrier reply; returns the bytes to send."""
         if self.state == "committing" and commits(message) == rows.BUNDLE:
             self._confirmed = True
         kind, _, xid = header(message)
@@ -70,11 +70,11 @@ class Transaction:
 
     @property
     def _awaited(self) -> int:
-        """The xid of the barrier that the switch is to answer now."""
+        """The xid of the barrier whose reply is awaited."""
         return rows.xid(RowKind.BARRIER, self.number + (self.state == "committing"))
 
     def _answered(self) -> bytes:
-        """The switch is through with all that was sent, or refuses the barrier itself."""
+        """The switch has handled everything sent, or refuses the barrier itself."""
         if self.state == "filling" and not self._errors:
             self.state = "committing"
             return COMMIT + rows.barrier(self.number + 1)

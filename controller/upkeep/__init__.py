@@ -1,1 +1,1 @@
-"""A running fabric kept: failures repaired, load followed."""
+"""Upkeep of a running fabric: repair of failures, and weights that follow load."""

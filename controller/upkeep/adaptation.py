@@ -1,4 +1,4 @@
-"""Asking switches for their counters in turn, and the weights that follow (`balance`).
+"""Load measurement: requests for port counters in turn, and the weight shifts that follow.
 
 No I/O; time is a number that the caller gives.
 """
@@ -21,24 +21,24 @@ from controller.upkeep.balance import ShiftRule, Shifts, adapt
 from controller.upkeep.meter import Meter
 
 METER_PERIOD = 1.0
-"""Seconds between two readings of a switch's counters, and between two looks at all."""
+"""Seconds between two readings of a switch's counters, and between two evaluations of all."""
 
 
 class MeteredSwitches(Protocol):
-    """Who is asked: `controller.switches.session.LiveFabric`."""
+    """The source of counters: `controller.switches.session.LiveFabric`."""
 
     @property
     def in_sync(self) -> frozenset[int]:
         """The vertices whose switches hold their program."""
 
     def ask(self, vertex: int, kind: Multipart, body: bytes, answer: Answer) -> None:
-        """Request something of a switch."""
+        """Send a multipart request to a switch."""
 
 
 class Adaptation:
-    """The loads of a build's ports and what has moved because of them.
+    """The loads of a build's ports, and the weight shifts that they caused.
 
-    shifts are those that the tables have, or are about to have.
+    shifts: those in the tables, or in the change being sent.
     """
 
     def __init__(self, build: Build, clock: Callable[[], float], rate: float | None = None) -> None:
@@ -52,7 +52,7 @@ class Adaptation:
         self._looked = -np.inf
 
     def ask(self, switches: MeteredSwitches, now: float) -> None:
-        """Ask those for their counters whose turn it is."""
+        """Request counters from the switches that are due."""
         for vertex in switches.in_sync:
             if now - self._asked[vertex] >= METER_PERIOD:
                 self._asked[vertex] = now
@@ -64,10 +64,10 @@ class Adaptation:
         self._asked[vertex] = -np.inf
 
     def step(self, classes: Classes, now: float) -> NDArray[np.int64] | None:
-        """int64[m, 2], switch and class: what moves now; None where it is not time or nothing does.
+        """int64[m, 2], the switch and class of each new shift; None if none is due.
 
         Args:
-            classes: without what has moved.
+            classes: with the compiled weights.
             now: the time.
         """
         if now - self._looked < METER_PERIOD:

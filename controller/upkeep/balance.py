@@ -1,13 +1,13 @@
 """UGAL_PF at the controller's time scale: weights of classes follow the load of their ports.
 
-Where the minimal port of a class is loaded above the threshold (PolarFly paper, §VII-C: two thirds)
-part of what enters by that class moves to its alternates, and back when the load has gone. As in
-UGAL, an alternate is taken only while its port, weighed by the links of its path (3 to 2), is
-loaded less than the minimal one: so uniform traffic, which loads all ports alike, stays as it is.
+If the minimal port of a class is loaded above the threshold (PolarFly paper, §VII-C: two thirds),
+part of the class's ingress traffic moves to its alternates, and back when the load has gone. As in
+UGAL, an alternate is used only while its port's load, weighted by path length (3 to 2), is below
+the minimal port's. So uniform traffic, which loads all ports alike, is not moved.
 
-Weights are parts of 64, the hash values that Open vSwitch deals to a select group. Steps are
-bounded, a class rests after a step until the load shows it, and nothing moves back that would bring
-the load above the threshold again. Pure: loads and time in, weights out.
+Weights are parts of 64, the hash values that Open vSwitch distributes over a select group. Steps
+are bounded, a class rests after a step until the load shows its effect, and no traffic moves back
+that would bring the load above the threshold again. Pure: loads and time in, weights out.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from compilers.targets.openflow.groups import HASH_VALUES
 
 Numbers = NDArray[Any]
 DETOUR = 1.5
-"""Links of an alternate to links of a minimal path, in PolarFly."""
+"""Links of an alternate path over links of a minimal path, in PolarFly."""
 AIM = 0.95
-"""What part of the threshold a step out aims at."""
+"""The part of the threshold that a step out aims at."""
 VAIN, FULL = 0.99, 0.95
-"""A step is in vain when the load has stayed above this part; a full port does not show it."""
+"""A step had no effect if the load stayed above this part of the old one; a full port hides it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftRule:
-    """When weights move. Loads are parts of a port's rate, times are seconds.
+    """The rule for moving weights. Loads are parts of a port's rate, times are seconds.
 
-    threshold: above it a port is to be relieved. calm: below this part of it traffic comes back.
-    step: parts of 64 that move at once. rest: between two steps of a class. longest: what came back
-    and had to go again waits twice as long the next time, and so does a class whose steps change
-    nothing, up to this. kept: the part of a class's minimal share that never moves, by which its
+    threshold: load above which traffic moves away. calm: part of the threshold below which it
+    comes back. step: parts of 64 that move at once. rest: time between two steps of a class.
+    longest: most time to wait; the wait doubles when traffic that came back has to leave again, or
+    steps have no effect. kept: the part of a class's minimal share that never moves, so its
     traffic stays measurable.
     """
 
@@ -51,12 +51,12 @@ class ShiftRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shifts:
-    """What has moved: int16[S, C] parts of 64, to which alternates (bool[S, C, A]), and when.
+    """The weight shifts: int16[S, C] parts of 64, to which alternates (bool[S, C, A]), and when.
 
-    calm: float64[S, C], since when the minimal port has been calm; wait: for how long it has to be
+    calm: float64[S, C], since when the minimal port has been calm; wait: how long it must be calm
     before traffic comes back; back: bool[S, C], whether the last step was one back. load:
-    float64[S, C], the minimal port's before the last step; idle: seconds until the next one, where
-    that was in vain.
+    float64[S, C], the minimal port's before the last step; idle: seconds until the next step after
+    one without effect.
     """
 
     moved: NDArray[np.int16]
@@ -70,7 +70,7 @@ class Shifts:
 
     @classmethod
     def none(cls, classes: Classes) -> Shifts:
-        """Nothing has."""
+        """No shifts."""
         shape = classes.port.shape
         zero, never = np.zeros(shape), np.full(shape, -np.inf)
         return cls(
@@ -92,9 +92,9 @@ def adapt(
 
     Args:
         rule: the thresholds.
-        classes: of the tables that stand, with the weights they were compiled with.
-        shifts: what has moved so far.
-        load: float64[S, ports + 1], of every port, outwards; NaN where nobody knows.
+        classes: of the current tables, with the compiled weights.
+        shifts: the shifts so far.
+        load: float64[S, ports + 1], of every port, outwards; NaN if unknown.
         now: the time.
     """
     row = np.arange(len(load))[:, None]
@@ -134,7 +134,7 @@ def _longer(rule: ShiftRule, seconds: NDArray[np.float64]) -> NDArray[np.float64
 def _out(
     rule: ShiftRule, classes: Classes, shifts: Shifts, here: NDArray[np.float64]
 ) -> NDArray[np.int16]:
-    """int16[S, C]: the parts of 64 that have to leave, a step at most."""
+    """int16[S, C]: the parts of 64 that move away, a step at most."""
     whole = _minimal_parts(classes)
     surplus = 1 - AIM * rule.threshold / np.where(here > rule.threshold, here, np.inf)
     surplus = np.where(here > rule.threshold, surplus, 0)
@@ -149,7 +149,7 @@ def _back(
 ) -> NDArray[np.int16]:
     """int16[S, C]: the parts of 64 that may come back, a step at most.
 
-    All of the port's load counts as the class's own, so that rather too little comes.
+    The whole load of the port counts as the class's own, so the estimate errs on the low side.
     """
     own = _minimal_parts(classes) - shifts.moved
     room = (rule.threshold * (1 + rule.calm) / 2 / np.maximum(here, 1e-9) - 1) * own
@@ -158,9 +158,9 @@ def _back(
 
 
 def weighted(classes: Classes, shifts: Shifts) -> Classes:
-    """The classes with what has moved in their weights; others keep those they were compiled with.
+    """The classes with shifted weights; classes without shifts keep the compiled ones.
 
-    Ports that have left a class (`compilers.routing.class_repair`) get nothing.
+    Ports that have left a class (`compilers.routing.class_repair`) get weight 0.
     """
     switch, number = np.nonzero(shifts.moved)
     if not len(switch):
@@ -180,7 +180,7 @@ def _weights(
     over = shifts.over[switch, number] & there
     over = np.where(np.any(over, axis=1, keepdims=True), over, there)
     count = np.maximum(np.count_nonzero(over, axis=1), 1)
-    # Classes begin at different alternates, so that what is left over spreads.
+    # Classes begin at different alternates, so that the remainder spreads.
     rank = np.cumsum(over, axis=1) - 1
     rank = (rank - number[:, None]) % count[:, None]
     share = moved[:, None] // count[:, None] + (rank < (moved % count)[:, None])
@@ -198,7 +198,7 @@ def _minimal_parts(classes: Classes) -> NDArray[np.int16]:
 
 
 def _parts(weight: NDArray[np.uint16]) -> NDArray[np.int64]:
-    """int64[n, 1 + A]: weights as parts of 64, the rounding borne by the first."""
+    """int64[n, 1 + A]: weights as parts of 64; the first takes up the rounding."""
     whole = np.maximum(weight.sum(axis=1, dtype=np.int64), 1)[:, None]
     parts = weight.astype(np.int64) * HASH_VALUES // whole
     parts[:, 0] += HASH_VALUES - parts.sum(axis=1)

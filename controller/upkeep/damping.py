@@ -1,9 +1,8 @@
 """Damping of links that flap (RFC 2439, §4, for links instead of routes).
 
 Each time a link goes down its penalty grows by one step; it halves in every half-life. Above the
-upper threshold the link is suppressed: it counts as dead though it is up, until the penalty has
-fallen below the lower one. A ceiling bounds how long that may take. Time is a number that the
-caller gives.
+upper threshold the link is suppressed: it counts as dead even when up, until the penalty has fallen
+below the lower one. A ceiling bounds how long that takes. The caller passes the time.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class Penalties:
         self._since = np.zeros(count)
 
     def flap(self, link: int, now: float) -> bool:
-        """A link has gone down; says whether that has suppressed it just now."""
+        """A link has gone down; returns whether this suppresses it."""
         self._penalty[link] = min(
             self.penalty(now)[link] + PENALTY_STEP, max(self.damping.ceiling, self.damping.suppress)
         )
@@ -36,7 +35,7 @@ class Penalties:
         return bool(self.suppressed[link]) and not before
 
     def release(self, now: float) -> NDArray[np.int64]:
-        """int64[n]: the links that may be used again since the last call."""
+        """int64[n]: the links that became usable since the last call."""
         calm = np.flatnonzero(self.suppressed & (self.penalty(now) <= self.damping.reuse))
         self.suppressed[calm] = False
         return calm
@@ -48,6 +47,6 @@ class Penalties:
         return faded
 
     def wait(self, link: int, now: float) -> float:
-        """Seconds until a suppressed link may be used, if it does not flap again."""
+        """Seconds until a suppressed link is used, if it does not flap again."""
         penalty = float(self.penalty(now)[link])
         return max(0.0, self.damping.half_life * log2(max(penalty, 1e-9) / self.damping.reuse))

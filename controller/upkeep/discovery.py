@@ -1,10 +1,10 @@
-"""Which cables there are, found by sending a signed LLDP frame out of every port. No I/O.
+"""Discovery of cables by a signed LLDP frame out of every port. No I/O.
 
-Every switch with a session sends in its turn, at most `rate` frames a second in all; what comes in
-at another is a cable in one direction. A planned link counts as seen when both directions were
-heard within three turns. A port where another end is heard than the plan says is miswired; the
-as-wired check (`compilers.audit`) then says what to do. Frames of others, of hosts, forged ones
-and old ones are not counted.
+Switches with a session send in turn, at most `rate` frames a second in all; a frame received at
+another switch shows a cable in one direction. A planned link counts as seen if both directions were
+received within three turns. A port that receives from another end than planned is miswired; the
+as-wired check (`compilers.audit`) finds the moves that mend it. Foreign, forged and old frames and
+frames of hosts are ignored.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from controller.settings import LINK_RATE
 from controller.upkeep.link_state import LinkEnds
 
 LEAST_PERIOD = 2.0
-"""Seconds between two turns of a switch, at least."""
+"""Least seconds between two turns of a switch."""
 MISSED = 3
-"""Turns after which what is not heard any more is gone."""
+"""Turns without a frame after which a cable counts as gone."""
 NEVER_SEEN = -np.inf
 
 
 class Discovery:
-    """What is heard, by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`."""
+    """Received frames by port: port p of vertex v is v·W + p, as in `compilers.audit.resolve`."""
 
     def __init__(self, wiring: Wiring, rate: float = LINK_RATE, key: bytes | None = None) -> None:
         self.wiring, self.cables = wiring, LinkEnds.of(wiring)
@@ -56,13 +56,13 @@ class Discovery:
 
     @property
     def age(self) -> float:
-        """Seconds for which what was heard counts."""
+        """Seconds for which a received frame counts."""
         return MISSED * self.interval
 
     def present(self, vertex: int, ports: NDArray[np.integer] | None, now: float) -> None:
         """A switch has a session and these ports, or (None) has left.
 
-        Its turns begin at once, and then come at a time of its own.
+        Its first turn is now, later ones at an offset of its own.
         """
         self._there.pop(vertex, None)
         self._turn[vertex] = self._since[vertex] = np.inf
@@ -72,14 +72,14 @@ class Discovery:
             self._turn[vertex] = self._since[vertex] = now
 
     def port(self, vertex: int, port: int, there: bool) -> None:
-        """A port of a switch with a session has come or gone."""
+        """A port of a switch with a session has been added or removed."""
         if vertex not in self._there or not 0 < port < self._width:
             return
         others = self._there[vertex][self._there[vertex] != port]
         self._there[vertex] = np.append(others, port) if there else others
 
     def due(self, now: float) -> list[tuple[int, bytes]]:
-        """The packet-outs to send now, by vertex: those whose turn it is, not all at once."""
+        """The packet-outs to send now, by vertex: those of switches that are due."""
         turns = np.flatnonzero(self._turn <= now)
         passed = min(now - self._last, 1.0)
         self._allowed += passed * len(self._turn) / self.interval
@@ -90,7 +90,7 @@ class Discovery:
         return [(vertex, self._frames(vertex)) for vertex in chosen.tolist()]
 
     def received(self, vertex: int, message: bytes, now: float) -> bool:
-        """A packet-in has come from a switch; whether it was a frame of ours that counts."""
+        """A packet-in has arrived; returns whether it was one of our valid frames."""
         port, frame = packet_in(message)
         found = lldp.read(frame, self._key)
         if found is None:
@@ -100,18 +100,18 @@ class Discovery:
         if origin is None or not 0 < port < self._width or not 0 < sender < self._width:
             return False
         if not self._round[origin] - MISSED < round_ <= self._round[origin]:
-            return False  # somebody has kept it, and sends it again
+            return False  # a replayed frame
         at, of = vertex * self._width + port, origin * self._width + sender
         before = self._at[of]
         if before not in (at, -1) and self._from[before] == of:
-            self._heard[before] = NEVER_SEEN  # the plug has moved
+            self._heard[before] = NEVER_SEEN  # the plug was moved
         self._from[at], self._heard[at], self._at[of] = of, now, at
         return True
 
     def unseen(self, now: float) -> NDArray[np.bool_]:
-        """bool[E]: planned links of which a direction is not heard, though it could be by now.
+        """bool[E]: planned links of which a direction is not received, though it should be by now.
 
-        It could be where both switches have had a session for long enough.
+        It should be once both switches have had a session for long enough.
         """
         ready = (
             now - self._since[self.cables.ends[..., 0]].max(axis=1, initial=NEVER_SEEN) > self.age
@@ -122,7 +122,7 @@ class Discovery:
         return missed
 
     def wired(self, now: float) -> Wired:
-        """The cables that are heard now, one a port."""
+        """The cables seen now, one a port."""
         at = np.flatnonzero(self._heard >= now - self.age)
         seen = Counter(zip(at.tolist(), self._from[at].tolist(), strict=True))
         cables, contested = likeliest(seen, self._planned)
@@ -131,16 +131,16 @@ class Discovery:
         return Wired(cables, reporters, contested, (), ())
 
     def miswired(self, now: float) -> WiringAudit | None:
-        """The as-wired check where a port hears another end than planned; else None.
+        """The as-wired check if a port receives from another end than planned; else None.
 
-        A link that is not heard at all is broken, and no reason to look for other plugs.
+        A link that is not seen at all is broken, which is no sign of misplaced plugs.
         """
         at = np.flatnonzero(self._heard >= now - self.age)
         planned = np.full(len(self._from), -1)
         planned[self._near], planned[self._far] = self._far, self._near
         odd = at[planned[at] != self._from[at]]
         ends = np.concatenate((odd, planned[odd][planned[odd] >= 0])) // self._width
-        # What a switch has not had the time to tell is not missing.
+        # Links are not missing while their switches have not had the time to report them.
         if not len(odd) or (now - self._since[ends] <= self.age).any():
             return None
         return check(self.wiring, self.wired(now))

@@ -1,8 +1,8 @@
-"""The keeper of a running fabric: failures repaired, miswires told, weights that follow the load.
+"""The keeper of a running fabric: repairs failures, reports miswires, lets weights follow load.
 
-It listens to the fabric's hooks and says what switches are to hold (`live_programs`). One
-change of tables at a time is on its way; what happens meanwhile is taken together after it. It
-stands aside while a build is rolled out. No I/O.
+It is called by the fabric's hooks and replaces the switches' programs (`live_programs`). One change
+of tables is sent at a time; events in the meantime are handled together after it. The keeper pauses
+while a build is rolled out. No I/O.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from inventory.problems import InputError, Problem
 
 @dataclass(slots=True)
 class _Kept:
-    """A build that is kept: what it was before failures, and what holds now."""
+    """A build under upkeep: its state before failures, and the current one."""
 
     build: Build
     programs: LivePrograms
@@ -50,10 +50,10 @@ class _Kept:
 
 
 class Keeper:
-    """Keeps a fabric; made once, before switches connect.
+    """The keeper of a fabric; create it before switches connect.
 
     Raises:
-        InputError: weights are to move, and the build has no alternates.
+        InputError: weights should follow load, but the build has no alternates.
     """
 
     def __init__(self, fabric: LiveFabric, duties: Duties | None = None) -> None:
@@ -70,21 +70,21 @@ class Keeper:
         fabric.parts["links"] = self.status
         fabric.adopt(self._adopt)
 
-    # What the status and the page show
+    # For the status and the status page
 
     @property
     def dead(self) -> NDArray[np.bool_]:
-        """bool[S, K]: links that traffic goes around."""
+        """bool[S, K]: links that traffic is routed around."""
         return self._need.watching.links.dead
 
     @property
     def drained(self) -> NDArray[np.bool_]:
-        """bool[S]: switches that traffic goes around."""
+        """bool[S]: switches that traffic is routed around."""
         return self._need.watching.links.drained
 
     @property
     def utilisation(self) -> NDArray[np.float64] | None:
-        """float64[S, K]: of each port, 0 to 1; None where nobody measures."""
+        """float64[S, K]: the load of each port, 0 to 1; None if not measured."""
         kept = self._need
         if kept.adaptation is None:
             return None
@@ -93,11 +93,11 @@ class Keeper:
 
     @property
     def build(self) -> Build:
-        """The build with the tables that hold now: repaired, and with weights that moved."""
+        """The build with its current tables: repaired, and with shifted weights."""
         return self._need.programs.build
 
     def status(self) -> dict[str, Any]:
-        """Failures, miswires and weights, as the status file has them."""
+        """Failures, miswires and weights, for the status file."""
         kept = self._kept
         if kept is None:
             return {}
@@ -118,8 +118,8 @@ class Keeper:
         return self._kept
 
     def foresee(self, build: Build) -> Build:
-        """Another build with the tables that it will hold once loaded: repaired, if cables are the
-        same and some are dead.
+        """Another build with the tables it will have once loaded: repaired, if it has the same
+        cables and some are dead.
         """
         kept = self._kept
         if kept is None or not self.duties.repair or not _same_cables(kept.build, build):
@@ -130,10 +130,10 @@ class Keeper:
         tables = repaired(Intact.of(build), links.dead, links.drained).tables
         return replace(build, tables=tables)
 
-    # What happens
+    # Hooks
 
     def _adopt(self, current: Current) -> Current:
-        """A build is loaded; programs that are not the compiled ones are somebody else's affair."""
+        """A build is loaded; programs that are not the compiled ones are left to their owner."""
         self.rounds.forget()
         build, programs = current.build, current.programs
         if build is None or not isinstance(programs, Encoder):
@@ -167,13 +167,13 @@ class Keeper:
         return replace(current, programs=kept.programs)
 
     def _active(self) -> _Kept | None:
-        """What is kept, unless somebody else says just now what switches are to hold."""
+        """The build under upkeep, unless another module controls the programs now."""
         kept = self._kept
         ours = kept is not None and self.fabric.current.programs is kept.programs
         return kept if ours else None
 
     def _watched(self, vertex: int) -> _Kept | None:
-        """What is kept, where this is one of its switches, whoever says what they are to hold."""
+        """The build under upkeep if this is one of its switches, whoever controls the programs."""
         kept = self._kept
         ours = kept is not None and self.fabric.identity == kept.build.identity
         return kept if ours and kept and vertex < kept.build.tables.switches else None
@@ -216,10 +216,10 @@ class Keeper:
             if not self.rounds.busy:
                 self._adapt(kept, kept.adaptation, now)
 
-    # What is done about it
+    # Reactions
 
     def _settle(self, kept: _Kept) -> None:
-        """Tell what has happened to links, and repair, once nobody else moves the fabric."""
+        """Report link events and repair, unless the fabric is being moved."""
         changed, events = kept.watching.settle()
         for event in events:
             self.fabric.tell(event)
@@ -248,7 +248,7 @@ class Keeper:
         self.rounds.start(kept.programs.change(tables, change, self._generations(change)))
 
     def _finished(self) -> None:
-        """The last round of a change has been confirmed."""
+        """All switches have confirmed the last round of a change."""
         kept = self._active()
         if kept is None or kept.report is None:
             return
@@ -283,7 +283,7 @@ class Keeper:
         return replace(tables, classes=weighted(tables.classes, kept.adaptation.shifts))
 
     def _generations(self, change: RepairRounds) -> NDArray[np.int64]:
-        """int64[S]: of the numbers that the switches hold which a change is sent to."""
+        """int64[S]: the generation of the numbers in each switch that gets a change."""
         generations = np.zeros(len(self.fabric.names), np.int64)
         there = self.fabric.in_sync
         for vertex in change.switches.tolist():
@@ -293,7 +293,7 @@ class Keeper:
 
 
 def _same_cables(one: Build, other: Build) -> bool:
-    """Whether what is known of the links of one build holds for the other, too."""
+    """Whether two builds have the same links, so that link state carries over."""
     a, b = one.wiring, other.wiring
     return all(
         np.array_equal(getattr(a, name), getattr(b, name))

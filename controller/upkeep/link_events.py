@@ -10,7 +10,7 @@ from controller.switches.events import Event, SwitchEvent
 
 @dataclass(frozen=True, slots=True)
 class LinkEvent(Event):
-    """Something that happened to a link, known by the node and the port's name at both ends."""
+    """An event of a link, which is named by the node and port at both ends."""
 
     subject = "{switch} {port} to {far_switch} {far_port}"
 
@@ -22,7 +22,7 @@ class LinkEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class LinkDown(LinkEvent):
-    """A link carries no packets: `port down` at an end, or `not seen` by discovery."""
+    """A link is dead: `port down` at an end, or `not seen` by discovery."""
 
     kind = "link-down"
     detail = "{reason}"
@@ -43,10 +43,10 @@ class LinkUp(LinkEvent):
 
 @dataclass(frozen=True, slots=True)
 class LinkSuppressed(LinkEvent):
-    """A link flaps, and is not used for so many seconds."""
+    """A link flaps, and is not used for this many seconds."""
 
     kind = "suppressed"
-    detail = "for {seconds:.0f} s, longer if it flaps again"
+    detail = "for {seconds:.0f} s, or longer if it flaps again"
     line = "link {node} flaps and is not used {text}"
     more = "{count} more links flap and are not used"
 
@@ -55,41 +55,41 @@ class LinkSuppressed(LinkEvent):
 
 @dataclass(frozen=True, slots=True)
 class LinkReused(LinkEvent):
-    """A link no longer flaps, and is used again if it is up."""
+    """A link no longer flaps; it is used again if it is up."""
 
     kind = "reused"
-    line = "link {node} is calm and is used again, if it is up"
-    more = "{count} more links are calm and are used again"
+    line = "link {node} is stable and is used again if it is up"
+    more = "{count} more links are stable and are used again"
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchDrained(SwitchEvent):
-    """A switch has been gone for so many seconds, and traffic goes around it."""
+    """A switch has been disconnected for this many seconds; traffic is routed around it."""
 
     kind = "drained"
     detail = "{seconds:g} s"
-    line = "switch {node} is gone for {text}: traffic goes around it"
-    more = "{count} more switches are gone: traffic goes around them"
+    line = "switch {node} has been disconnected for {text}: traffic is routed around it"
+    more = "{count} more switches are disconnected: traffic is routed around them"
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchReturned(SwitchEvent):
-    """A switch that was gone is back, and traffic passes it again."""
+    """A disconnected switch is back; traffic is routed through it again."""
 
     kind = "back"
-    line = "switch {node} is back: traffic passes it again"
+    line = "switch {node} is back: traffic is routed through it again"
     more = "{count} more switches are back"
 
 
 @dataclass(frozen=True, slots=True)
 class TablesRepaired(Event):
-    """Switches hold tables that go around what is dead.
+    """Switches hold tables that route around failures.
 
-    rows, classes and switches are those that differ from the build; cut_off_pairs is how many pairs
-    of switches have no path left; computed is how many seconds the tables took, seconds how long it
-    was from the first look at the failure until all switches held them.
+    rows, classes and switches: how many differ from the build. cut_off_pairs: pairs of switches
+    without a path. computed: seconds to compute the tables. seconds: from detecting the failure
+    until all switches hold the tables.
     """
 
     kind = "repaired"
@@ -107,7 +107,7 @@ class TablesRepaired(Event):
 
     @property
     def node(self) -> str:
-        """How much is dead, in words."""
+        """The number of dead links and drained switches, as text."""
         words = f"{self.dead_links} dead link{'s' * (self.dead_links != 1)}"
         if n := self.drained_switches:
             words += f" and {n} drained switch{'es' * (n != 1)}"
@@ -115,7 +115,7 @@ class TablesRepaired(Event):
 
     @property
     def text(self) -> str:
-        """How much has changed, in words."""
+        """The extent of the change, as text."""
         lost = f"; {self.cut_off_pairs} pairs of switches have no path left"
         return (
             f"{self.rows} rows and {self.classes} classes at {self.switches} switches differ from "
@@ -126,10 +126,10 @@ class TablesRepaired(Event):
 
 @dataclass(frozen=True, slots=True)
 class CableMisplaced(Event):
-    """Cables are not where the plan has them: one of the moves that restore it.
+    """Cables are not as planned: one of the moves that restore the plan.
 
-    misplaced is how many cables are wrong in all; action (swap, move, add or remove) is what to do
-    with the plugs at the two ports.
+    misplaced: the number of wrong cables in all. action: swap, move, add or remove the plugs at the
+    two ports.
     """
 
     kind = "miswired"
@@ -149,7 +149,7 @@ class CableMisplaced(Event):
 
 @dataclass(frozen=True, slots=True)
 class CablesRight(Event):
-    """No cable is misplaced any more, of those that are seen."""
+    """All cables that are seen are as planned again."""
 
     kind = "wired"
     line = more = "all cables that are seen are as planned"
@@ -157,7 +157,7 @@ class CablesRight(Event):
 
 @dataclass(frozen=True, slots=True)
 class ClassShift:
-    """Parts of 64 of an egress class that go by alternates instead of its minimal port."""
+    """The parts of 64 of an egress class that use alternates instead of its minimal port."""
 
     egress_class: int
     port: str
@@ -166,7 +166,7 @@ class ClassShift:
 
 @dataclass(frozen=True, slots=True)
 class WeightsShifted(SwitchEvent):
-    """Weights follow the load: of each class, how many parts of 64 now go by alternates."""
+    """Weights have followed the load: the parts of 64 of each class that now use alternates."""
 
     kind = "shifted"
     line = "weights moved at {node}: {text}"
@@ -176,5 +176,5 @@ class WeightsShifted(SwitchEvent):
 
     @property
     def text(self) -> str:
-        """What has moved away from which port."""
+        """The parts of 64 and their port, as text."""
         return ", ".join(f"{shift.parts}/64 from {shift.port}" for shift in self.shifts)

@@ -1,4 +1,4 @@
-"""What is seen of a fabric's links: port states and LLDP frames in, their state and news out."""
+"""The link monitor: port states and LLDP frames in, link state and its changes out."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from controller.upkeep.link_events import (
 from controller.upkeep.link_state import Links, News
 
 LOOK = 1.0
-"""Seconds between two looks at what discovery has found."""
+"""Seconds between two evaluations of discovery."""
 
 
 class Watching:
-    """The links of a wiring as they are seen."""
+    """The observed state of a wiring's links."""
 
     def __init__(self, wiring: Wiring, duties: Duties, clock: Callable[[], float]) -> None:
         self.wiring, self._clock = wiring, clock
@@ -69,7 +69,7 @@ class Watching:
             self.discovery.present(vertex, None, self._clock())
 
     def port_status(self, vertex: int, message: bytes) -> None:
-        """A port has come, gone or changed.
+        """A port has been added, removed or changed.
 
         Raises:
             Malformed: it cannot be read.
@@ -83,7 +83,7 @@ class Watching:
             self.discovery.port(vertex, number, there)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
-        """A packet has come to us.
+        """A packet-in has arrived.
 
         Raises:
             Malformed: it cannot be read.
@@ -96,7 +96,7 @@ class Watching:
         return self.discovery.due(self._clock()) if self.discovery else []
 
     def look(self) -> None:
-        """Judge links by what discovery has found, and look for miswires."""
+        """Update links from discovery, and look for miswires."""
         now = self._clock()
         if self.discovery is None or now - self._looked < LOOK:
             return
@@ -107,7 +107,7 @@ class Watching:
         told = tuple(sentence(move, self._ports) for move in moves)
         if told != self._found:
             self._found, self._since = told, now
-        # One turn of all switches: until then some cables of several that moved may not be seen.
+        # One turn of all switches: before that, some of several moved cables may not be seen.
         if told == self._told or now - self._since < self.discovery.interval:
             return
         if self._miswired:
@@ -121,13 +121,13 @@ class Watching:
         self._told = told
 
     def settle(self) -> tuple[bool, list[Event]]:
-        """Whether dead links or drained switches have changed, and what is to be told."""
+        """Whether dead links or drained switches have changed, and the events to report."""
         changed, news = self.links.settle(self._clock())
         events, self._events = self._events, []
         return changed, events + [self._event(item) for item in news]
 
     def status(self) -> dict[str, Any]:
-        """What is wrong, as the status file has it."""
+        """Dead links, drained switches and miswires, for the status file."""
         cables, names = self.links.cables, self.wiring.names
         broken = self.links.broken
         suppressed = self.links.penalties.suppressed
@@ -151,11 +151,11 @@ class Watching:
         return (LinkUp if news.what == "up" else LinkReused)(*ends)
 
     def _name(self, switch: int, link: int) -> str:
-        """A link by both ends: `n3 eth2 to n7 eth1`."""
+        """A link's name: `n3 eth2 to n7 eth1`."""
         return LinkUp(*self._ends(switch, link)).node
 
     def _ends(self, switch: int, link: int) -> tuple[str, str, str, str]:
-        """The names of the node and the port at both ends of a link."""
+        """The node and port names at both ends of a link."""
         w, far = self.wiring, int(self.wiring.far[switch, link])
         here = w.port_name(switch, int(w.port[switch, link]))
         return w.names[switch], here, w.names[far], w.port_name(far, int(w.far_port[switch, link]))

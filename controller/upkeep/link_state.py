@@ -1,10 +1,10 @@
-"""Which links carry packets: port states, discovery and lost switches in, the dead links out.
+"""Link state: port states, discovery and lost switches in, dead links and drained switches out.
 
-A link is broken while a port of it is down at either end, or while discovery does not see it as
-planned. It is dead while it is broken or suppressed (`damping`). A switch that is gone
-for a while is *drained*: it may still forward, as its management alone may have failed, so it keeps
-what is for itself and gets no transit. Where most switches are gone at once the fault is taken to
-be the controller's own, and nothing is drained. No I/O; time is a number that the caller gives.
+A link is broken while a port at either end is down, or while discovery does not see it as planned.
+It is dead while it is broken or suppressed (`damping`). A switch that stays disconnected is
+*drained*: it may still forward, as only its management may have failed, so it keeps the traffic to
+itself and gets no transit. If most switches disconnect at once, the fault is taken to be the
+controller's own and nothing is drained. No I/O; the caller passes the time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Something that happened to the link from `switch` by its `link`-th, or to a switch (-1).
+    """A change of the `link`-th link of `switch`, or of the switch itself (-1).
 
-    why: a link is down. seconds: for which it is suppressed.
+    why: the reason that a link is down. seconds: the time for which it is suppressed.
     """
 
     what: What
@@ -41,8 +41,8 @@ class News:
 class LinkEnds:
     """The links of a wiring by number.
 
-    number: int64[S, K], E beyond the last. ends: int64[E, 2, 2], the switch and the place of the
-    link there, of either end. place: int64[S, ports + 1], the place of the link at a port, or -1.
+    number: int64[S, K], E beyond the last. ends: int64[E, 2, 2], the switch and the link's index
+    there, for both ends. place: int64[S, ports + 1], the link's index by port, or -1.
     """
 
     number: NDArray[np.int64]
@@ -70,8 +70,7 @@ class LinkEnds:
 class Links:
     """The state of all links of a fabric.
 
-    news are what happened since the last `settle`; dead: bool[S, K] and drained: bool[S] are as of
-    then.
+    dead: bool[S, K] and drained: bool[S], both as of the last `settle`.
     """
 
     def __init__(
@@ -91,13 +90,13 @@ class Links:
 
     @property
     def broken(self) -> NDArray[np.bool_]:
-        """bool[E]: the links that do not carry packets."""
+        """bool[E]: the dead links."""
         return self._broken.copy()
 
     def ports(self, vertex: int, up: dict[int, bool], now: float) -> None:
-        """All ports of a switch, by number; one that it has not is down.
+        """Set all ports of a switch, by number; a missing port is down.
 
-        Of a switch that has none for its links nothing is known: it is not cabled yet.
+        A switch with none of its links' ports is not cabled yet, and its links are unknown.
         """
         planned = np.flatnonzero(self.cables.place[vertex] >= 0).tolist()
         if not up.keys().isdisjoint(planned):
@@ -105,7 +104,7 @@ class Links:
                 self.port(vertex, port, up.get(port, False), now)
 
     def port(self, vertex: int, port: int, up: bool, now: float) -> None:
-        """A port is up or down; ports without a link are of no account."""
+        """A port is up or down; ports without a link are ignored."""
         place = self.cables.place[vertex]
         link = int(place[port]) if 0 <= port < len(place) else -1
         if link >= 0 and self._port_down[vertex, link] == up:
@@ -119,7 +118,7 @@ class Links:
         self._judge(changed.tolist(), now)
 
     def present(self, vertex: int, up: bool, now: float) -> None:
-        """A switch is there, or has left."""
+        """A switch has connected, or has left."""
         if up:
             self._known[vertex] = True
             self._gone[vertex] = np.inf
@@ -127,7 +126,7 @@ class Links:
             self._gone[vertex] = min(self._gone[vertex], now)
 
     def settle(self, now: float) -> tuple[bool, list[News]]:
-        """Bring `dead` and `drained` up to date; whether they have changed, and what happened."""
+        """Update `dead` and `drained`; returns whether they have changed, and the news."""
         for number in self.penalties.release(now).tolist():
             self._tell("reused", number)
         lost = self.penalties.suppressed | self._broken
@@ -143,7 +142,7 @@ class Links:
         return changed, news
 
     def _judge(self, numbers: Iterable[int], now: float) -> None:
-        """Look at these links again."""
+        """Update the state of these links."""
         for number in numbers:
             down = [bool(self._port_down[s, k]) for s, k in self.cables.ends[number].tolist()]
             broken = any(down) or bool(self._unseen[number])

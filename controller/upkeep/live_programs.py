@@ -1,8 +1,8 @@
 """Live programs: the build's tables after repair and load shifting, one program per switch.
 
-They stand between the fabric and the OpenFlow encoder. A change of tables comes out as messages for
-the switches that it touches, round by round: no mixture of a round loops or drops what the old
-tables delivered. From then on a switch that connects gets the new tables.
+They sit between the fabric and the OpenFlow encoder. A change of tables becomes messages for the
+switches concerned, round by round: no mixture of a round loops or drops packets that the old tables
+delivered. From then on a switch that connects gets the new tables.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compilers.update.repair_rounds import RepairRounds
 
 
 class LivePrograms:
-    """The programs of a build's switches; build is the one with the tables that hold now.
+    """The programs of a build's switches; build has the current tables.
 
     discovers: programs have the row that sends LLDP frames to the controller.
     """
@@ -37,11 +37,11 @@ class LivePrograms:
         return self._encoder.by_datapath_id
 
     def describe(self, number: int) -> str:
-        """What the message with this xid is about, in words."""
+        """A description of the program entry behind the message with this xid."""
         return self._encoder.describe(number)
 
     def program(self, vertex: int, generation: int) -> Program:
-        """What the vertex is to hold now."""
+        """The vertex's current program."""
         program = self._encoder.program(vertex, generation)
         if self.discovers:
             return replace(program, flows=(rows.discovery(), *program.flows))
@@ -55,12 +55,12 @@ class LivePrograms:
     def change(
         self, tables: Tables, change: RepairRounds, generations: NDArray[np.int64]
     ) -> list[Round]:
-        """Replace the tables; the messages that switches are sent for it, round by round.
+        """Replace the tables; returns the messages for the switches, round by round.
 
         Args:
-            tables: the new ones, whose class numbers mean the same ports.
-            change: where they differ, and when each row may change.
-            generations: int64[S], of the numbers that each switch holds.
+            tables: the new ones; their class numbers mean the same ports.
+            change: the rows that differ, and the round in which each may change.
+            generations: int64[S], of the class and group numbers in each switch.
         """
         rounds = repair_messages(self._encoder, tables.classes, change, generations)
         self.hold(tables)

@@ -1,4 +1,4 @@
-"""How loaded ports are: counters that switches tell, as parts of the ports' rates, smoothed."""
+"""Port loads: counters of switches as parts of the ports' rates, smoothed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Meter:
     """The load of every port of S switches.
 
     load: float64[S, ports + 1], outwards, a part of the port's rate; NaN before the second reading.
-    rate: what a port carries in bit/s where the switch does not tell, or where it is given.
+    rate: bit/s of every port; None takes the rates that switches report.
     """
 
     def __init__(self, switches: int, ports: int, rate: float | None = None) -> None:
@@ -42,7 +42,7 @@ class Meter:
             self._rate[vertex, known["port"]] = np.where(speed > 0, speed, np.nan)
 
     def counters(self, vertex: int, body: bytes, now: float) -> None:
-        """A switch has told its counters.
+        """A switch has sent its counters.
 
         Raises:
             Malformed: they cannot be read.
@@ -61,11 +61,11 @@ class Meter:
         self.load[vertex, port] = np.where(np.isnan(old), new, old + fresh * (new - old))
 
     def left(self, vertex: int) -> None:
-        """A switch has left: nobody knows its loads."""
+        """A switch has left: its loads are unknown."""
         self.load[vertex] = np.nan
         self._at[vertex] = -np.inf
 
 
 def hottest(load: NDArray[np.float64]) -> float:
-    """The highest load that is known; 0 where none is."""
+    """The highest known load; 0 if none is known."""
     return float(np.nanmax(load, initial=0.0)) if not np.isnan(load).all() else 0.0

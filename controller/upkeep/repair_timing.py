@@ -1,7 +1,7 @@
-"""How long a dead link takes: from its port-status message to the last byte that is queued for it.
+"""Timing of a link repair, from the port-status message to the last byte queued.
 
-The switches here confirm everything at once and hold nothing, so that what is timed is the
-controller alone: link state, new tables, rounds, messages, sessions.
+The simulated switches confirm everything at once and hold nothing, so only the controller is
+timed: link state, new tables, rounds, messages, sessions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LINKS_TIMED, REPAIR_REPEATS = 12, 5
 
 @dataclass(frozen=True, slots=True)
 class RepairTiming:
-    """How long something takes, and that over the time in which the new tables are computed."""
+    """A step's time, and its ratio to the time of computing the new tables."""
 
     what: str
     seconds: float
@@ -50,7 +50,7 @@ class RepairTiming:
 
 
 def repair_timings(build: Build) -> list[RepairTiming]:
-    """Time a dead link and its return, for links spread over the fabric; the best of a few times.
+    """Time a link's death and return, for links spread over the fabric; the best of a few runs.
 
     Raises:
         ValueError: the build was never saved, so it has no identity.
@@ -101,7 +101,7 @@ def _timed(fabric: LiveFabric, vertex: int, port: int, up: bool) -> float:
 
 
 def _confirm(fabric: LiveFabric) -> None:
-    """Answer until nothing is to be sent any more."""
+    """Answer messages until the outbox stays empty."""
     while out := fabric.take():
         for sent in out:
             for answer in _answers(sent.data or b""):

@@ -1,7 +1,7 @@
-"""Sending changes round by round: the next when every switch has confirmed the one before.
+"""Rounds of changes: each is sent when every switch has confirmed the one before.
 
-A switch that does not answer does not hold the others up for longer than a while; one that refuses
-is read and put right. No I/O.
+A switch that does not answer delays the others for a limited time; one that refuses is read and
+reconciled. No I/O.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROUND_PATIENCE = 5.0
 
 
 class RoundSwitches(Protocol):
-    """Where changes go: `controller.switches.session.LiveFabric`."""
+    """The switches that get the changes: `controller.switches.session.LiveFabric`."""
 
     @property
     def in_sync(self) -> frozenset[int]:
@@ -29,14 +29,14 @@ class RoundSwitches(Protocol):
         """The address of each connected switch, by vertex."""
 
     def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
-        """Change a switch by these messages."""
+        """Apply these messages to a switch."""
 
     def reconcile(self, vertex: int) -> None:
-        """Read a switch again, and put it right."""
+        """Read a switch again and reconcile it."""
 
 
 class Rounds:
-    """Rounds on their way. finished is called when the last one is done."""
+    """The rounds being sent. finished is called when the last one is done."""
 
     def __init__(
         self, switches: RoundSwitches, finished: Callable[[], None], clock: Callable[[], float]
@@ -49,13 +49,13 @@ class Rounds:
 
     @property
     def busy(self) -> bool:
-        """Whether rounds are on their way."""
+        """Whether rounds are being sent or wait."""
         return bool(self._left or self._waits)
 
     def start(self, rounds: Iterable[Round]) -> None:
-        """Send these, the first at once.
+        """Send these rounds, the first at once.
 
-        A switch that is being put right just now is read once more behind that.
+        A switch that is being reconciled is read once more afterwards.
         """
         self._left.extend(rounds)
         self._next()
@@ -67,7 +67,7 @@ class Rounds:
             self._next()
 
     def forget(self) -> None:
-        """Give up what is on its way: other programs hold."""
+        """Drop all rounds: other programs are current now."""
         self._left.clear()
         self._waits.clear()
         self._number += 1

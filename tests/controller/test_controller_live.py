@@ -90,7 +90,7 @@ def test_hostile_peers_cost_only_their_connection(switches, controller):
     for data in HOSTILE.values():
         with socket.create_connection(("127.0.0.1", controller.port), timeout=5) as peer:
             peer.sendall(data)
-    controller.says("a peer on 127.0.0.1 hung up")
+    controller.says("a peer on 127.0.0.1 disconnected before")
     leave(switches, "s2")
     controller.wait_for(SWITCHES - 1)
     connect(switches, controller.port, "s2")
@@ -115,7 +115,7 @@ def test_a_refused_program_leaves_the_old_one(switches, builds, controller, fram
     assert rows(switches, "s4") == before
     assert has_program(switches, 4, builds[0])
     assert all(has_program(switches, v, builds[1]) for v in range(SWITCHES) if v != 4)
-    bad.says("switch 4 refused its program and keeps what it had")
+    bad.says("switch 4 refused its program and keeps the previous one")
     assert bad.log.read_text().count("refused") == 1
     bad.stop(signal.SIGINT)
 
@@ -160,7 +160,7 @@ def test_tls_with_certificates_of_switches(switches, builds, framework, certific
     for who in (None, "stranger"):
         with pytest.raises(ssl.SSLError):
             handshake(secure.port, certificates, who)
-    secure.says("a peer on 127.0.0.1 was turned away: ")
+    secure.says("a peer on 127.0.0.1 failed the TLS handshake: ")
     keys = (certificates["switch-key"], certificates["switch"], certificates["authority"])
     switches.vsctl("set-ssl", *map(str, keys))
     try:

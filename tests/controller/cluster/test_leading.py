@@ -108,8 +108,8 @@ class World:
 def test_one_of_two_claimers_leads():
     world = World()
     assert world.step(0, 1) == ["c0"]
-    assert world.instances[1].standing.leader == "c0"
-    assert world.instances[1].standing.term == world.instances[0].term
+    assert world.instances[1].view.leader == "c0"
+    assert world.instances[1].view.term == world.instances[0].term
     for _ in range(100):
         assert world.step(1, 0) == ["c0"]
 
@@ -133,13 +133,13 @@ def test_a_cut_off_leader_stops_before_another_begins(cut):
         gap += LEADER_PERIOD
         assert gap < LEASE_SECONDS
     assert gap > LEASE_SECONDS - LEASE_MARGIN - 2 * LEADER_PERIOD
-    assert world.instances[0].standing.trouble == "cut"
+    assert world.instances[0].view.trouble == "cut"
     if cut == "both":
         world.until("c1", 0, 1)
         world.wires[0].cut = ""
         assert world.step(0, 1) == ["c1"]
-        assert world.instances[0].standing.leader == "c1"
-        assert not world.instances[0].standing.trouble
+        assert world.instances[0].view.leader == "c1"
+        assert not world.instances[0].view.trouble
 
 
 def test_a_leader_that_was_stopped_does_not_lead_when_it_wakes():
@@ -150,7 +150,7 @@ def test_a_leader_that_was_stopped_does_not_lead_when_it_wakes():
     assert not world.instances[0].leads(term), "before it has asked the store"
     world.step(0, 1)
     assert not world.instances[0].leads(term)
-    assert world.instances[0].standing.leader == "c1"
+    assert world.instances[0].view.leader == "c1"
 
 
 def test_a_leader_counts_from_before_it_asked():
@@ -166,7 +166,7 @@ def test_a_leader_counts_from_before_it_asked():
     world.wires[0].renew = renew
     asked = world.now
     world.instances[0].step()
-    assert world.instances[0].standing.until == asked + LEASE_SECONDS - LEASE_MARGIN
+    assert world.instances[0].view.until == asked + LEASE_SECONDS - LEASE_MARGIN
 
 
 def test_a_lease_that_ended_and_is_had_again_is_another_term():
@@ -190,10 +190,10 @@ def test_a_store_that_answers_nonsense_is_one_that_does_not_answer():
     world = World()
     world.step(0, 1)
     world.wires[0].renew = lambda _: {}["result"]
-    until = world.instances[0].standing.until
+    until = world.instances[0].view.until
     world.step(0, 1)
-    assert world.instances[0].standing.until == until
-    assert "cannot be understood: KeyError('result')" in world.instances[0].standing.trouble
+    assert world.instances[0].view.until == until
+    assert "cannot be understood: KeyError('result')" in world.instances[0].view.trouble
     world.until("c1", 0, 1)
 
 

@@ -16,7 +16,7 @@ from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
-from controller.cluster.cluster_member import Several
+from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.leading import LEADER_PERIOD, Election, Unavailable
 from controller.openflow import messages as wire
 from controller.rollout.mover import Mover
@@ -123,7 +123,7 @@ class Instance:
         words = lambda kind, code: (f"error {kind}", f"code {code}")  # noqa: E731
         self.fabric = LiveFabric(current, words, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
-        self.several = Several(
+        self.several = ClusterMember(
             lambda agree: Mover(self.fabric, agree=agree),
             folder,
             lambda place: read_build(place, unverified=True),
@@ -320,14 +320,14 @@ def test_a_paused_leader_says_nothing_when_it_wakes(tmp_path):
     assert paused.anew, "its process starts anew"
     assert [end.switch for end in site.ends.values()] == before
     paused.election.step()
-    assert (paused.election.term, paused.election.standing.leader) == (0, "b")
+    assert (paused.election.term, paused.election.view.leader) == (0, "b")
 
 
 def test_what_a_deposed_leader_sent_is_refused(tmp_path):
     """Even if it went on: the switches have another master."""
     site, a = moving(tmp_path, "policy")
     site.until(lambda: a.rollout.round == 1)
-    messages = [bytes(part) for part in a.rollout._moment.forth(0)]
+    messages = [bytes(part) for part in a.rollout._round_programs.forth(0)]
     b = site.start("b", "old")
     site.kill("a")
     site.until(lambda: b.fabric.complete and b.rollout.over, seconds=LEADER_PERIOD)
@@ -345,7 +345,7 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
         site.step(seconds=LEADER_PERIOD)
     assert (a.several.state, a.fabric.connections) == ("preparing", {})
     texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
-    assert "build 0000000000000000 is neither here nor in the store" in texts[0]
+    assert "build 0000000000000000 is neither on this machine nor in the store" in texts[0]
     del site.store.values["record"]
     site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
 

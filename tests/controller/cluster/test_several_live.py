@@ -221,7 +221,7 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         assert all_have(switches, first)
         code, text = b.ask("apply", then, "--token-file", b.tokens, "--to")
         assert code == 2
-        assert "changes are for the controller that leads: a" in text
+        assert "send changes to the controller that leads: a" in text
         health = json.loads(b.ask("status")[1])
         assert (health["role"], health["leader"]) == ("follower", "a")
         a.load(then)
@@ -232,7 +232,7 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         before = [dump(switches, v) for v in range(SWITCHES)]
         until(lambda: all_have(switches, then), "all have it")
         a.process.send_signal(signal.SIGCONT)
-        a.says("a leads no more, and starts anew")
+        a.says("a no longer leads and restarts")
         until(lambda: a.leading().get("leader") == "b", "a follows")
         assert [dump(switches, v) for v in range(SWITCHES)] == before
         b.process.send_signal(signal.SIGTERM)

@@ -70,7 +70,7 @@ def test_one_of_several_leaves_changes_to_the_leader(api, overview, role, code):
         assert api.post(path).status_code == 401
         refused = api.post(path, headers=bearer(TOKEN))
         assert refused.status_code == 409
-        assert refused.json["error"] == "changes are for the controller that leads: other"
+        assert refused.json["error"] == "send changes to the controller that leads: other"
 
 
 def test_state_has_every_switch(api):

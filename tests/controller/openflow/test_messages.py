@@ -9,7 +9,7 @@ from compilers.targets.openflow import protocol
 from controller.openflow.messages import Error, Malformed, boundary, commits, port_status
 from controller.openflow.packet_io import packet_in
 from controller.openflow.row_forms import place, row
-from tests.controller.switches.test_session import names
+from tests.controller.switches.session_talk import names
 
 
 def test_numbers_without_a_name_stay_numbers():

@@ -44,7 +44,7 @@ NO_BUILDS = {
 @pytest.mark.parametrize("data", NO_BUILDS.values(), ids=NO_BUILDS)
 def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
     folder = tmp_path / "deep" / "folder"
-    with pytest.raises(InputError, match="a build folder, packed"):
+    with pytest.raises(InputError, match="a ZIP file of a build folder"):
         build_archive.unpack(data, folder)
     assert not list(tmp_path.rglob("*evil*"))
     assert not folder.exists()

@@ -174,7 +174,7 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     code, _, error = call("apply", other)
     assert code == 2
     assert "--accept-loss" in error
-    assert "156 that lose packets: 13 hosts are gone, moved or renumbered" in error
+    assert "156 that lose packets: 13 hosts are removed, moved or renumbered" in error
     assert call("apply", then)[1]["state"] == "done"
 
 

@@ -95,7 +95,7 @@ def test_broken_peers_cost_only_their_own_connection(switches, controller):
     log = controller.log.read_text()
     assert "Traceback" not in log
     assert "bug of ours" not in log
-    assert "is cut off for what it sent" in log
+    assert "is disconnected for malformed data" in log
     leave(switches, "s2")
     controller.wait_for(SWITCHES - 1)
     connect(switches, controller.port, "s2")

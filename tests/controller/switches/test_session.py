@@ -2,124 +2,37 @@
 
 import struct
 
-import numpy as np
 import pytest
-from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
-from controller.openflow import multipart as reading
-from controller.openflow.messages import Malformed, SessionXid
+from controller.openflow.messages import SessionXid
 from controller.switches.current import Current
-from controller.switches.events import BuildKept, FabricComplete, ProgramRefused, SwitchProgrammed
+from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
 from controller.switches.session import PROBE, SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
 from tests.controller.fake_switches import as_entries
-
-OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
-BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
-MARKER = rows.marker(0x5047 << 48)
-
-
-def row(number):
-    """A bundled flow-mod that adds a row with this cookie number."""
-    body = parts.flow_add(1, number, 0x5046 << 48, (), parts.goto_table(2))
-    return parts.block(rows.bundled_add(14, b"".join(body.body), 50 + number))
-
-
-class Programs:
-    def __init__(self, *ids):
-        self.by_datapath_id = {number: vertex for vertex, number in enumerate(ids or (11, 12))}
-
-    def program(self, vertex, _=0):
-        return Program((), (row(vertex), MARKER))
-
-    def describe(self, number):
-        return f"row {number}"
-
-
-def names(type_, code):
-    ryu = ofproto_v1_3
-    return ryu.ofp_error_type_to_str(type_), ryu.ofp_error_code_to_str(type_, code)
-
-
-def error(type_, code, xid):
-    """An error as Ryu writes it, quoting a flow-mod with this xid."""
-    quoted = protocol.message(14, xid, bytes(56))
-    made = ofproto_v1_3_parser.OFPErrorMsg(ofproto_v1_3, type_, code, quoted)
-    made.datapath = type("Datapath", (), {"ofproto": ofproto_v1_3})
-    made.version, made.xid = 4, xid
-    made.serialize()
-    return bytes(made.buf)
-
-
-def multipart(kind, xid, body=b"", more=0):
-    return protocol.message(19, xid, struct.pack("!HH4x", kind, more) + body)
-
-
-REPLY = parts.bundle(protocol.Bundle.COMMIT_REPLY, rows.BUNDLE, 7)
-
-
-def entries(program):
-    return b"".join(entry for block in program.flows for entry in as_entries(block))
-
-
-@pytest.fixture
-def now():
-    return [0.0]
-
-
-@pytest.fixture
-def fabric(now):
-    build = Current("0123456789abcdef", ("a", "b"), Programs())
-    return LiveFabric(build, names, clock=lambda: now[0])
-
-
-def sent(fabric, key):
-    """What has been sent to a connection since the last look, together."""
-    return b"".join(out.data for out in fabric.take() if out.key == key)
-
-
-def questions(fabric, key):
-    """The xids of the requests for flows and groups."""
-    found, data = {}, sent(fabric, key)
-    while data:
-        kind, length, xid = protocol.header(data)
-        if kind == protocol.MessageType.MULTIPART_REQUEST:
-            found[struct.unpack_from("!H", data, 8)[0]] = xid
-        data = data[length:]
-    return found
-
-
-def tell(fabric, key, flows=b"", groups=b""):
-    """Answer what the fabric has asked; the switch holds this. Returns what it then sends."""
-    asked = questions(fabric, key)
-    fabric.received(key, multipart(1, asked[1], flows))
-    fabric.received(key, multipart(7, asked[7], groups))
-    return sent(fabric, key)
-
-
-def barrier(fabric, key, xid):
-    fabric.received(key, protocol.message(protocol.MessageType.BARRIER_REPLY, xid))
-    return sent(fabric, key)
-
-
-def connect(fabric, key, datapath_id, peer=""):
-    """A switch that holds nothing, up to its filled bundle."""
-    fabric.connected(key, datapath_id, peer)
-    return tell(fabric, key)
-
-
-def program(fabric, key, datapath_id, peer=""):
-    connect(fabric, key, datapath_id, peer)
-    assert barrier(fabric, key, OPENED) == rows.commit() + rows.barrier(1)
-    fabric.received(key, REPLY)
-    barrier(fabric, key, COMMITTED)
-
-
-def kinds(fabric):
-    return [(event.kind, event.node) for event in fabric.drain()]
+from tests.controller.switches.session_talk import (
+    BAD_GROUP_TYPE,
+    COMMITTED,
+    MARKER,
+    OPENED,
+    REPLY,
+    Programs,
+    barrier,
+    connect,
+    entries,
+    error,
+    kinds,
+    multipart,
+    names,
+    program,
+    questions,
+    row,
+    sent,
+    tell,
+)
 
 
 def test_a_switch_is_programmed_only_when_commit_and_barrier_are_confirmed(fabric):
@@ -401,99 +314,3 @@ def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):
         fabric.received("k", multipart(7, asked[7], more=1))
         fabric.tick()
         assert fabric.take() == []
-
-
-def test_another_build_is_loaded_while_it_runs(fabric):
-    program(fabric, 1, 11)
-    program(fabric, 2, 12)
-    fabric.load(Current("new", ("x", "y"), Programs(12, 13)))
-    assert fabric.status()["unknown"] == [f"{11:016x}"]
-    assert fabric.missing() == ["x", "y"]
-    data = tell(fabric, 2, entries(Programs().program(1)))
-    assert row(0).tobytes() in data
-    assert barrier(fabric, 2, 11 << 24 | 2) == rows.commit() + rows.barrier(3)
-    fabric.received(2, REPLY)
-    barrier(fabric, 2, 11 << 24 | 3)
-    assert fabric.status()["programmed"] == ["x"]
-
-
-def test_a_build_loaded_in_the_middle_of_a_push_comes_after_it(fabric):
-    connect(fabric, "k", 11)
-    fabric.load(Current("new", ("a", "b"), Programs(12, 11)))
-    barrier(fabric, "k", OPENED)
-    fabric.received("k", REPLY)
-    fabric.received("k", protocol.message(protocol.MessageType.BARRIER_REPLY, COMMITTED))
-    assert fabric.status()["programmed"] == []
-    data = tell(fabric, "k", entries(Programs().program(0)))
-    assert row(1).tobytes() in data
-
-
-def test_changes_of_others_come_one_after_the_other_and_are_told_apart(fabric):
-    program(fabric, "k", 11)
-    outcomes = []
-    fabric.change(0, [row(5).tobytes()], outcomes.append)
-    fabric.change(0, [row(6).tobytes()], outcomes.append)
-    assert row(6).tobytes() not in sent(fabric, "k")
-    fabric.received("k", error(*BAD_GROUP_TYPE, 55))
-    assert row(6).tobytes() in barrier(fabric, "k", 11 << 24 | 2)
-    assert [(o.committed, o.error.xid, o.lost) for o in outcomes] == [(False, 55, False)]
-    fabric.closed("k")
-    assert (outcomes[1].committed, outcomes[1].lost) == (False, True)
-
-
-def test_a_change_that_a_switch_takes_along_is_told_when_the_switch_has_left(fabric):
-    """Who hears of it may want to change other switches at once, and this one not any more."""
-    program(fabric, "k", 11)
-    seen = []
-    fabric.change(
-        0, [row(5).tobytes()], lambda _: seen.append((fabric.in_sync, fabric.connections))
-    )
-    fabric.closed("k")
-    assert seen == [(frozenset(), {})]
-
-
-def test_messages_of_a_kind_go_to_those_who_want_them(fabric):
-    seen, present = [], []
-    fabric.hooks.on(
-        protocol.MessageType.PORT_STATUS, lambda vertex, data: seen.append((vertex, data))
-    )
-    fabric.hooks.on_presence(lambda vertex, up: present.append((vertex, up)))
-    program(fabric, "k", 12)
-    status = protocol.message(protocol.MessageType.PORT_STATUS, 0, bytes(72))
-    fabric.received("k", status)
-    fabric.received("k", protocol.message(protocol.MessageType.PACKET_IN, 0))
-    fabric.closed("k")
-    assert seen == [(1, status)]
-    assert present == [(1, True), (1, False)]
-
-
-def test_questions_of_others_are_answered(fabric):
-    program(fabric, "k", 12)
-    answers = []
-    fabric.ask(1, protocol.Multipart.PORT_STATS, reading.ports_wanted(), answers.append)
-    (xid,) = questions(fabric, "k").values()
-    stats = np.zeros(3, protocol.PORT_STATS)
-    stats["port"], stats["sent_bytes"] = [1, 2, 3], [10, 20, 30]
-    fabric.received("k", multipart(4, xid, stats.tobytes()))
-    (body,) = answers
-    assert reading.records(body, protocol.PORT_STATS)["sent_bytes"].tolist() == [10, 20, 30]
-    fabric.ask(1, protocol.Multipart.PORT_DESC, b"", answers.append)
-    fabric.closed("k")
-    assert answers[1:] == [None]
-
-
-@pytest.mark.parametrize("body", [b"\0", bytes(56), b"\0\x38" + bytes(53), b"\xff\xff" + bytes(60)])
-def test_replies_that_cannot_be_read_are_malformed(fabric, body):
-    fabric.connected("k", 12)
-    asked = questions(fabric, "k")
-    fabric.received("k", multipart(1, asked[1], body))
-    with pytest.raises(Malformed):
-        fabric.received("k", multipart(7, asked[7]))
-
-
-def test_a_build_that_cannot_be_loaded_changes_nothing(fabric):
-    program(fabric, "k", 12)
-    fabric.drain()
-    fabric.cannot_load("not verified")
-    assert fabric.drain() == [BuildKept(fabric.identity, "not verified")]
-    assert (fabric.status()["programmed"], fabric.take()) == (["b"], [])

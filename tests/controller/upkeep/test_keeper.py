@@ -18,7 +18,7 @@ from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.wiring.test_damage import missing
 from tests.controller.fake_switches import FakeNetwork, held_by
-from tests.controller.switches.test_session import names
+from tests.controller.switches.session_talk import names
 
 BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
 CALM = Damping(suppress=1e6)

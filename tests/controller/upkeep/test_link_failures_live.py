@@ -168,7 +168,7 @@ def test_a_switch_that_loses_its_controller_gets_no_transit(kept, switches, expe
     hurt, whole = expected.dumps(repair), expected.dumps(expected.of(), repair.switches)
     running = kept("--patience", "0.5")
     conftest.leave(switches, "s4")
-    running.says("switch 4 is gone for 0.5 s: traffic goes around it")
+    running.says("switch 4 has been disconnected for 0.5 s: traffic is routed around it")
     reaches(running, "1 drained switch")
     assert expected.hold(hurt)
     conftest.connect(switches, running.port, "s4")
