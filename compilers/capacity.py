@@ -1,4 +1,4 @@
-"""Capacity: what every switch's program needs, against what its node type holds and can do."""
+"""Capacity: the needs of every switch's program against the limits of its node type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiler: one visible list of passes, each a pure function of what stands before it."""
+"""The compiler: one visible list of passes, each a pure function of the passes before it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _tables(
 
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
-    """What was asked for and `on_missing` took back, for reports."""
+    """The requested policy that `on_missing` reduced, for reports."""
     words = ("balance", "protect", "minimal_share")
     return {
         f"asked_{word}": getattr(asked, word)

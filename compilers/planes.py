@@ -1,7 +1,7 @@
-"""Several identical planes: the fabric k times, each host with a port to every plane.
+"""Several identical planes: k copies of the fabric; each host has a port to every plane.
 
-A plane is a fabric by itself, with nodes, datapath ids, addresses and cables of its own. What does
-not tell planes apart, the tables above all, is computed once.
+A plane is a fabric by itself, with its own nodes, datapath ids, addresses and cables. Values that
+are the same in all planes, above all the tables, are computed once.
 """
 
 from __future__ import annotations

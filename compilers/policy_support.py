@@ -1,7 +1,7 @@
 """A fabric's routing policy against what its targets and node types can do.
 
-Before any table is made: a target that `targets` names and that cannot do what `routing` asks for
-is refused by name, or with `on_missing: minimal` the policy is reduced to what all can do.
+Before any table is computed: if a target of `targets` cannot do the policy in `routing`, it is
+refused by name, or with `on_missing: minimal` the policy is reduced to what all targets can do.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The room as values: racks on a grid, the cables on the shelf, and what is decided by hand."""
+"""The floor as values: racks on a grid, cable types in stock, and cables by hand."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class CableType(Model):
 
 
 class Cabling(Model):
-    """How long cables are, and which there are.
+    """Cable lengths and the cable types in stock.
 
     A cable between racks rises to the tray, `tray` metres above its rack, runs along rows and
     columns and goes down again; `slack` metres are added to every cable. Of `types` a link takes
@@ -83,7 +83,7 @@ class Cabling(Model):
 
 
 class Placement(Model):
-    """How clusters (PolarFly racks, PolarStar supernodes) come to racks.
+    """Placement of clusters (of PolarFly, or PolarStar supernodes) in racks.
 
     layout: its name, the usual one of the topology without; order: the clusters as they come, or
     so that cables are short.
@@ -94,7 +94,7 @@ class Placement(Model):
 
 
 class RackGrid(Model):
-    """Racks as many as are needed, alike, `columns` to a row (without it, about a square)."""
+    """As many equal racks as needed, `columns` to a row (by default about a square)."""
 
     name: PortName = "rack{}"
     units: Annotated[Whole, Field(ge=1, le=1000)] = 42
@@ -110,7 +110,7 @@ class Generate(Model):
 
 
 class Cable(Model):
-    """A link whose ports are chosen by hand; the schedule takes what else is said of it."""
+    """A link with fixed ports; the cable schedule takes its other values."""
 
     a: Name
     a_port: Line
@@ -122,7 +122,7 @@ class Cable(Model):
 
 
 class DeadLink(Model):
-    """A link that is known not to work, by the nodes at its ends."""
+    """A link that is known to be dead, by the nodes at its ends."""
 
     a: Name
     b: Name

@@ -1,4 +1,4 @@
-"""What no single value of racks and cables can tell: places, heights, ends and names agree."""
+"""Checks across racks and cables: places, heights, ends and names agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load inventory.yaml and check what no single value can tell: names, addresses and types agree."""
+"""Load inventory.yaml and check it across values: names, addresses and types agree."""
 
 from __future__ import annotations
 

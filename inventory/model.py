@@ -109,7 +109,7 @@ class PortBlock(Model):
 
 
 class TableLimits(Model):
-    """What a switch can hold; a limit that is left out is not checked."""
+    """Table limits of a switch; a missing limit is not checked."""
 
     lpm_rows: Limit | None = None
     groups: Limit | None = None

@@ -1,4 +1,4 @@
-"""A document as a model value, or what is wrong with it in words that name no machinery of ours."""
+"""Validation of documents: a model value, or mistakes in the words of the file's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single values of an inventory look like: names, addresses, numbers, lengths."""
+"""Formats of single values of an inventory: names, addresses, numbers, lengths."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Document:
     lines: dict[int, Any] = field(default_factory=dict)
 
     def line(self, path: KeyPath) -> int:
-        """The line of the value at `path`, or of the last part of the path that is there.
+        """The line of the value at `path`, or of the last part of the path that exists.
 
         0 where the document has no lines.
         """

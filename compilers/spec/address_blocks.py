@@ -1,4 +1,4 @@
-"""Blocks of addresses: how long a vertex's prefix is, and how many blocks a pool holds."""
+"""Blocks of addresses: the length of a vertex's prefix, and the number of blocks in a pool."""
 
 from __future__ import annotations
 

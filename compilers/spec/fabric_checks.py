@@ -1,4 +1,4 @@
-"""Checks that no single value of fabric.yaml shows: sections against each other and the nodes.
+"""Checks across sections of fabric.yaml, and of fabric.yaml against the inventory's nodes.
 
 Each looks at the well-formed parts only, so that a mistake in one hides none in another. Where the
 topology is wrong, what depends on its size is checked for the one that was likely meant.

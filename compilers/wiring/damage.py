@@ -28,7 +28,7 @@ DAMAGE_EXAMPLES = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Damage:
-    """What is missing of a fabric of S switches with at most K links and P hosts each.
+    """Missing parts of a fabric of S switches with at most K links and P hosts each.
 
     absent: bool[S], nodes that are not installed. links: bool[S, K], links that carry nothing, told
     at both ends. hosts: bool[S, P], hosts without a port that works.
@@ -44,7 +44,7 @@ class Damage:
 
 
 def damage_of(inventory: Inventory, wiring: Wiring) -> Damage:
-    """What the inventory says is missing.
+    """The missing parts, by the inventory.
 
     Args:
         inventory: `state` and `disabled_ports` of its nodes, and its `dead_links`.

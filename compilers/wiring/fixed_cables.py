@@ -1,4 +1,4 @@
-"""Cables of the inventory as ports of links, and what ports may not be."""
+"""Fixed cables: the inventory's cables as ports of links, and checks of these ports."""
 
 from __future__ import annotations
 

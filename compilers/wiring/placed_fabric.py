@@ -1,4 +1,4 @@
-"""A fabric on its hardware: which node each vertex is, where it stands, what is cabled to what."""
+"""A fabric on its hardware: the node of each vertex, its place, and the cables."""
 
 from __future__ import annotations
 

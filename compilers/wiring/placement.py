@@ -160,7 +160,7 @@ def _fill(sizes: NDArray[np.int64], room: NDArray[np.int64]) -> tuple[list[NDArr
 
 @dataclass(slots=True)
 class _Floor:
-    """What is free in each rack: nodes without a vertex that stand there, and units.
+    """Free nodes and units of each rack.
 
     seats: their places in the list of nodes, in the order of their units. filled: the units taken.
     height: of the highest node without a rack; loose: how many of these there are.

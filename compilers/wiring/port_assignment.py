@@ -1,4 +1,4 @@
-"""Which port each link and host of a node takes.
+"""Assignment of a node's ports to its links and hosts.
 
 Links to one group (the rack at their other end) leave from as few modules as can be: groups, the
 largest first, go whole into the first module with room. Without groups links take the ports in

@@ -1,4 +1,4 @@
-"""Which cluster stands where, so that the cables between racks are short."""
+"""The order of clusters in racks that makes the cables between racks short."""
 
 from __future__ import annotations
 

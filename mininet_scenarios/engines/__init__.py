@@ -1,1 +1,1 @@
-"""Engines that a scenario runs on, from the model to routed kernels."""
+"""The engines of scenarios, from the model to routed kernels."""

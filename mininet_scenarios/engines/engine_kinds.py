@@ -1,4 +1,4 @@
-"""The engines by name: what each is able to do, and how it is made."""
+"""The engines by name: their abilities, and how they are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine `ovs-fabric`, seen from outside: real Open vSwitch at real size, without hosts."""
+"""The engine `ovs-fabric`, from outside: real Open vSwitch at full size, without hosts."""
 
 from __future__ import annotations
 

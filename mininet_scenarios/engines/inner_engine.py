@@ -1,4 +1,4 @@
-"""What engines share whose switches are in an inner process: all but how packets are sent."""
+"""The common part of engines whose switches run in an inner process: all but sending packets."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from mininet_scenarios.traffic.pinging import ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
 
 BYTES, PACKETS = 8, 9
-"""Which counters of /proc/net/dev are those of what was sent."""
+"""The indices of the sent counters in /proc/net/dev."""
 
 
 class MininetChild:

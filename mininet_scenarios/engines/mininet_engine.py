@@ -1,4 +1,4 @@
-"""The Mininet engine, seen from outside."""
+"""The Mininet engine, from outside."""
 
 from __future__ import annotations
 

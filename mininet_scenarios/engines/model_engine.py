@@ -1,4 +1,4 @@
-"""The engine without a network: the tables alone answer. Needs no privilege, and takes any size.
+"""The engine without a network: it walks the tables. It needs no privilege and takes any size.
 
 Packets are walked by `predict`, each by the first of its ways that is up; flows
 get max-min fair rates on the links (`max_min`). Time is a number that `wait` adds to. A move

@@ -1,4 +1,4 @@
-"""An engine as a build sees it that runs on it, where what is cabled is another, larger one."""
+"""An engine in the numbers of a build, when the cabled build is another, larger one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inner process of the engines `linux` and `frr`: kernels forward as rendered files say."""
+"""The inner process of the engines `linux` and `frr`: kernels forward by the rendered files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engines `linux` and `frr`, seen from outside: configurations that are rendered for them."""
+"""The engines `linux` and `frr`, from outside: they run rendered configurations."""
 
 from __future__ import annotations
 

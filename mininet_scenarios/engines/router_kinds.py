@@ -1,4 +1,4 @@
-"""What runs on a router of each target, and when it has its routes."""
+"""Router software of each target, and the check that its routes are installed."""
 
 from __future__ import annotations
 

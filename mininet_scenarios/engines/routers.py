@@ -1,4 +1,4 @@
-"""Rendered configurations on Linux kernels: a network namespace a switch and a host, and cables.
+"""Rendered configurations on Linux kernels: a network namespace per switch and host, and cables.
 
 It must run in namespaces of its own (`mininet_scenarios.machine.serving`); the kernel clears up.
 """

@@ -1,1 +1,1 @@
-"""The machine that emulates: what it has, namespaces, processes, what a run leaves."""
+"""The emulating machine: resources, namespaces, processes, run records."""

@@ -1,4 +1,4 @@
-"""The inner process of an engine, seen from outside: what starts it, asks it, and ends it."""
+"""The inner process of an engine, from outside: start, requests, stop."""
 
 from __future__ import annotations
 

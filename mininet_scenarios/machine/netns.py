@@ -1,4 +1,4 @@
-"""Sockets in the network namespaces of hosts, and what can only be set from within one."""
+"""Sockets and settings in the network namespaces of hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What engines need of this machine, and what to install where it is missing."""
+"""Checks that this machine has what an engine needs, with the packages to install."""
 
 from __future__ import annotations
 

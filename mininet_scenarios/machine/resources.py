@@ -1,4 +1,4 @@
-"""What a Mininet network of a size needs of the machine, and what of it is missing.
+"""Resources that a Mininet network needs, compared with those of the machine.
 
 Limits of the whole machine are told, never set. Memory was measured (docs/emulate.md); the rest
 follows from what is started: a shell and a ping a host, two descriptors a port of Open vSwitch, and
@@ -37,7 +37,7 @@ class Amounts:
 
 
 def needed(build: Build, hosts: HostSample) -> Amounts:
-    """What a network of this build with these hosts takes."""
+    """The resources for a network of this build with these hosts."""
     ports = int(np.count_nonzero(build.wiring.far >= 0)) + len(hosts)
     return Amounts(
         memory=round(BASE + A_PORT * ports + A_HOST * len(hosts)),
@@ -48,7 +48,7 @@ def needed(build: Build, hosts: HostSample) -> Amounts:
 
 
 def available() -> Amounts:
-    """What this machine has; what cannot be read is taken to be enough."""
+    """The resources of this machine; those that cannot be read count as sufficient."""
     memory = next(
         (int(line.split()[1]) for line in _lines(MEMORY) if line.startswith("MemAvailable:")),
         1 << 40,

@@ -1,4 +1,4 @@
-"""Run records: what a run has made outside its namespaces, so that a crash can be cleaned up.
+"""Run records: processes and folders of a run, so that a crash can be cleaned up.
 
 Interfaces, bridges, hosts and daemons live in namespaces that go with their first process. What is
 left to remember is that process, and the run's folder. A record is a file of JSON lines, one for
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 STARTED = 19
-"""Which field of /proc/PID/stat, after the command's name, is the start time (proc(5))."""
+"""The index of the start time in /proc/PID/stat, counted after the command's name (proc(5))."""
 PROCESS_PATIENCE = 20.0
 """Seconds that a killed process may take to go."""
 RUN_POLL = 0.05

@@ -1,4 +1,4 @@
-"""What the inner process of every engine does: it takes requests until its stdin ends.
+"""The server loop of an engine's inner process: it takes requests until its stdin ends.
 
 It is PID 1 of fresh process and network namespaces. Requests are JSON lines on stdin, answers on
 stdout. When stdin ends, because the outer process is done or dead, it leaves, and the kernel with

@@ -1,4 +1,4 @@
-"""Sending packets from every host to every other, and seeing what arrives: the collectors' side.
+"""Collectors: packets sent from every host to every other, and collected where they arrive.
 
 Each collector (`ovsfabric`) is a bridge with the other ends of some hosts' ports.
 A packet-out at a collector enters the fabric as if the host had sent it, and what the fabric

@@ -1,4 +1,4 @@
-"""`polarfab controller` as a process of an engine: started, waited for, and its last words."""
+"""The process `polarfab controller` of an engine: start, wait, kill, and its log."""
 
 from __future__ import annotations
 

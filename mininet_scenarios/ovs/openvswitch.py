@@ -1,4 +1,4 @@
-"""A private Open vSwitch: its own database and daemon in a folder, apart from the host's.
+"""A private Open vSwitch: its own database and daemon in a folder, separate from the host's.
 
 Run it inside fresh network and process namespaces (`NAMESPACES` before the command), so that the
 host is never touched and the kernel removes everything whatever happens.

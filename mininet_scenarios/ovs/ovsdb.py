@@ -1,4 +1,4 @@
-"""Open vSwitch's database: everything that is wanted in one transaction (RFC 7047).
+"""Open vSwitch's database: a whole configuration in one transaction (RFC 7047).
 
 A thousand bridges with thirty thousand ports are up in seconds this way, where a command a bridge
 takes minutes: the switch looks at its whole configuration after each.

@@ -1,4 +1,4 @@
-"""A whole fabric in one Open vSwitch: a bridge a switch, patch ports for cables, no hosts.
+"""A whole fabric in one Open vSwitch: one bridge per switch, patch ports for cables, no hosts.
 
 Everything is made in one transaction, and so is what an outage takes away and gives back. Host
 ports are cabled to bridges of ours, the *collectors*: what one sends out of a port enters the

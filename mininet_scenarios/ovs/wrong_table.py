@@ -1,4 +1,4 @@
-"""A wrong table on purpose, in a real Open vSwitch, and the right one again."""
+"""A deliberately wrong table in a real Open vSwitch, and its repair."""
 
 from __future__ import annotations
 

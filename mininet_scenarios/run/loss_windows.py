@@ -1,4 +1,4 @@
-"""What a probe's packets tell of each event: how many were lost, of whom, and until when."""
+"""Loss windows: the probe packets lost after each event, their pairs, and until when."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class Rehearsal:
         self.result.checks += self.examiner.compare(f"{of}sample", counts, seen, self._counted)
 
     def _timeline(self) -> Prediction:
-        """What happens, and how things are then; another build is checked as the first one was."""
+        """Run the timeline; another build is checked as the first one was."""
         if not self.events and self.scenario.traffic.probe is None:
             return self.prediction
         timeline = Timeline(self.scenario, self.examiner, self.engine, self.abilities, self._step)

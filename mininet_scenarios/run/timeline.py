@@ -1,4 +1,4 @@
-"""A timeline on an engine: each event happens, and the fabric is checked beside the prediction.
+"""A timeline on an engine: after each event the fabric is checked against the prediction.
 
 Without a probe that runs, all pairs that the tables deliver ping after each event, and those that
 they don't deliver, or one way only, are shown by a short burst of one-way packets to be as
@@ -80,7 +80,7 @@ class Timeline:
 
     @property
     def moved(self) -> bool:
-        """Whether the fabric holds another build than the first, with nothing amiss."""
+        """Whether the fabric holds another build than the first, without failures."""
         whole = self.outage == Outage() and self.coming is None
         return whole and self.whole is not self.first
 
@@ -247,7 +247,7 @@ class Timeline:
     def _expected(
         self, case: Case, examiner: Examiner, asked: Asked, seen: Observation
     ) -> list[Check]:
-        """What the scenario says, whatever the tables do."""
+        """The scenario's own expectations, independent of the tables."""
         expect, checks = case.expect, []
         if expect.delivered is not None:
             delivered = int(asked.reached.sum())

@@ -1,1 +1,1 @@
-"""Scenarios as data: files, timelines, outages, and what an engine is."""
+"""Scenarios as data: files, timelines, outages, and the protocol of engines."""

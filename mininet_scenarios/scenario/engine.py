@@ -1,9 +1,9 @@
-"""What a scenario runs on: an engine, the hosts on it, what happens to it, and what it saw.
+"""The protocol of an engine: its hosts, the events it applies, the observations it returns.
 
-The protocol, for those who write an engine. An engine is registered in `engine_kinds`
-with the `Ability`s that it declares; a scenario that needs another is refused by name before
-anything is started. Of the methods of `Engine`, `start`, `send`, `divert`, `restore`, `now`,
-`wait`, `settle` and `stop` are for every engine; the others are called only with their ability:
+An engine is registered in `engine_kinds` with the `Ability`s that it declares; a scenario that
+needs another is refused by name before anything is started. Of the methods of `Engine`, `start`,
+`send`, `divert`, `restore`, `now`, `wait`, `settle` and `stop` are for every engine; the others are
+called only with their ability:
 
 | ability | what the engine does |
 |---|---|
@@ -52,11 +52,11 @@ Ability = Literal[
     "paths",
 ]
 SILENT = -1
-"""In place of hops, where nothing arrived."""
+"""The number of hops if no packet arrived."""
 
 
 class EngineError(Exception):
-    """The engine could not do what it was asked to; the text says why, and where the logs are."""
+    """The engine failed; the text gives the reason and the place of the logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class HostSample:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What an engine is made from.
+    """The parameters of an engine.
 
     folder: of the build; work: for logs, and gone with the run where `temporary`. hosts: how many
     of each switch's hosts take part, None for all. patience: seconds until every switch must have
@@ -121,7 +121,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What came of a round of echo requests.
+    """The results of a round of echo requests.
 
     replies: int64[H, H], answers that each host had from each other. shortest and longest:
     int64[H, H], over how many links packets from host i reached host j (from the time to live of
@@ -146,7 +146,7 @@ class Diversion:
 
 @dataclass(frozen=True, slots=True)
 class LinkChange:
-    """Cables, by the two switches of each, are cut, or whole again."""
+    """Cables, by the two switches of each, are cut or mended."""
 
     links: tuple[tuple[int, int], ...]
     up: bool
@@ -209,7 +209,7 @@ ENGINE_NEEDS: dict[type, Ability] = {
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The packets of a probe, a row each, by the time they were sent.
+    """The packets of a probe, one row each, in the order of sending.
 
     pair: int32[n], which of the pairs. sequence: int32[n], from 0, a pair. sent and received:
     float64[n], `Engine.now` when it left its host and when it came to the other; NaN where it never
@@ -238,7 +238,7 @@ class Flows:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What arrived of flows: float64[n], Mb/s; and float64[S, ports + 1], Mb/s out of each port."""
+    """The throughput of flows: float64[n], Mb/s; and float64[S, ports + 1], Mb/s out of a port."""
 
     rate: NDArray[np.float64]
     loads: NDArray[np.float64]
@@ -252,10 +252,10 @@ class Engine(Protocol):
     """Of the Internet protocol, that it can send."""
 
     def start(self, step: Step) -> None:
-        """Bring up switches, links and hosts, and let the controller program every switch."""
+        """Bring up switches, links and hosts; the controller programs every switch."""
 
     def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
-        """Send the echo requests, all hosts at once, and see what comes back."""
+        """Send the echo requests from all hosts at once, and collect the replies."""
 
     def divert(self, diversion: Diversion) -> None:
         """Put a wrong table in place."""
@@ -270,26 +270,26 @@ class Engine(Protocol):
         """Let time pass on that clock."""
 
     def apply(self, event: Event) -> None:
-        """Let it happen; returns when it has, not when switches or the controller have reacted."""
+        """Apply an event; returns when it has happened, before switches or the controller react."""
 
     def settle(self, patience: float) -> str:
-        """Wait until switches and controller have nothing left to do about what was applied.
+        """Wait until switches and controller have finished reacting to the applied events.
 
         Returns:
             Why the fabric has not moved to another build, and has the old one again; else "".
 
         Raises:
-            EngineError: they still have, after `patience` seconds.
+            EngineError: they have not after `patience` seconds.
         """
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
-        """From now on send a packet over each pair of hosts (int64[n, 2]) every `interval` s."""
+        """Start to send a packet over each pair of hosts (int64[n, 2]) every `interval` s."""
 
     def probe_stop(self) -> Probed:
-        """Send no more, wait for those on their way, and say what became of all."""
+        """Stop sending, wait for packets in flight, and return the record of all."""
 
     def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
-        """Let all flows run at once for so long."""
+        """Run all flows at once for `seconds`."""
 
     def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """The switches that a packet of each pair of hosts (int64[n, 2]) passes, first to last."""

@@ -1,4 +1,4 @@
-"""Where a build's switches and hosts stand among those of another, which is what is cabled.
+"""Numbering of a build's switches and hosts among those of the cabled build.
 
 A fabric that moves from build to build keeps its switches and hosts, but builds number them each in
 their own way. An engine counts by the build that it has cabled; `Numbering` translates.
@@ -25,7 +25,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbering:
-    """A build's S switches and H hosts that take part, among the S' and H' of what is cabled.
+    """A build's S switches and H participating hosts among the S' and H' of the cabled build.
 
     vertex: int64[S], hosts: int64[H]; NONE where it is not there. vertex_of: int64[S'], host_of:
     int64[H'], the other way round.
@@ -38,7 +38,7 @@ class Numbering:
 
     @classmethod
     def same(cls, switches: int, hosts: int) -> Numbering:
-        """Where the build is what is cabled."""
+        """The numbering of the cabled build itself."""
         vertex, host = np.arange(switches), np.arange(hosts)
         return cls(vertex, host, vertex, host)
 
@@ -134,7 +134,7 @@ def ground_of(builds: Sequence[Build]) -> Build:
 
 
 def lacking(build: Build, ground: Build) -> str:
-    """What a build has and another has not, in words; "" where the other has all."""
+    """A description of what one build has and another lacks; "" if it lacks nothing."""
     nodes = Matching.of(build, ground)
     gone = np.flatnonzero((nodes.before >= 0) & (nodes.after < 0))
     if len(gone):

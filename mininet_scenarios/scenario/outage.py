@@ -1,4 +1,4 @@
-"""What is wrong with a fabric's hardware at a moment, and how packets are forwarded then."""
+"""Outages: cut cables, switches without power, swapped cables, and forwarding under them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outage:
     miswires: tuple[Miswire, ...] = ()
 
     def after(self, event: Event) -> Outage:
-        """What is wrong when this has happened, too."""
+        """The outage after one more event."""
         match event:
             case LinkChange(links, up):
                 cut = {_ordered(link) for link in links}

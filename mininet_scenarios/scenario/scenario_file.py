@@ -1,4 +1,4 @@
-"""Scenario files: which fabric, on what, what happens to it, and what is expected."""
+"""Scenario files: fabric, engine, timeline and expectations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHIPPED = Path(__file__).parents[1] / "library"
 
 
 class InlineScenario(Scenario):
-    """The fabric stands in the scenario, with the keys of fabric.yaml."""
+    """A scenario that contains its fabric, with the keys of fabric.yaml."""
 
     fabric: FabricSpec
 
@@ -91,7 +91,7 @@ def load_scenario(wanted: str) -> LoadedScenario:
 
 
 def _check(scenario: Scenario, document: Document) -> None:
-    """What one value alone does not show.
+    """Check the timeline across its moments.
 
     Raises:
         InputError: all that is wrong with the timeline.

@@ -1,4 +1,4 @@
-"""What stands in a scenario file, beside the fabric: traffic, a timeline, expectations."""
+"""The format of a scenario file besides the fabric: traffic, a timeline, expectations."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Seed = Annotated[Whole, Field(ge=0)]
 
 
 class Expect(Model):
-    """What must be so; what is left out follows from the build.
+    """Expectations; a missing one is derived from the build.
 
     delivered: ordered pairs of hosts that reach each other (those that the tables deliver).
     max_hops: links on the longest path (before anything happens the graph's diameter). minimal:
@@ -107,7 +107,7 @@ class FlowSpec(Model):
 
 
 class TrafficSpec(Model):
-    """What runs beside the pings. link_rate: Mb/s of every link between switches (no limit)."""
+    """Traffic besides the pings. link_rate: Mb/s of every link between switches (no limit)."""
 
     probe: Probe | None = None
     flows: FlowSpec | None = None
@@ -146,12 +146,12 @@ class TimelineEntry(Model):
     expect: Expect = Expect()
 
     def happens(self) -> list[str]:
-        """Which of the events are given."""
+        """The names of the given events."""
         return [word for word in HAPPENS if getattr(self, word) is not None]
 
 
 HAPPENS = tuple(TimelineEntry.model_fields)[: list(TimelineEntry.model_fields).index("in_round")]
-"""The keys of a moment that say what happens."""
+"""The keys of a moment that name an event."""
 MOVES = ("build", "policy", "expand")
 """Those of them that move the fabric to another build."""
 PATTERN_NAMES = get_args(Pattern)

@@ -1,4 +1,4 @@
-"""The builds that a timeline moves the fabric to, made beforehand."""
+"""The builds that a timeline moves the fabric to, compiled beforehand."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Builds:
 
 
 def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFabric:
-    """The same fabric with what a moment says of its routing."""
+    """The same fabric with the routing policy of a moment."""
     assert moment.policy is not None  # noqa: S101
     if fabric is None:
         required = "a fabric before it that is compiled from fabric.yaml"

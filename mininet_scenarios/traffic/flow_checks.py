@@ -1,4 +1,4 @@
-"""Flows of a pattern between hosts, and whether what arrives is what the tables let through."""
+"""Flows of a pattern between hosts, and the check of their throughput."""
 
 from __future__ import annotations
 

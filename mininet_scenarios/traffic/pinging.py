@@ -1,4 +1,4 @@
-"""Echo requests between hosts with `ping`, all hosts at once, and what its lines say."""
+"""Echo requests with `ping` from all hosts at once, and the parser of its output."""
 
 from __future__ import annotations
 

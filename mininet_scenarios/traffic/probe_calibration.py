@@ -18,7 +18,7 @@ while the fabric moves, the controller and Open vSwitch need it, too."""
 LEAST, PACKETS = 1.0, 5
 """A control window is so many seconds, and so many packets of a pair, at least."""
 SLOWER, MOST = 2.0, 4.0
-"""How many times slower the next try is, and the longest interval in seconds."""
+"""The factor by which the next try is slower, and the longest interval in seconds."""
 
 
 def clean_interval(

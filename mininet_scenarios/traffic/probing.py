@@ -1,4 +1,4 @@
-"""The probe of engines whose hosts are network namespaces: a process that sends and hears.
+"""The probe of engines whose hosts are network namespaces: a process that sends and receives.
 
 Numbered UDP packets at a constant rate over some pairs of hosts, evenly spread in time, from
 sockets in the hosts' namespaces. A process of its own, so that nothing else makes it late. It reads

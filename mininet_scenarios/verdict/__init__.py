@@ -1,1 +1,1 @@
-"""What was seen beside what the tables predict, and the reports of it."""
+"""Observations compared with the prediction from the tables, and reports."""

@@ -1,4 +1,4 @@
-"""What was seen beside what the tables predict: pairs, hops, links. Names what differs."""
+"""Checks of observations against the prediction: pairs, hops, links, each mismatch by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mininet_scenarios.verdict.predict import Prediction
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A pair or a link that did something else than expected."""
+    """A pair or a link that did not behave as expected."""
 
     where: str
     expected: str
@@ -33,7 +33,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One expectation: how many cases it covers, how many were as required, and those that not."""
+    """One expectation: its number of cases, how many passed, and the mismatches."""
 
     name: str
     required: int

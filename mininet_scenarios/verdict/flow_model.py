@@ -1,4 +1,4 @@
-"""Flows as a fluid: what the tables and the links' rate let through, without a packet."""
+"""The flow model: throughput that tables and link rates allow, as fluid flows."""
 
 from __future__ import annotations
 

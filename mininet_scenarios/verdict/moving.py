@@ -1,4 +1,4 @@
-"""A move to another build on the model: the states between, a mixture of both tables each."""
+"""A move to another build on the model: its states, each a mixture of both tables."""
 
 from __future__ import annotations
 

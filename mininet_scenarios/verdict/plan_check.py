@@ -1,4 +1,4 @@
-"""What the plan of a move promises, as a check of a rehearsal."""
+"""The plan of a move, as a check of a rehearsal."""
 
 from __future__ import annotations
 

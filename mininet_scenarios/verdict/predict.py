@@ -1,4 +1,4 @@
-"""What the tables say that packets will do: hops of every pair, and the load of every link.
+"""Predictions from the tables: hops of every pair, and the load of every link.
 
 With alternates a switch chooses among several ways by a hash that nobody predicts, so hops and
 loads are known between bounds; without, the bounds meet. The same under an outage, where packets

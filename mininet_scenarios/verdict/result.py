@@ -1,4 +1,4 @@
-"""What a rehearsal found: checks, what happened when, what was carried."""
+"""Results of a rehearsal: checks, timeline, probe, flows."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether all was as expected."""
+        """Whether all checks passed."""
         return all(check.passed for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
