@@ -1,0 +1,226 @@
+"""Readers of configurations that are JSON: AVD's structured config of EOS, SR Linux, and SONiC.
+
+What a key is for is said by the system's models; a key that no reader here knows, in a part that
+says where packets go, is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, StaticRows, lines_of
+from compilers.readers.strict_json import parse
+
+Tree = dict[str, Any]
+SRL = "srl_nokia-"
+ROUTED = {"enabled": False}
+AVD_STEERING = {"router", "vrfs", "policy_maps", "ip_routing", "route_maps", "virtual_source_nat"}
+SONIC_STEERING = {"VRF", "VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"}
+
+
+def read_avd(text: str, file: str) -> RouterText:
+    """AVD's structured config of an EOS device."""
+    router, tree = RouterText(file), parse(text)
+    router.hostname = tree.get("hostname", "")
+    if tree.get("ip_routing") is not True:
+        router.fault(1, "ip_routing is not true")
+    places = [
+        (entry, f'"name": "{entry.get("name", "")}"')
+        for key in ("ethernet_interfaces", "loopback_interfaces", "vlan_interfaces")
+        for entry in tree.get(key, [])
+    ]
+    for entry, needle in places:
+        _avd_interface(router, entry, next(lines_of(text, [needle])))
+    six = any(":" in address for i in router.interfaces.values() for address, _ in i.addresses)
+    if six and tree.get("ipv6_unicast_routing") is not True:
+        router.fault(1, "ipv6_unicast_routing is not true")
+    for entry in tree.get("vlan_interfaces", []):
+        router.shared[entry["name"].removeprefix("Vlan")] = entry["name"]
+    # AVD's keys stand in the order of the alphabet, IPv6 before IPv4.
+    for key in ("ipv6_static_routes", "static_routes"):
+        _avd_routes(router, tree.get(key, []), text)
+    for key in sorted(set(tree) & AVD_STEERING - {"ip_routing"}):
+        router.fault(next(lines_of(text, [f'"{key}"'])), key)
+    return router
+
+
+def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
+    found = router.interface(entry.get("name", ""), line)
+    match entry:
+        case {"shutdown": False, "switchport": {"enabled": True, "mode": "access", "access_vlan": n}}:
+            found.vlan = str(n)
+        case {"shutdown": False, "switchport": {"enabled": False}} if "mode" not in entry:
+            pass
+        case {"name": str(name)} if name.startswith(("Loopback", "Vlan")):
+            if entry.get("shutdown"):
+                router.fault(line, f"{name} is shut down")
+        case _:
+            router.fault(line, f"{entry.get('name')} is neither routed nor a port of a VLAN")
+    found.addresses += [(entry[k], line) for k in ("ip_address", "ipv6_address") if k in entry]
+
+
+def _avd_routes(router: RouterText, routes: list[Tree], text: str) -> None:
+    rows = router.transit
+    lines = lines_of(text, (f'"prefix": "{entry.get("prefix")}"' for entry in routes))
+    for entry, line in zip(routes, lines, strict=True):
+        match entry:
+            case {"prefix": prefix, "interface": "Null0", "distance": distance, **more}:
+                usable, hop = str(distance) == LAST_RESORT, DISCARD
+            case {"prefix": prefix, "interface": interface, "next_hop": gateway, **more}:
+                usable, hop = True, f"{gateway} {interface}"
+            case _:
+                usable, more = False, {}
+        if usable and not more:
+            rows.add(prefix, rows.number(hop), line)
+        else:
+            router.fault(line, str(entry))
+
+
+def read_srlinux(text: str, file: str) -> RouterText:
+    """The configuration of an SR Linux device, by its models."""
+    router, tree = RouterText(file), parse(text)
+    router.hostname = (
+        tree.get(f"{SRL}system:system", {}).get(f"{SRL}system-name:name", {}).get("host-name", "")
+    )
+    for interface in tree.get(f"{SRL}interfaces:interface", []):
+        _srl_interface(router, interface, text)
+    for instance in tree.get(f"{SRL}network-instance:network-instance", []):
+        if instance.get("admin-state") != "enable":
+            router.fault(0, f"network-instance {instance.get('name')} is not enabled")
+        match instance:
+            case {"name": "default", "type": "srl_nokia-network-instance:default"}:
+                _srl_instance(router, instance, text)
+            case {"name": name, "type": "srl_nokia-network-instance:mac-vrf"}:
+                _srl_switched(router, name, _srl_names(instance))
+            case _:
+                router.fault(0, f"network-instance {instance.get('name')}")
+    return router
+
+
+def _srl_names(instance: Tree) -> list[str]:
+    return [_port(entry["name"]) for entry in instance.get("interface", [])]
+
+
+def _port(subinterface: str) -> str:
+    """A port, whose one subinterface is 0, or another interface with its number."""
+    return subinterface.removesuffix(".0")
+
+
+def _srl_interface(router: RouterText, interface: Tree, text: str) -> None:
+    name = interface.get("name", "")
+    line = next(lines_of(text, [f'"name": "{name}"']))
+    if interface.get("admin-state") != "enable":
+        router.fault(line, f"interface {name} is not enabled")
+    for inner in interface.get("subinterface", []):
+        found = router.interface(_port(f"{name}.{inner.get('index')}"), line)
+        if inner.get("admin-state") != "enable":
+            router.fault(line, f"subinterface {inner.get('index')} of {name} is not enabled")
+        for family in ("ipv4", "ipv6"):
+            part = inner.get(family, {"admin-state": "enable"})
+            if part.get("admin-state") != "enable":
+                router.fault(line, f"{family} of {name} is not enabled")
+            found.addresses += [(entry["ip-prefix"], line) for entry in part.get("address", [])]
+        if str(inner.get("type", "")).endswith("bridged"):
+            found.words.add("bridged")
+
+
+def _srl_switched(router: RouterText, network: str, names: list[str]) -> None:
+    for name in names:
+        found = router.interfaces.get(name)
+        if found and "bridged" in found.words:
+            found.vlan = network
+        elif name.startswith("irb"):
+            router.shared[network] = name
+        else:
+            router.fault(0, f"{name} in network-instance {network} is no bridged port")
+
+
+def _srl_instance(router: RouterText, instance: Tree, text: str) -> None:
+    """The default network instance: its interfaces, and static routes by next-hop groups."""
+    inside = set(_srl_names(instance))
+    for name, found in router.interfaces.items():
+        if (name in inside) != bool(found.addresses):
+            router.fault(found.line, f"{name} has addresses or is in network-instance default")
+    groups = dict(_srl_groups(router, instance))
+    routes = instance.get(f"{SRL}static-routes:static-routes", {}).get("route", [])
+    lines = lines_of(text, (f'"prefix": "{route.get("prefix")}"' for route in routes))
+    rows = router.transit
+    for route, line in zip(routes, lines, strict=True):
+        hops, more = groups.get(route.get("next-hop-group"), []), set(route)
+        last = str(route.get("preference", "")) == LAST_RESORT
+        if more - {"prefix", "next-hop-group", "preference", "admin-state"} or not hops:
+            router.fault(line, str(route))
+        elif (hops == [DISCARD]) != last or route.get("admin-state", "enable") != "enable":
+            router.fault(line, str(route))
+        else:
+            for hop in hops:
+                rows.add(route["prefix"], rows.number(hop), line)
+
+
+def _srl_groups(router: RouterText, instance: Tree) -> Iterator[tuple[str, list[str]]]:
+    seen: set[str] = set()
+    for group in instance.get(f"{SRL}next-hop-groups:next-hop-groups", {}).get("group", []):
+        match group:
+            case {"name": str(name), "blackhole": _, **more} if not more:
+                yield name, [DISCARD]
+            case {"name": str(name), "nexthop": [*hops], **more} if not more:
+                yield name, [hop.get("ip-address", "") for hop in hops]
+            case _:
+                name = str(group.get("name"))
+                router.fault(0, f"next-hop-group {name}")
+        if name in seen:
+            router.fault(0, f"next-hop-group {name} twice")
+        seen.add(name)
+
+
+def read_sonic(text: str, file: str) -> RouterText:
+    """SONiC's CONFIG_DB."""
+    router, tree = RouterText(file), parse(text)
+    router.hostname = tree.get("DEVICE_METADATA", {}).get("localhost", {}).get("hostname", "")
+    ports = tree.get("PORT", {})
+    for name, line in zip(ports, lines_of(text, (f'"{name}": {{' for name in ports)), strict=True):
+        router.interface(name, line)
+        if ports[name].get("admin_status") != "up":
+            router.fault(line, f"port {name} is not up")
+    for table in ("INTERFACE", "LOOPBACK_INTERFACE", "VLAN_INTERFACE"):
+        _sonic_addresses(router, tree.get(table, {}), text)
+    for key, member in tree.get("VLAN_MEMBER", {}).items():
+        vlan, _, port = key.partition("|")
+        if vlan not in tree.get("VLAN", {}) or member != {"tagging_mode": "untagged"}:
+            router.fault(next(lines_of(text, [f'"{key}"'])), f"VLAN_MEMBER {key}")
+        router.interface(port, 0).vlan = vlan
+        router.shared[vlan] = vlan
+    _sonic_routes(router, tree.get("STATIC_ROUTE", {}), text)
+    for table in sorted(set(tree) & SONIC_STEERING):
+        router.fault(next(lines_of(text, [f'"{table}"'])), table)
+    return router
+
+
+def _sonic_addresses(router: RouterText, table: Tree, text: str) -> None:
+    """Addresses have a key each, and their interface one of its own."""
+    keys = sorted(table, key=lambda key: text.find(f'"{key}"'))
+    for key, line in zip(keys, lines_of(text, (f'"{key}"' for key in keys)), strict=True):
+        name, _, address = key.partition("|")
+        if name not in table:
+            router.fault(line, f"{key} without {name}")
+        if address:
+            router.interface(name, line).addresses.append((address, line))
+
+
+def _sonic_routes(router: RouterText, table: Tree, text: str) -> None:
+    rows: StaticRows = router.transit
+    lines = lines_of(text, (f'"{key}": {{' for key in table))
+    for (key, entry), line in zip(table.items(), lines, strict=True):
+        vrf, _, prefix = key.partition("|")
+        match entry:
+            case {"advertise": "false", "nexthop": gateway, "ifname": interface, **more}:
+                usable, hop = "," not in gateway + interface, f"{gateway} {interface}"
+            case {"advertise": "false", "blackhole": "true", "distance": distance, **more}:
+                usable, hop = distance == LAST_RESORT, DISCARD
+            case _:
+                usable, more, hop = False, {}, DISCARD
+        if usable and vrf == "default" and not more:
+            rows.add(prefix, rows.number(hop), line)
+        else:
+            router.fault(line, f"{key}: {entry}")

@@ -1,0 +1,65 @@
+"""Readers of the folders of routers whose links have addresses, one a system.
+
+Where a system gets the same in two files, the second has to say what the first says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers.readers.cli_sections import read_eos, read_frr_under_sonic, read_nxos
+from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.json_configs import read_avd, read_sonic, read_srlinux
+from compilers.readers.junos_set import read_junos
+from compilers.readers.router_forwarding import agree, agree_on_interfaces, forwarding
+from compilers.readers.router_text import RouterText
+from compilers.readers.strict_json import JsonError
+
+
+def eos(folder: Path) -> EmittedSwitch:
+    """A folder of target eos: the device's configuration, and AVD's, which says the same."""
+    router, avd = _read(read_eos, folder / "eos.cfg"), _read(read_avd, folder / "avd.json")
+    agree_on_interfaces(router, avd)
+    agree(router, avd)
+    return forwarding(router, avd)
+
+
+def nxos(folder: Path) -> EmittedSwitch:
+    """A folder of target nxos."""
+    return forwarding(_read(read_nxos, folder / "nxos.cfg"))
+
+
+def junos(folder: Path) -> EmittedSwitch:
+    """A folder of target junos."""
+    return forwarding(_read(read_junos, folder / "junos.set"))
+
+
+def srlinux(folder: Path) -> EmittedSwitch:
+    """A folder of target srlinux."""
+    return forwarding(_read(read_srlinux, folder / "srlinux.json"))
+
+
+def sonic(folder: Path) -> EmittedSwitch:
+    """A folder of target sonic: CONFIG_DB, and the frr.conf of the same routes."""
+    router = _read(read_sonic, folder / "config_db.json")
+    frr = _read(read_frr_under_sonic, folder / "frr.conf")
+    agree(router, frr)
+    return forwarding(router, frr)
+
+
+def _read(read: Callable[[str, str], RouterText], file: Path) -> RouterText:
+    """What a file says.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: (file, line, text) it makes no sense.
+    """
+    try:
+        return read(file.read_text(), str(file))
+    except JsonError as error:
+        raise ValueError(str(file), error.line, str(error)) from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(str(file), 0, f"not the parts of such a file: {error!r}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(str(file), 0, "no text in UTF-8") from error

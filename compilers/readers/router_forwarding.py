@@ -1,0 +1,194 @@
+"""What a router does, in the common form, from what its configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from ipaddress import ip_address, ip_interface
+
+from compilers.readers.emitted_forwarding import (
+    Chain,
+    Claim,
+    EmittedRows,
+    EmittedSwitch,
+    Interface,
+    Lookup,
+    NextHop,
+    OwnAddress,
+)
+from compilers.readers.router_text import DISCARD, RouterText, StaticRows
+
+DIGITS = re.compile(r"(\d+)")
+SMALL = 4
+"""Addresses of a network below which all of them are listed."""
+
+
+def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
+    """What a router does with packets; what is wrong with its files is among the unread.
+
+    Args:
+        router: its configuration.
+        others: more files, of which only the faults count.
+    """
+    ends = dict(_far_ends(router))
+    transit = _lookup(router, router.transit, ends)
+    entering = _lookup(router, router.entering, ends) if router.entering.prefix else None
+    ports = {port for name in router.ingress.values() for port in router.ports(name)}
+    hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
+    file = router.file
+    return EmittedSwitch(
+        anywhere=(transit,),
+        by_ingress=dict.fromkeys(ports, (entering,)) if entering else {},
+        claimed=frozenset({"hosts"}),
+        claims=list(_hosts(router)),
+        next_hops=hops,
+        addresses=[
+            OwnAddress(name, address.partition("/")[0], file, line)
+            for name, found in router.interfaces.items()
+            for address, line in found.addresses
+            if _listed(address)
+        ],
+        discards=[
+            (prefix, file, line)
+            for rows in (router.transit, router.entering)
+            for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True)
+            if rows.hops.get(DISCARD) == hop
+        ],
+        unread=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
+    )
+
+
+def agree(first: RouterText, second: RouterText) -> None:
+    """Note in the second file what it says otherwise than the first, where both say the same."""
+    one, other = _by_prefix(first), _by_prefix(second)
+    for prefix in one.keys() | other.keys() if one != other else ():
+        hops, line = one.get(prefix, ([], 0))
+        given, place = other.get(prefix, ([], 0))
+        if hops != given:
+            said = f"{prefix} by {' and '.join(given) or 'nothing'}"
+            second.fault(place, f"{said}, in {first.file}:{line} by {' and '.join(hops) or 'nothing'}")
+
+
+def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
+    """Note in the second file the interfaces that it has otherwise than the first."""
+    for name in first.interfaces.keys() | second.interfaces.keys():
+        found = [router.interfaces.get(name) for router in (first, second)]
+        facts = [f and (sorted(a for a, _ in f.addresses), f.vlan) for f in found]
+        if facts[0] != facts[1]:
+            line = found[1].line if found[1] else 0
+            second.fault(line, f"interface {name} is not as in {first.file}")
+
+
+def _by_prefix(router: RouterText) -> dict[str, tuple[list[str], int]]:
+    rows = router.transit
+    hops = [hop or "discard" for hop in rows.hops]
+    found: dict[str, tuple[list[str], int]] = {}
+    for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True):
+        found.setdefault(prefix, ([], line))[0].append(hops[hop])
+    return found
+
+
+def _lookup(router: RouterText, rows: StaticRows, ends: dict[str, str]) -> Lookup:
+    """The rows of a table, those of one prefix as one that shares."""
+    ways = [_interface(hop, ends) for hop in rows.hops]
+    prefixes: list[str] = []
+    entries: list[int] = []
+    lines: list[int] = []
+    shared: dict[tuple[int, ...], int] = {(hop,): hop for hop in range(len(ways))}
+    discard = rows.hops.get(DISCARD, -1)
+    place: dict[str, int] = {}
+    together: dict[int, list[int]] = {}
+    for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True):
+        if hop == discard:
+            continue
+        at = place.setdefault(prefix, len(prefixes))
+        if at == len(prefixes):
+            prefixes.append(prefix)
+            entries.append(hop)
+            lines.append(line)
+        else:
+            together.setdefault(at, [entries[at]]).append(hop)
+    for at, hops in together.items():
+        entries[at] = shared.setdefault(tuple(sorted(hops)), len(shared))
+    chains: list[Chain] = [(tuple((ways[hop], 1) for hop in hops),) for hops in shared]
+    return Lookup(EmittedRows(router.file, prefixes, entries, lines), lambda n, _: chains[n])
+
+
+def _interface(hop: str, ends: dict[str, str]) -> str:
+    """The interface of a next hop, "" where there is none."""
+    gateway, _, interface = hop.partition(" ")
+    return interface or ends.get(gateway, "")
+
+
+def _next_hops(router: RouterText, rows: StaticRows, ends: dict[str, str]) -> Iterator[NextHop]:
+    """Each next hop once, where it is first said; those that nobody can reach are faults."""
+    first: dict[int, int] = {}
+    for hop, line in zip(reversed(rows.hop), reversed(rows.line), strict=True):
+        first[hop] = line
+    for text, number in rows.hops.items():
+        gateway, _, interface = text.partition(" ")
+        if text == DISCARD or number not in first:
+            continue
+        line = first[number]
+        if not _reaches(router, gateway, ends.get(gateway, interface), interface):
+            router.fault(line, f"no interface has a network with {gateway}")
+        else:
+            yield NextHop(interface or ends[gateway], gateway, router.file, line)
+
+
+def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bool:
+    """Whether a gateway is in a network of the interface through which it is said to be."""
+    found = router.interfaces.get(interface)
+    if found is None or named not in ("", interface):
+        return False
+    try:
+        address = ip_address(gateway)
+        return any(address in ip_interface(own).network for own, _ in found.addresses)
+    except ValueError:
+        return False
+
+
+def _far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
+    """The other addresses of the small networks of a router, with their interfaces."""
+    for name, found in router.interfaces.items():
+        for address, line in found.addresses:
+            try:
+                yield from ((other, name) for other in _others(address))
+            except ValueError:
+                router.fault(line, f"{address} is no address")
+
+
+@lru_cache(1 << 17)
+def _others(text: str) -> tuple[str, ...]:
+    """The other addresses of an interface's network, if they are few.
+
+    Raises:
+        ValueError: it is none.
+    """
+    own = ip_interface(text)
+    if own.network.num_addresses >= SMALL:
+        return ()
+    return tuple(str(other) for other in own.network if other != own.ip)
+
+
+def _listed(address: str) -> bool:
+    try:
+        return bool(_others(address))
+    except ValueError:
+        return False
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    """Ethernet9 before Ethernet10."""
+    return [(int(part) if part.isdecimal() else -1, part) for part in DIGITS.split(name)]
+
+
+def _hosts(router: RouterText) -> Iterator[Claim]:
+    """The gateways' addresses and the ports behind them."""
+    for name, found in router.interfaces.items():
+        for address, line in found.addresses:
+            alone = address.endswith(("/32", "/128"))
+            if not _listed(address) and not alone:
+                ports = map(Interface, sorted(router.ports(name), key=_by_number))
+                yield Claim("hosts", (address, *ports), router.file, line)

@@ -1,0 +1,39 @@
+"""JSON in which no key stands twice: devices and Python would take the last one in silence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+class JsonError(ValueError):
+    """Text that is no JSON, with the line."""
+
+    def __init__(self, text: str, line: int) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+def parse(text: str) -> Any:
+    """The value of a JSON text.
+
+    Raises:
+        JsonError: it is none, or a key stands twice in an object.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise JsonError(f"no JSON: {error.msg}", error.lineno) from error
+    except KeyError as error:
+        key = str(error.args[0])
+        first = text.find(f'"{key}"')
+        line = text.count("\n", 0, text.find(f'"{key}"', first + 1)) + 1
+        raise JsonError(f"the key {key} twice in an object", line) from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        raise KeyError(next(key for key, _ in pairs if key in seen or seen.add(key)))
+    return found
