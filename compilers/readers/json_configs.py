@@ -7,6 +7,7 @@ says where packets go, is a fault.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from socket import AF_INET6, inet_pton
 from typing import Any
 
 from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, StaticRows, lines_of
@@ -14,7 +15,8 @@ from compilers.readers.strict_json import parse
 
 Tree = dict[str, Any]
 SRL = "srl_nokia-"
-ROUTED = {"enabled": False}
+SEGMENT_BLOCK = 4
+ROUTE_KEYS = {"prefix", "next-hop-group", "preference", "admin-state"}
 AVD_STEERING = {"router", "vrfs", "policy_maps", "ip_routing", "route_maps", "virtual_source_nat"}
 SONIC_STEERING = {"VRF", "VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"}
 
@@ -48,9 +50,12 @@ def read_avd(text: str, file: str) -> RouterText:
 def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
     found = router.interface(entry.get("name", ""), line)
     match entry:
-        case {"shutdown": False, "switchport": {"enabled": True, "mode": "access", "access_vlan": n}}:
+        case {
+            "shutdown": False,
+            "switchport": {"enabled": True, "mode": "access", "access_vlan": n},
+        }:
             found.vlan = str(n)
-        case {"shutdown": False, "switchport": {"enabled": False}} if "mode" not in entry:
+        case {"shutdown": False, "switchport": {"enabled": False}}:
             pass
         case {"name": str(name)} if name.startswith(("Loopback", "Vlan")):
             if entry.get("shutdown"):
@@ -147,11 +152,10 @@ def _srl_instance(router: RouterText, instance: Tree, text: str) -> None:
     lines = lines_of(text, (f'"prefix": "{route.get("prefix")}"' for route in routes))
     rows = router.transit
     for route, line in zip(routes, lines, strict=True):
-        hops, more = groups.get(route.get("next-hop-group"), []), set(route)
+        hops = groups.get(route.get("next-hop-group"), [])
         last = str(route.get("preference", "")) == LAST_RESORT
-        if more - {"prefix", "next-hop-group", "preference", "admin-state"} or not hops:
-            router.fault(line, str(route))
-        elif (hops == [DISCARD]) != last or route.get("admin-state", "enable") != "enable":
+        up = route.get("admin-state", "enable") == "enable"
+        if not hops or not up or (hops == [DISCARD]) != last or set(route) - ROUTE_KEYS:
             router.fault(line, str(route))
         else:
             for hop in hops:
@@ -192,6 +196,8 @@ def read_sonic(text: str, file: str) -> RouterText:
         router.interface(port, 0).vlan = vlan
         router.shared[vlan] = vlan
     _sonic_routes(router, tree.get("STATIC_ROUTE", {}), text)
+    for locator in tree.get("SRV6_MY_LOCATORS", {}).values():
+        router.segments = inet_pton(AF_INET6, locator["prefix"])[:SEGMENT_BLOCK]
     for table in sorted(set(tree) & SONIC_STEERING):
         router.fault(next(lines_of(text, [f'"{table}"'])), table)
     return router

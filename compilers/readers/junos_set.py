@@ -117,15 +117,27 @@ def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
     wanted: set[Words] = set()
     if router.ingress or router.entering.prefix:
         wanted = {
-            ("policy-options", "policy-statement", "polarfab", "then", "load-balance", "per-packet"),
+            (
+                "policy-options",
+                "policy-statement",
+                "polarfab",
+                "then",
+                "load-balance",
+                "per-packet",
+            ),
             ("routing-options", "forwarding-table", "export", "polarfab"),
             ("routing-instances", "polarfab", "instance-type", "forwarding"),
         }
     rows = router.entering
-    ends = [p for p, hop in zip(rows.prefix, rows.hop, strict=True) if rows.hops.get(DISCARD) == hop]
+    ends = [
+        p for p, hop in zip(rows.prefix, rows.hop, strict=True) if rows.hops.get(DISCARD) == hop
+    ]
     for family, rib in RIBS.items():
         six = family == "inet6"
-        if not any((":" in prefix) == six for prefix in rows.prefix) and family not in router.ingress:
+        if (
+            not any((":" in prefix) == six for prefix in rows.prefix)
+            and family not in router.ingress
+        ):
             continue
         group = f"polarfab-{family}"
         term = ("firewall", "family", family, "filter", group, "term")

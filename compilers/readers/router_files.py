@@ -41,10 +41,15 @@ def srlinux(folder: Path) -> EmittedSwitch:
 
 
 def sonic(folder: Path) -> EmittedSwitch:
-    """A folder of target sonic: CONFIG_DB, and the frr.conf of the same routes."""
+    """A folder of target sonic: CONFIG_DB, and the frr.conf of the same routes.
+
+    Routes of SRv6 uSIDs are `segment_check`'s.
+    """
     router = _read(read_sonic, folder / "config_db.json")
     frr = _read(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
+    if router.segments:
+        router.transit = router.transit.without(router.segments)
     return forwarding(router, frr)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from ipaddress import ip_address, ip_interface
+from ipaddress import ip_address, ip_interface, ip_network
 
 from compilers.readers.emitted_forwarding import (
     Chain,
@@ -32,6 +32,7 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         others: more files, of which only the faults count.
     """
     ends = dict(_far_ends(router))
+    _last_resorts(router, router.transit)
     transit = _lookup(router, router.transit, ends)
     entering = _lookup(router, router.entering, ends) if router.entering.prefix else None
     ports = {port for name in router.ingress.values() for port in router.ports(name)}
@@ -61,13 +62,15 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
 
 def agree(first: RouterText, second: RouterText) -> None:
     """Note in the second file what it says otherwise than the first, where both say the same."""
-    one, other = _by_prefix(first), _by_prefix(second)
-    for prefix in one.keys() | other.keys() if one != other else ():
-        hops, line = one.get(prefix, ([], 0))
-        given, place = other.get(prefix, ([], 0))
+    rows = _by_prefix(first), _by_prefix(second)
+    for prefix in rows[0].keys() | rows[1].keys():
+        hops, line = rows[0].get(prefix, ([], 0))
+        given, place = rows[1].get(prefix, ([], 0))
         if hops != given:
             said = f"{prefix} by {' and '.join(given) or 'nothing'}"
-            second.fault(place, f"{said}, in {first.file}:{line} by {' and '.join(hops) or 'nothing'}")
+            second.fault(
+                place, f"{said}, in {first.file}:{line} by {' and '.join(hops) or 'nothing'}"
+            )
 
 
 def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
@@ -87,6 +90,21 @@ def _by_prefix(router: RouterText) -> dict[str, tuple[list[str], int]]:
     for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True):
         found.setdefault(prefix, ([], line))[0].append(hops[hop])
     return found
+
+
+def _last_resorts(router: RouterText, rows: StaticRows) -> None:
+    """Each family has a route that discards what the fabric's other routes are not for.
+
+    Without it such packets would go back and forth between aggregates.
+    """
+    discard = rows.hops.get(DISCARD, -1)
+    for six in (False, True):
+        family = [row for row in zip(rows.prefix, rows.hop, strict=True) if (":" in row[0]) == six]
+        last = [ip_network(prefix) for prefix, hop in family if hop == discard]
+        others = [prefix for prefix, hop in family if hop != discard]
+        for prefix in others[:1] + others[-1:]:
+            if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
+                router.fault(0, f"no route that discards what is near {prefix}")
 
 
 def _lookup(router: RouterText, rows: StaticRows, ends: dict[str, str]) -> Lookup:
@@ -123,9 +141,7 @@ def _interface(hop: str, ends: dict[str, str]) -> str:
 
 def _next_hops(router: RouterText, rows: StaticRows, ends: dict[str, str]) -> Iterator[NextHop]:
     """Each next hop once, where it is first said; those that nobody can reach are faults."""
-    first: dict[int, int] = {}
-    for hop, line in zip(reversed(rows.hop), reversed(rows.line), strict=True):
-        first[hop] = line
+    first = dict(zip(reversed(rows.hop), reversed(rows.line), strict=True))
     for text, number in rows.hops.items():
         gateway, _, interface = text.partition(" ")
         if text == DISCARD or number not in first:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from socket import AF_INET6, inet_pton
 
 DISCARD = ""
 """In the place of a next hop: packets for this prefix end here."""
@@ -31,6 +32,14 @@ class StaticRows:
     def number(self, hop: str) -> int:
         """The index of a next hop."""
         return self.hops.setdefault(hop, len(self.hops))
+
+    def without(self, block: bytes) -> StaticRows:
+        """The rows whose prefixes are not in an IPv6 block, by the first bytes of an address."""
+        others = StaticRows(hops=self.hops)
+        for prefix, hop, line in zip(self.prefix, self.hop, self.line, strict=True):
+            if not in_block(prefix, block):
+                others.add(prefix, hop, line)
+        return others
 
     def add(self, prefix: str, hop: int, line: int) -> None:
         """A route."""
@@ -56,7 +65,8 @@ class InterfaceText:
 class RouterText:
     """What a file says of a router.
 
-    shared: the interface that stands for the ports of a network, by that network. transit: the
+    segments: the first bytes of the addresses of SRv6 uSIDs, whose routes are others'. shared: the
+    interface that stands for the ports of a network, by that network. transit: the
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes. faults: lines that are not understood, or
     without which nothing is forwarded.
@@ -69,6 +79,7 @@ class RouterText:
     transit: StaticRows = field(default_factory=StaticRows)
     entering: StaticRows = field(default_factory=StaticRows)
     ingress: dict[str, str] = field(default_factory=dict)
+    segments: bytes = b""
     faults: list[tuple[int, str]] = field(default_factory=list)
 
     def interface(self, name: str, line: int) -> InterfaceText:
@@ -87,6 +98,13 @@ class RouterText:
         if not networks:
             return [name]
         return [port for port, found in self.interfaces.items() if found.vlan in networks]
+
+
+def in_block(prefix: str, block: bytes) -> bool:
+    """Whether an IPv6 prefix is in a block, by the first bytes of an address."""
+    if ":" not in prefix:
+        return False
+    return inet_pton(AF_INET6, prefix.partition("/")[0]).startswith(block)
 
 
 def lines_of(text: str, needles: Iterable[str]) -> Iterator[int]:

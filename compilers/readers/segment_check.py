@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import EmittedReport
@@ -28,6 +27,7 @@ from compilers.readers.segment_text import (
     read_batch,
     read_frr_segments,
     read_host,
+    read_sonic_segments,
 )
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
@@ -36,6 +36,7 @@ from compilers.tables.walk import Walker
 LONGEST = 16
 """Switches on a way, beyond which it has no end."""
 HOSTS = "hosts"
+SONIC_SHARED = "Vlan2"
 Path_ = tuple[int, ...]
 Progress = Callable[[int, int], None] | None
 
@@ -60,9 +61,21 @@ def check_segments(build: Build, folder: Path, progress: Progress = None) -> Emi
     check = SegmentCheck(build, tables, found)
     check.switches()
     pairs, delivered = check.hosts(folder / HOSTS, progress)
-    return EmittedReport(
-        "srv6", len(tables), pairs, delivered, found.count, tuple(found.examples)
-    )
+    return EmittedReport("srv6", len(tables), pairs, delivered, found.count, tuple(found.examples))
+
+
+def check_sonic_segments(build: Build, folder: Path) -> DifferenceList:
+    """What the uSIDs in CONFIG_DB say otherwise than the tables; hosts' files are target srv6's."""
+    found = DifferenceList()
+    tables = {}
+    for vertex in np.flatnonzero(build.topology.present).tolist():
+        file = folder / build.wiring.names[vertex] / "config_db.json"
+        try:
+            tables[vertex] = read_sonic_segments(file, found)
+        except (OSError, LookupError, TypeError, ValueError):
+            found.add(file, 0, "no SIDs", "those of a switch")
+    SegmentCheck(build, tables, found, SONIC_SHARED).switches()
+    return found
 
 
 def _agree(table: SegmentTable, other: SegmentTable, found: DifferenceList) -> None:
@@ -87,9 +100,13 @@ class SegmentCheck:
     """The comparison of the SIDs of a fabric; what differs goes to `found`."""
 
     def __init__(
-        self, build: Build, tables: Mapping[int, SegmentTable], found: DifferenceList
+        self,
+        build: Build,
+        tables: Mapping[int, SegmentTable],
+        found: DifferenceList,
+        shared: str = HOSTS,
     ) -> None:
-        self.build, self.tables, self.found = build, tables, found
+        self.build, self.tables, self.found, self.shared = build, tables, found, shared
         order = np.arange(build.tables.switches)
         walker = Walker.of(build.tables, build.wiring.cables())
         self.cables = build.wiring.cables()
@@ -131,9 +148,13 @@ class SegmentCheck:
                     crossed.append(port)
                 if far >= 0 and row.address:
                     first = neighbour.setdefault(row.address, far)
-                    if first != far or owner.setdefault(far, row.address) != row.address:
+                    local = row.address.startswith("fe80")
+                    known = owner.setdefault(far, row.address) if local else row.address
+                    if first != far or known != row.address:
                         says = f"{row.address} is {self.build.wiring.names[far]}"
-                        self._differ(table, usids, says, "an address of one switch, the same everywhere")
+                        self._differ(
+                            table, usids, says, "an address of one switch, the same everywhere"
+                        )
                 if row.action in (VIA, CROSS) and far < 0 and not self._to_host(vertex, row):
                     self._differ(table, usids, _row(usids, row), "a port with a cable")
             self._compare(vertex, table, said)
@@ -149,7 +170,11 @@ class SegmentCheck:
         ports = self.build.wiring.host_port[vertex]
         ports = ports[ports > 0].tolist()
         names = [self.build.wiring.port_name(vertex, port) for port in ports]
-        return row.interface in names if len(names) == 1 else bool(names) and row.interface == HOSTS
+        return (
+            row.interface in names
+            if len(names) == 1
+            else bool(names) and row.interface == self.shared
+        )
 
     def _compare(self, vertex: int, table: SegmentTable, said: dict[int, int]) -> None:
         classes, w = self.build.tables.classes, self.build.wiring
@@ -307,7 +332,8 @@ class SegmentCheck:
     def _words(self, paths: Mapping[Path_, int]) -> str:
         names = [*self.build.wiring.names, "nowhere"]
         return " or ".join(
-            f"{' '.join(names[v] for v in path)} ({weight})" for path, weight in sorted(paths.items())
+            f"{' '.join(names[v] for v in path)} ({weight})"
+            for path, weight in sorted(paths.items())
         )
 
 

@@ -11,9 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from socket import AF_INET6, inet_pton
 from struct import unpack
-from typing import Any
 
 from compilers.readers.difference_list import DifferenceList
+from compilers.readers.router_text import in_block, lines_of
+from compilers.readers.strict_json import parse
 
 BLOCK = 32
 Usids = tuple[int, ...]
@@ -133,31 +134,29 @@ def read_frr_segments(file: Path, found: DifferenceList) -> SegmentTable:
     return table
 
 
-def read_sonic_segments(tree: dict[str, Any], file: Path, found: DifferenceList) -> SegmentTable:
+def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
     """The SIDs of CONFIG_DB, and its static routes to the uSIDs of the block."""
-    table = SegmentTable(file)
+    table, text = SegmentTable(file), file.read_text()
+    tree = parse(text)
     (locator,) = tree["SRV6_MY_LOCATORS"].values()
     lengths = [locator.get(f"{part}_len") for part in ("block", "node", "func", "arg")]
     if lengths != ["32", "16", "16", "0"]:
         found.add(file, 0, f"a locator of {lengths}", "32, 16, 16 and 0 bits")
-    for key, sid in tree["SRV6_MY_SIDS"].items():
+    sids = tree["SRV6_MY_SIDS"]
+    lines = lines_of(text, (f'"{key}"' for key in sids))
+    for (key, sid), line in zip(sids.items(), lines, strict=True):
         action = SONIC_ACTIONS.get(sid.get("action"), "")
         if not action:
-            found.unread(file, 0, f"{key}: {sid}")
+            found.unread(file, line, f"{key}: {sid}")
         where = sid.get("interface", ""), sid.get("adj", "")
-        table.add(key.partition("|")[2], Segment(action, *where), 0, found)
-    for key, route in tree["STATIC_ROUTE"].items():
+        table.add(key.partition("|")[2], Segment(action, *where), line, found)
+    routes = tree["STATIC_ROUTE"]
+    lines = lines_of(text, (f'"{key}"' for key in routes))
+    for (key, route), line in zip(routes.items(), lines, strict=True):
         prefix = key.partition("|")[2]
         if "nexthop" in route and in_block(prefix, table.block):
-            table.add(prefix, Segment(VIA, route["ifname"], route["nexthop"]), 0, found)
+            table.add(prefix, Segment(VIA, route["ifname"], route["nexthop"]), line, found)
     return table
-
-
-def in_block(prefix: str, block: bytes) -> bool:
-    """Whether a prefix is one of the block's."""
-    if ":" not in prefix:
-        return False
-    return inet_pton(AF_INET6, prefix.partition("/")[0])[:4] == block
 
 
 @dataclass(slots=True)

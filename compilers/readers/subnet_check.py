@@ -23,11 +23,13 @@ from compilers.readers.subnet_text import (
     read_tables,
 )
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.intermediate_form import Egress, local, no_route
 from compilers.tables.walk import MOST_HOPS, Walker
 
 LANES = 16
 SETTINGS = {"routing_engine": "file,no_fallback", "lmc": "0"}
+Cables = dict[tuple[int, int], tuple[str, int, int]]
+"""The name and the port at the other end, and the line, by vertex and port."""
 Progress = Callable[[int, int], None] | None
 
 
@@ -50,14 +52,12 @@ def check_subnet(build: Build, folder: Path, progress: Progress = None) -> Emitt
     except (OSError, UnicodeDecodeError) as error:
         file = Path(getattr(error, "filename", None) or folder)
         found.add(file, 0, "cannot be read", "a file of target opensm")
-    return EmittedReport(
-        "opensm", switches, pairs, delivered, found.count, tuple(found.examples)
-    )
+    return EmittedReport("opensm", switches, pairs, delivered, found.count, tuple(found.examples))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ends:
-    """All that packets are for: GUID, the vertex where it is, and its port there (0: the switch)."""
+    """All that packets are for: GUIDs, the vertex where each is, its port there (0: the switch)."""
 
     guid: NDArray[np.uint64]
     at: NDArray[np.int64]
@@ -85,7 +85,7 @@ class _SubnetCheck:
 
     def _switches(self, subnet: SubnetText, file: Path) -> dict[str, int]:
         """The vertex of every switch by its id."""
-        at = {}
+        at: dict[str, int] = {}
         for id_, (name, line) in subnet.names.items():
             if id_[0] == "S" and name in self.vertex and self.vertex[name] not in at.values():
                 at[id_] = self.vertex[name]
@@ -102,7 +102,7 @@ class _SubnetCheck:
         w = self.build.wiring
         most = max(len(names) for names in w.port_names)
         far = np.full((len(w.names), most + 1), -1)
-        told: dict[tuple[int, int], tuple[str, int, int]] = {}
+        told: Cables = {}
         host_at: dict[str, tuple[int, int]] = {}
         for (id_, port), (other, far_port, line) in subnet.cables.items():
             back = subnet.cables.get((other, far_port), ("", 0, 0))[:2]
@@ -117,9 +117,9 @@ class _SubnetCheck:
         self._compare_cables(told, file)
         return far, host_at
 
-    def _compare_cables(self, told: dict[tuple[int, int], tuple[str, int, int]], file: Path) -> None:
+    def _compare_cables(self, told: Cables, file: Path) -> None:
         w, hosts = self.build.wiring, self.build.wiring.host_port.shape[1]
-        wanted = {}
+        wanted: dict[tuple[int, int], tuple[str, int]] = {}
         for v in self.vertex.values():
             ends = zip(*(c[v].tolist() for c in (w.port, w.far, w.far_port)), strict=True)
             wanted |= {(v, p): (w.names[far], far_port) for p, far, far_port in ends if far >= 0}
@@ -159,16 +159,14 @@ class _SubnetCheck:
         for vertex in set(self.vertex.values()) - seen:
             self.found.add(self.file, 0, "no table", f"one of {self.build.wiring.names[vertex]}")
 
-    def _compare(
-        self, vertex: int, line: int, column: NDArray[np.int64], egress: NDArray[np.integer]
-    ) -> None:
+    def _compare(self, vertex: int, line: int, column: NDArray[np.int64], egress: Egress) -> None:
         forwards = egress < no_route(egress)
         port = np.full(len(egress), -1, np.int64)
         port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
         should = port[self.ends.at]
         own = egress[self.ends.at] == local(egress)
         should[own] = self.ends.port[own]
-        row = np.full(len(self.ends.guid), -1 - line)
+        row = np.full(len(self.ends.guid), -1)
         row[column] = np.arange(len(column))
         names = self.build.wiring.names
         for end in np.flatnonzero(self.port[vertex] != should).tolist():
@@ -186,7 +184,9 @@ class _SubnetCheck:
         line = dict[int, int]()
         # The first rule that fits is used, so the last ones are written first.
         for rule in reversed(read_policy(file, self.found)):
-            ends = [[place[g] for g in side if g in place] for side in (rule.source, rule.destination)]
+            ends = [
+                [place[g] for g in side if g in place] for side in (rule.source, rule.destination)
+            ]
             if [len(side) for side in ends] != [len(rule.source), len(rule.destination)]:
                 self.found.add(file, rule.line, "a rule for a GUID", "no host has it")
             level[np.ix_(*ends)] = rule.level
@@ -199,7 +199,9 @@ class _SubnetCheck:
             guids = self.ends.guid[host[[source, there]]].tolist()
             says = f"{guids[0]:#x} to {guids[1]:#x} on lane {level[source, there]}"
             times = int(wrong[source].sum())
-            self.found.add(file, line.get(source, 0), says, f"on lane {should[source, there]}", times)
+            self.found.add(
+                file, line.get(source, 0), says, f"on lane {should[source, there]}", times
+            )
         self._settings(wanted.count)
 
     def _settings(self, lanes: int) -> None:
@@ -212,7 +214,9 @@ class _SubnetCheck:
             given, line = said.get(name, ("nothing", 0))
             if given != value:
                 self.found.add(file, line, f"{name} {given}", value)
-        named = {"lfts_file": "lfts.txt"} | ({"qos_policy_file": "qos-policy.conf"} if lanes > 1 else {})
+        named = {"lfts_file": "lfts.txt"} | (
+            {"qos_policy_file": "qos-policy.conf"} if lanes > 1 else {}
+        )
         for name, last in named.items():
             given, line = said.get(name, ("nothing", 0))
             if not given.endswith(f"/{last}"):
@@ -220,13 +224,15 @@ class _SubnetCheck:
         if lanes > 1:
             given, line = said.get("qos_sl2vl", ("", 0))
             if given.split(",")[:lanes] != [str(lane) for lane in range(lanes)]:
-                self.found.add(file, line, f"qos_sl2vl {given}", f"a lane for each of {lanes} levels")
+                self.found.add(
+                    file, line, f"qos_sl2vl {given}", f"a lane for each of {lanes} levels"
+                )
             given, line = said.get("qos_max_vls", ("0", 0))
             if not given.isdecimal() or not lanes <= int(given) < LANES:
                 self.found.add(file, line, f"qos_max_vls {given}", f"at least {lanes}")
 
     def follow(self) -> tuple[int, int]:
-        """Pairs of switches with hosts, and those whose hosts are all reached from the first one."""
+        """Pairs of switches with hosts, and those where all hosts of the second are reached."""
         host = np.flatnonzero(self.ends.port > 0)
         at, own = self.ends.at[host], self.ends.port[host]
         port = self.port[:, host]

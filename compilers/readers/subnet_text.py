@@ -59,7 +59,7 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableText:
-    """The table of a switch: GUIDs, uint64[n], the port towards each, int64[n], and its first line."""
+    """The table of a switch: its first line, GUIDs, uint64[n], and the port to each, int64[n]."""
 
     switch: int
     line: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.layers import Layers, layers
+from compilers.readers.emitted_check import EmittedReport
+from compilers.readers.subnet_check import check_subnet
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
@@ -69,6 +71,18 @@ class Opensm(Target):
             ),
         }
     )
+
+    def check_emitted(
+        self,
+        build: Build,
+        folder: Path,
+        options: Chosen | None = None,
+        only: Collection[int] | None = None,
+        progress: Progress = None,
+    ) -> EmittedReport | None:
+        """See `Target.check_emitted`: one table holds all switches."""
+        build, _ = self.check(build, options)
+        return check_subnet(build, folder, progress) if only is None else None
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
         """See `Target.variables`."""

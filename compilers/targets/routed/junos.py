@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from compilers.readers import router_files
+from compilers.readers.emitted_check import Reader
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
@@ -31,6 +33,10 @@ class Junos(P2pTarget):
     files = dict.fromkeys(("junos.set",), JunosVariables)
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     interfaces = JUNOS
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return router_files.junos
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], JunosVariables]:
         """See `Target.variables`."""

@@ -7,10 +7,14 @@ the tag that bgpcfgd gives routes it doesn't advertise, so that both name the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 
+from compilers.readers import router_files
+from compilers.readers.emitted_check import EXAMPLES, EmittedReport, Reader
+from compilers.readers.segment_check import check_sonic_segments
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
@@ -29,6 +33,7 @@ from compilers.targets.routed.p2p_links import (
 from compilers.targets.routed.sonic_ports import Entry, Table, port_facts
 from compilers.targets.routed.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, SonicSrv6
 from compilers.targets.routed.srv6_sids import parse_block
+from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
 
 PORTS, HWSKU = "ports", "hwsku"
@@ -78,6 +83,30 @@ class Sonic(P2pTarget):
             ),
         }
     )
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return router_files.sonic
+
+    def check_emitted(
+        self,
+        build: Build,
+        folder: Path,
+        options: Chosen | None = None,
+        only: Collection[int] | None = None,
+        progress: Progress = None,
+    ) -> EmittedReport | None:
+        """See `Target.check_emitted`: with SRv6 its SIDs too, where all switches are there."""
+        report = super().check_emitted(build, folder, options, only, progress)
+        build, chosen = self.check(build, options)
+        if report is None or chosen[SRV6] == OFF or only is not None:
+            return report
+        segments = check_sonic_segments(build, folder)
+        return replace(
+            report,
+            differences=report.differences + segments.count,
+            examples=(*report.examples, *segments.examples)[:EXAMPLES],
+        )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

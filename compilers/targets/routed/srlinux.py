@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from compilers.readers import router_files
+from compilers.readers.emitted_check import Reader
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
@@ -48,6 +50,10 @@ class Srlinux(P2pTarget):
     files = dict.fromkeys(("srlinux.json",), SrlinuxVariables)
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES)
     interfaces = SRLINUX
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return router_files.srlinux
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """See `Target.require`: routes of both families count together."""

@@ -1,0 +1,79 @@
+"""What OpenSM gets, read back: as it is, and changed by a line."""
+
+import pytest
+
+from tests.compilers.readers.emitted import change, check, fabric, write
+
+OPTIONS = {"guids": "made-up"}
+
+
+def subnet(out, case="two hosts"):
+    build = fabric(case)
+    write("opensm", build, out, OPTIONS)
+    return build
+
+
+@pytest.mark.parametrize("case", ["minimal", "two hosts", "aggregates"])
+def test_no_differences(case, tmp_path):
+    build = subnet(tmp_path, case)
+    report = check("opensm", build, tmp_path, OPTIONS)
+    order = int(build.topology.endpoints.sum())
+    assert (report.differences, report.examples) == (0, ())
+    assert report.delivered == report.pairs == order * (order - 1)
+
+
+MUTANTS = [
+    ("lfts.txt", " 001 portguid", " 002 portguid"),
+    ("lfts.txt", " 004 portguid", " 005 portguid"),
+    ("lfts.txt", "0x0002 004 portguid 0x0250460000010003\n", ""),
+    ("lfts.txt", "0x0002 004", "0x0003 004"),
+    ("lfts.txt", "portguid 0x0250460000010003", "portguid 0x0250460000010009"),
+    ("lfts.txt", "0x0002 004 portguid", "0x0002 4 portguid"),
+    ("lfts.txt", "Unicast lids guid 0x0250460000020000", "Unicast lids guid 0x0250460000030000"),
+    ("fabric.net", '"S-0250460000020000"[1]', '"S-0250460000020000"[2]'),
+    ("fabric.net", '# "h1-0"', '# "h1-1"'),
+    ("fabric.net", "switchguid=", "switch="),
+    ("qos-policy.conf", "destination: 1 lane 1", "destination: 3 lane 1"),
+    ("qos-policy.conf", "sl: 1", "sl: 0"),
+    ("qos-policy.conf", "port-guid: 0x0250460000020003, ", "port-guid: "),
+    ("opensm.conf", "file,no_fallback", "file"),
+    ("opensm.conf", "qos_sl2vl 0,1", "qos_sl2vl 0,0"),
+    ("opensm.conf", "qos TRUE", "qos FALSE"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), MUTANTS)
+def test_a_changed_line_is_named(name, old, new, tmp_path):
+    build = subnet(tmp_path)
+    line = change(tmp_path / name, old, new)
+    report = check("opensm", build, tmp_path, OPTIONS)
+    assert report.differences
+    places = [(e.file, e.line) for e in report.examples if e.file == str(tmp_path / name)]
+    assert places, report.examples
+    if name == "lfts.txt" and "Unicast" not in old:
+        assert any(abs(at - line) <= 2 for _, at in places), (line, report.examples)
+
+
+def test_a_loop_is_not_delivered(tmp_path):
+    """Pairs are followed by the files' own ports and cables."""
+    build = subnet(tmp_path, "minimal")
+    file = tmp_path / "lfts.txt"
+    text = file.read_text()
+    head = "Unicast lids guid 0x0250460000010000\n"
+    block = text.index(head)
+    row = next(t for t in text[block:].splitlines() if t.endswith("0x0250460000030003"))
+    change(file, row, row.replace(row.split()[1], "001"))
+    blocks = file.read_text().split("Unicast")
+    own = next(t for t in blocks[2].splitlines() if t.endswith("0x0250460000030003"))
+    blocks[2] = blocks[2].replace(own, own.replace(f" {own.split()[1]} ", " 001 "))
+    file.write_text("Unicast".join(blocks))
+    report = check("opensm", build, tmp_path, OPTIONS)
+    assert report.pairs - report.delivered >= 1
+
+
+def test_files_that_are_not_there(tmp_path):
+    build = subnet(tmp_path)
+    (tmp_path / "fabric.net").unlink()
+    report = check("opensm", build, tmp_path, OPTIONS)
+    (example,) = report.examples
+    assert (example.file, example.line) == (str(tmp_path / "fabric.net"), 0)
