@@ -9,8 +9,7 @@ from pathlib import Path
 
 from compilers.spec.fabric_spec import FabricSpec
 from compilers.tables.intermediate_form import empty_egress
-from compilers.topology import FAMILIES
-from compilers.topology.families import hierarchy
+from compilers.topology.families import FAMILIES, hierarchy
 from inventory.problems import Finding
 
 MEMINFO = Path("/proc/meminfo")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_spec import EQUAL_COST, FabricSpec, RoutingSpec
 from compilers.targets.features import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES, WEIGHTS
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it

@@ -10,8 +10,8 @@ from itertools import chain, groupby, islice
 from typing import Any
 
 from compilers.cabling.bill import Item
-from compilers.cabling.cable_rows import CABLE_COLUMNS, Row, Rows
 from compilers.cabling.host_cables import HOST_COLUMNS, host_rows
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row, Rows
 from compilers.tables.build import Build
 
 LABELS_A_PAGE = 2_000

@@ -13,8 +13,8 @@ import numpy as np
 from compilers.cabling import cable_formats as formats
 from compilers.cabling.bill import Item, bill
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
-from compilers.cabling.cable_rows import Row, Rows
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
+from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem, nearest
 
@@ -56,7 +56,7 @@ class CableSchedule:
         return sum(len(rows.which) for _, rows in self.parts)
 
     def __iter__(self) -> Iterator[Row]:
-        """One row of `compilers.cabling.cable_rows.CABLE_COLUMNS` a cable."""
+        """One row of `compilers.cabling.schedule_columns.CABLE_COLUMNS` a cable."""
         return chain.from_iterable(rows for _, rows in self.parts)
 
     def __repr__(self) -> str:

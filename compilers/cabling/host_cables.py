@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from compilers.cabling.cable_plan import distance, shelved
-from compilers.cabling.cable_rows import Row, host_name
 from compilers.cabling.phases import Phases
+from compilers.cabling.schedule_columns import Row, host_name
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 

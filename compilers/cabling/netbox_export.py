@@ -12,8 +12,8 @@ from typing import Any
 
 from compilers.cabling.cable_formats import as_netbox
 from compilers.cabling.cable_plan import cables_of
-from compilers.cabling.cable_rows import Row, Rows
 from compilers.cabling.phases import phases_of
+from compilers.cabling.schedule_columns import Row, Rows
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.wiring.placed_fabric import Placed
 from compilers.wiring.plane_split import each_plane

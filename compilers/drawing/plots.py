@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design
 from inventory.problems import InputError, Problem
 

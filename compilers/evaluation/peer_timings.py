@@ -11,7 +11,7 @@ import numpy as np
 from compilers.routing.minimal import minimal
 from compilers.tables.intermediate_form import Tables
 from compilers.tables.walk import Walker
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replication import Expansion, check, expand
+from compilers.topology.replicated_clusters import Expansion, check, expand
 from inventory.problems import InputError, Problem
 
 

@@ -21,7 +21,7 @@ from compilers.spec.fabric_spec import RoutingSpec
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replication import Expansion
+from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem

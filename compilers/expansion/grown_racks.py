@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of
-from compilers.cabling.cable_rows import cable_name, labels_of
-from compilers.topology.replication import Expansion
+from compilers.cabling.schedule_columns import cable_name, labels_of
+from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 

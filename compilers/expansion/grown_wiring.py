@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.expansion.spare_ports import Spare, far_ports, grown_ports
-from compilers.topology.replication import Expansion
+from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import PortFacts
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem

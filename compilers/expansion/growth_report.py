@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_formats import as_csv, as_records
 from compilers.cabling.cable_plan import Cables
-from compilers.cabling.cable_rows import Rows
 from compilers.cabling.phases import phases_of
+from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow
 from compilers.expansion.remaining import Rest, rest_of
 from compilers.tables.build import Build

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.graph import Graph
-from compilers.topology.replication import Expansion
+from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import PortFacts
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.tables.build import Build
-from compilers.targets.registry import target as target_of
 from compilers.targets.rendering import nodes as nodes_of
+from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError, Problem, few, nearest, shown
 
 

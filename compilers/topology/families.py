@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compilers.topology import FAMILIES
 from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Family, Parameters, Topology
-from compilers.topology.polarfly import LARGEST_Q
+from compilers.topology.polarfly import LARGEST_Q, PolarFly
+from compilers.topology.polarstar import PolarStar
+from compilers.topology.projective import OrthogonalFatTree, ProjectiveNetwork
 from compilers.topology.supernodes import shape
 from inventory.problems import InputError, Problem, did_you_mean, nearest
+
+_ALL: tuple[Family, ...] = (PolarFly(), PolarStar(), ProjectiveNetwork(), OrthogonalFatTree())
+
+FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
+FAMILIES["demi-pn"] = FAMILIES["polarfly"]
 
 
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_file import LoadedFabric
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs

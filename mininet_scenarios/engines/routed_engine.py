@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from mininet_scenarios.engines.mininet_engine import MininetEngine
 from mininet_scenarios.machine.preflight import require_routers
 from mininet_scenarios.scenario.engine import Setup, Step

@@ -88,7 +88,7 @@ def _texts(old: Build, new: Build, target: str, options: Chosen) -> dict[str, An
     from tempfile import TemporaryDirectory
 
     from compilers.targets.config_differences import differences
-    from compilers.targets.registry import target as target_of
+    from compilers.targets.target_lookup import target as target_of
 
     renderer = target_of(target)
     with TemporaryDirectory() as name:

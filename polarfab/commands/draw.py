@@ -147,7 +147,7 @@ def _is_family(word: str, parameters: Mapping[str, object]) -> bool:
     Raises:
         InputError: it is neither, or a folder with parameters.
     """
-    from compilers.topology import FAMILIES
+    from compilers.topology.families import FAMILIES
 
     if word in FAMILIES:
         return True

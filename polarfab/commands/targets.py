@@ -45,7 +45,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 def _facts(name: str) -> dict[str, Any]:
     """A target as plain data, or what is wrong with it."""
-    from compilers.targets.registry import target
+    from compilers.targets.target_lookup import target
     from inventory.problems import InputError
 
     try:

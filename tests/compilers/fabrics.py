@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from compilers.routing.minimal import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.tables.build import Build
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire
 

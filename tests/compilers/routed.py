@@ -10,7 +10,7 @@ from compilers.routing.policy_passes import choices
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire
 

@@ -12,8 +12,8 @@ import pytest
 from compilers import pipeline
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
 from compilers.cabling.phases import Stage, phases_of
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes

@@ -8,7 +8,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import BALANCE_NEEDS, PROTECT_NEEDS
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 
 FABRIC = """

@@ -9,7 +9,7 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replication import METHODS, check, expand
+from compilers.topology.replicated_clusters import METHODS, check, expand
 from inventory.problems import InputError, Problem
 
 

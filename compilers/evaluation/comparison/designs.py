@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from compilers.evaluation.comparison.candidates import Candidate
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design, Family
 from inventory.problems import InputError, Problem, nearest
 

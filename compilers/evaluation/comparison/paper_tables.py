@@ -13,8 +13,8 @@ from typing import Any
 from compilers.evaluation.comparison.candidates import Candidate, candidate
 from compilers.evaluation.comparison.limits import LIMIT_EXAMPLES, structural
 from compilers.evaluation.comparison.prices import prices
-from compilers.topology import FAMILIES
 from compilers.topology.baselines import BASELINES, BaselineDesign
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design
 from inventory.problems import InputError, Problem, nearest
 from inventory.yamlfile import read

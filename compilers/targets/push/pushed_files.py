@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
-from compilers.targets.registry import target
 from compilers.targets.rendering import nodes
 from compilers.targets.routed.static_routes import bad_nodes
 from compilers.targets.target import Target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError, few
 
 SYSTEM, CONFIGS = "system", "configs"

@@ -15,8 +15,8 @@ import pytest
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_formats import as_csv, as_host_csv, as_labels, as_markdown, as_netbox
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
 from compilers.cabling.phases import connected_pairs, install_order, phases_of, working_pairs
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_folder import load, save

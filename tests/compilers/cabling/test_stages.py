@@ -10,8 +10,8 @@ import pytest
 
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.cable_rows import CABLE_COLUMNS, Rows
 from compilers.cabling.phases import Stage, connected_pairs, phases_of, working_pairs
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
 from compilers.expansion.remaining import rest_of
 from compilers.pipeline import compile_fabric
 from compilers.proof.delivery import verify

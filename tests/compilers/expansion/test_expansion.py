@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.cable_rows import Rows
 from compilers.cabling.phases import Stage, phases_of
+from compilers.cabling.schedule_columns import Rows
 from compilers.expansion import table_changes
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric

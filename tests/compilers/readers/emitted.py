@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 from ipaddress import IPv6Network
 
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
 
 IDENTITY = "0123456789abcdef"

@@ -8,7 +8,7 @@ import pytest
 
 from compilers.routing.minimal import minimal
 from compilers.tables.intermediate_form import local, no_route
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.polarfly import cross
 from compilers.wiring.wiring import generated_inventory, wire
 

@@ -17,8 +17,8 @@ from compilers.tables.intermediate_form import (
     no_route,
 )
 from compilers.tables.walk import Walker
-from compilers.topology import FAMILIES
 from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
 
 IQ = [(2, 0), (3, 0), (2, 3), (3, 3), (4, 3), (4, 4), (5, 3), (5, 4), (7, 3), (8, 3), (3, 8)]

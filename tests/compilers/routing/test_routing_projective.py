@@ -10,8 +10,8 @@ from compilers.routing.pg2 import meets
 from compilers.routing.projective_minimal import _correlation
 from compilers.tables.intermediate_form import Classes, Routes, Tables, local, no_route
 from compilers.tables.walk import Walker
-from compilers.topology import FAMILIES
 from compilers.topology.distance import distances, neighbour_table
+from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarfly import cross, lines
 

@@ -8,7 +8,8 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
-from compilers.topology import FAMILIES, families
+from compilers.topology import families
+from compilers.topology.families import FAMILIES
 from inventory.problems import InputError
 
 BAD = runpy.run_path(str(Path(__file__).parent / "bad_fabrics.py"))

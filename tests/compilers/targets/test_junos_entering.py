@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compilers.tables.intermediate_form import no_route
-from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import JUNOS
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.targets.read_junos import read_junos
 from tests.compilers.targets.read_routed import entering

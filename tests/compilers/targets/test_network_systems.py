@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from compilers.tables.intermediate_form import no_route
-from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
+from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
 from tests.compilers.targets.network_configs import deliver, owners
 from tests.compilers.targets.read_cli import read_eos, read_nxos

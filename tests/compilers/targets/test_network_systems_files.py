@@ -17,8 +17,8 @@ from compilers.cabling.phases import Stage
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
 from compilers.spec.fabric_file import load_fabric
-from compilers.targets.registry import target
 from compilers.targets.routed.p2p_links import hostname, link_pairs
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.targets.test_network_systems import SYSTEMS, every, fabric

@@ -28,7 +28,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.message_rows import barrier, commit, opening
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire
 from inventory.problems import InputError

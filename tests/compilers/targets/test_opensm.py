@@ -18,7 +18,7 @@ from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.targets.infiniband import lfts, opensm
 from compilers.targets.infiniband.guids import Guids
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.targets.live_opensm import Subnet, subnet

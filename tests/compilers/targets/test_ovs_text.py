@@ -9,7 +9,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_folder import save
 from compilers.tables.intermediate_form import Classes
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 
 

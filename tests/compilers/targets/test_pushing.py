@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from compilers.targets.push import containerlab
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from compilers.targets import parallel
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError, Problem
 from tests.compilers.routed import routed
 

@@ -11,8 +11,8 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_folder import load, save
-from compilers.targets.registry import target
-from compilers.topology import FAMILIES
+from compilers.targets.target_lookup import target
+from compilers.topology.families import FAMILIES
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 from tests.compilers.targets.read_routed import MAIN, read_frr, read_kernel, read_linux, transit
 

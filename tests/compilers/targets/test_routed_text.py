@@ -15,8 +15,8 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import BUILT_IN
 from compilers.tables.intermediate_form import no_route
-from compilers.targets.registry import target
 from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_routed import (

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import SONIC
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.targets.test_network_systems import fabric
 

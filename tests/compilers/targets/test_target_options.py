@@ -4,7 +4,7 @@ import pytest
 
 from compilers.spec.target_names import BUILT_IN
 from compilers.targets import options
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 

@@ -19,8 +19,8 @@ from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import BALANCE_NEEDS
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.infiniband.lfts import read as read_lfts
-from compilers.targets.registry import target
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
+from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_cli import read_eos, read_nxos
 from tests.compilers.targets.read_junos import read_junos

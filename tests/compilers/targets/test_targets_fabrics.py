@@ -11,7 +11,7 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.layers import layers
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.target_names import BUILT_IN
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 
 TEXT = "name: lab\ntopology: {topology}\nhosts_per_node: 2\naddressing: {{ipv6: 'fd00::/48'}}\n"
 FABRICS = {

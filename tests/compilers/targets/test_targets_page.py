@@ -4,7 +4,7 @@ from pathlib import Path
 
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 
 PAGE = Path(__file__).parents[3] / "docs" / "targets.md"
 COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS)

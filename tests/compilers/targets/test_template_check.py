@@ -8,8 +8,8 @@ import pytest
 
 from compilers.spec.target_names import BUILT_IN
 from compilers.targets.node_facts import NodeFacts, NodeHost, NodeLink
-from compilers.targets.registry import target
 from compilers.targets.rendering import Renderer
+from compilers.targets.target_lookup import target
 from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
 from inventory.problems import InputError
 from tests.compilers.targets.test_network_systems import fabric

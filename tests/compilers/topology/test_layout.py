@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.layout import blocks, bundles, layout, layouts, links_between, triangles
 from inventory.problems import InputError
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
 from compilers.evaluation.comparison.designs import fitting
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.polarfly import lines
 
 VECTORS = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())["projective"]

@@ -23,7 +23,7 @@ from compilers.tables.build_folder import load, save
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from compilers.wiring.addressing import Addressing, default_host_macs
 from inventory.problems import InputError
 

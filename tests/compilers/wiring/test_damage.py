@@ -25,7 +25,7 @@ from compilers.tables.build_folder import load, save
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from compilers.topology.distance import BEYOND, components, distances, neighbour_table
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.wiring import Wiring

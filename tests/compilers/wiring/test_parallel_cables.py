@@ -17,9 +17,9 @@ from compilers.audit.wiring_audit import check
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_formats import as_csv, as_netbox
 from compilers.cabling.cable_plan import Cables, cables_of
-from compilers.cabling.cable_rows import Rows
 from compilers.cabling.netbox_export import files
 from compilers.cabling.phases import phases_of
+from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.delivery import verify

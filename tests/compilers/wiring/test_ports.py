@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.wiring.placement import clusters, settle
 from compilers.wiring.port_assignment import TypePorts
 from compilers.wiring.wiring import generated_inventory, wire

@@ -22,7 +22,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.tables.build_folder import load
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from controller.management.client import Client
 from inventory.problems import InputError
 from mininet_scenarios.ovs.openvswitch import PrivateOvs

@@ -14,7 +14,7 @@ import pytest
 
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build_folder import load
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric
 from mininet_scenarios.scenario.engine import HostSample, Miswire

@@ -8,9 +8,9 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
 
-from compilers.topology import FAMILIES
+from compilers.topology.families import FAMILIES
 from compilers.topology.layout import layout, links_between
-from compilers.topology.replication import expand
+from compilers.topology.replicated_clusters import expand
 from inventory.problems import InputError
 
 DATA = json.loads((Path(__file__).parents[2] / "data/vectors.json").read_text())
