@@ -2,7 +2,7 @@
 
 import pytest
 
-from compilers.targets.registry import target
+from compilers.targets.target_lookup import target
 from tests.compilers.readers.emitted import change, check, fabric, write
 
 MODES = ["host", "switch"]
