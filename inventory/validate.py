@@ -71,7 +71,8 @@ def _findings(
     mistyped = {(*path[:-1], word) for path, word in meant.items()}
     findings = []
     for path, e in details:
-        if e["type"] == "too_short" and len(e["input"]) >= e["ctx"]["min_length"]:
+        listed = isinstance(e["input"], list | tuple | dict)
+        if e["type"] == "too_short" and listed and len(e["input"]) >= e["ctx"]["min_length"]:
             continue  # its items are wrong, and said to be
         if e["type"] == "extra_forbidden":
             required, given, todo = _unknown(model, path, meant[path])

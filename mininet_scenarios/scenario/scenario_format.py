@@ -31,6 +31,13 @@ def _links(value: Any) -> Any:
     return tuple(str(item) if type(item) is int else item for item in items)
 
 
+def _pair(value: Any) -> Any:
+    links = _links(value)
+    if not isinstance(value, list | tuple) or len(links) != 2:
+        raise refusal("a list of two links, such as [0-4, 1-5]")
+    return links
+
+
 Number = Annotated[
     float, BeforeValidator(_number), WithJsonSchema({"type": "number", "minimum": 0})
 ]
@@ -47,7 +54,7 @@ Elements = Annotated[
         }
     ),
 ]
-Pair = Annotated[tuple[Line, ...], BeforeValidator(_links), Field(min_length=2, max_length=2)]
+Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, max_length=2)]
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
 Seed = Annotated[Whole, Field(ge=0)]
 

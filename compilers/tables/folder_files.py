@@ -1,0 +1,121 @@
+"""The files of a folder as it is when it is opened: no link is followed, and no exchange mixes two.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+
+class FolderFiles:
+    """An open folder.
+
+    path: of the folder, for messages. After another folder took its place these are still the files
+    of the one that was opened.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path, self._descriptor = path, descriptor
+
+    def open(self, name: str) -> BinaryIO:
+        """A file of it to read, by its path below it.
+
+        Raises:
+            OSError: it is a link or stands behind one, is no regular file, or cannot be read.
+        """
+        return open(name, "rb", opener=self._open)  # noqa: PTH123
+
+    def _open(self, name: str, flags: int) -> int:
+        *folders, file = PurePosixPath(name).parts
+        held = [self._descriptor]
+        try:
+            for folder in folders:
+                held.append(os.open(folder, os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=held[-1]))
+            found = os.open(file, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=held[-1])
+        finally:
+            for descriptor in held[1:]:
+                os.close(descriptor)
+        if stat.S_ISREG(os.fstat(found).st_mode):
+            return found
+        os.close(found)
+        raise OSError(errno.EINVAL, "not a regular file", name)
+
+    def read(self, name: str) -> str:
+        """The text of a file.
+
+        Raises:
+            OSError, UnicodeDecodeError: it cannot be read.
+        """
+        with self.open(name) as file:
+            return file.read().decode()
+
+    def digest(self, name: str) -> str:
+        """The SHA-256 of a file; in words what it is, where it has none."""
+        try:
+            with self.open(name) as file:
+                return digest(file)
+        except OSError as error:
+            return _no_file(error)
+
+    def moved(self) -> bool:
+        """Whether another folder took its place."""
+        try:
+            there = self.path.stat()
+        except OSError:
+            return False
+        return not os.path.samestat(there, os.fstat(self._descriptor))
+
+    def entries(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """Everything in it that is no folder, by its path below it; links to folders too."""
+        yield from _entries(self.path, "")
+
+
+def _entries(folder: Path, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    with os.scandir(folder) as found:
+        for entry in sorted(found, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False):
+                yield from _entries(Path(entry.path), f"{above}{entry.name}/")
+            else:
+                yield f"{above}{entry.name}", entry
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[FolderFiles]:
+    """A folder to read files from.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield FolderFiles(folder, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read(folder: Path, name: str) -> str:
+    """The text of a file of a folder.
+
+    Raises:
+        OSError, UnicodeDecodeError: it cannot be read, or a link stands in the way.
+    """
+    with opened(folder) as files:
+        return files.read(name)
+
+
+def digest(file: BinaryIO) -> str:
+    """The SHA-256 of an open file, from its first byte on; it is at its first byte again."""
+    found = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(0)
+    return found
+
+
+def _no_file(error: OSError) -> str:
+    words = {errno.ENOENT: "no file", errno.ELOOP: "a link", errno.ENOTDIR: "a link"}
+    return words.get(error.errno or 0, error.strerror or str(error))

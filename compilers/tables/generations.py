@@ -1,0 +1,91 @@
+"""The place of a build: the build in it, and the last proved one before it, `.NAME.last`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from compilers.tables.artefact import exchange, put_folder
+from compilers.tables.folder_files import read
+from inventory.problems import InputError, Problem
+
+MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
+PLANES = "planes.json"  # in a folder of builds, one a plane (`compilers.tables.plane_folders`)
+T = TypeVar("T")
+
+
+def identity_of(manifest: str) -> str:
+    """The identity of a build, from the text of its manifest."""
+    return hashlib.sha256(manifest.encode()).hexdigest()[:16]
+
+
+def put(folder: Path, fill: Callable[[Path], T]) -> T:
+    """Have `fill` write a build, then put it in the place of `folder`; returns its result.
+
+    A proved build that was there is kept as the last one.
+
+    Raises:
+        InputError: the folder exists and is not a build, or cannot be written.
+    """
+    place = folder.resolve()
+    if not is_build(place) and place.exists() and (not place.is_dir() or any(place.iterdir())):
+        raise InputError(
+            Problem(
+                file=str(place),
+                required="a new folder, or an earlier build to replace",
+                given="a folder or file with something else in it",
+                todo="name another folder with -o",
+            )
+        )
+    return put_folder(place, fill, lambda old: last(place) if proved(old) else None)
+
+
+def is_build(folder: Path) -> bool:
+    """Whether there is a build, of one plane or of several, sound or not."""
+    return any((folder / name).is_file() for name in (MANIFEST, PLANES))
+
+
+def last(place: Path) -> Path:
+    """Where the last proved build before the one in a place is kept."""
+    return place.with_name(f".{place.name}.last")
+
+
+def proved(folder: Path) -> bool:
+    """Whether verification passed on a build, on each plane of several, by their marks."""
+    try:
+        if (folder / PLANES).is_file():
+            planes = json.loads(read(folder, PLANES))["planes"]
+            return all(mark(folder / str(name)) for name in planes)
+        return bool(mark(folder))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def mark(folder: Path) -> str:
+    """The identity of the build that the mark in a folder is for, if it is this build; else ""."""
+    try:
+        text, marked = read(folder, MANIFEST), json.loads(read(folder, VERIFIED))["build"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return marked if marked == identity_of(text) else ""
+
+
+def rollback(folder: Path) -> None:
+    """Put the last proved build back in its place; the one that was there is then the last.
+
+    Raises:
+        InputError: there is none, or it cannot be renamed.
+    """
+    place = folder.resolve()
+    kept = last(place)
+    required = "an earlier build that was proved"
+    if not is_build(kept):
+        todo = "one is kept when another takes its place"
+        raise InputError(Problem(required, "none is kept", todo, str(folder)))
+    try:
+        exchange(kept, place)
+    except OSError as error:
+        raise InputError(Problem(required, error.strerror or str(error), file=str(kept))) from error
