@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+from inventory.names import NAME
+
 MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 PORT_WORD = re.compile(r"[A-Za-z0-9._/:-]{0,64}")
 PLACEHOLDERS = ("{}", "{module}", "{lane}")

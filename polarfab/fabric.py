@@ -84,11 +84,10 @@ class Fabric:
         Raises:
             InputError: it is no build folder, or damaged.
         """
-        from compilers.tables.build_folder import load
-        from compilers.tables.plane_folders import builds_in
+        from compilers.tables.plane_folders import load_planes
 
         path = Path(folder)
-        return cls(folder=path, compiled=tuple(map(load, builds_in(path))))
+        return cls(folder=path, compiled=load_planes(path))
 
     @classmethod
     def of(cls, *builds: Build) -> Fabric:

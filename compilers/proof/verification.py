@@ -11,10 +11,8 @@ from compilers.proof.channels import packets
 from compilers.proof.delivery import Report, verify
 from compilers.proof.failure_walks import SAMPLE, Progress
 from compilers.tables.build import Build
-from compilers.tables.build_folder import damaged
 from compilers.tables.plane_folders import alike
 from compilers.tables.verified_mark import mark_verified
-from inventory.problems import Problem
 
 CHANNELS_UP_TO = 1 << 26
 """The most packets for which channels are counted by default."""
@@ -24,19 +22,17 @@ CHANNELS_UP_TO = 1 << 26
 class Verification:
     """The result of verification, one report a plane.
 
-    names: of the planes. damaged: files that changed since they were compiled. unmarked: why a
-    folder could not be marked, "" if all were.
+    names: of the planes. unmarked: why a folder could not be marked, "" if all were.
     """
 
     names: tuple[str, ...]
     reports: tuple[Report, ...]
-    damaged: tuple[Problem, ...] = ()
     unmarked: str = ""
 
     @property
     def passed(self) -> bool:
         """Whether every plane may be used."""
-        return not self.damaged and all(report.passed for report in self.reports)
+        return all(report.passed for report in self.reports)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: the report, or those of all planes by their names."""
@@ -88,8 +84,7 @@ def judge(
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked
-    changed = tuple(problem for folder in folders for problem in damaged(folder))
-    return Verification(tuple(build.name for build in builds), tuple(reports), changed, unmarked)
+    return Verification(tuple(build.name for build in builds), tuple(reports), unmarked)
 
 
 def _alike(builds: Sequence[Build], folders: Sequence[Path], one: int, other: int) -> bool:

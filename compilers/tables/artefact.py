@@ -52,17 +52,28 @@ def put_file(
         if file.exists() and not file.is_file() and not file.is_dir():
             with file.open("wb") as stream:
                 return sum(map(stream.write, pieces))
-        with _part(file) as beside:
-            with open(beside, "xb", opener=_locked) as stream:  # noqa: PTH123
-                size = sum(map(stream.write, pieces))
-                stream.flush()
-                os.fsync(stream.fileno())
-                if prove:
-                    prove(beside)
-                beside.replace(file)
-            _flush(file.parent)
+        return replace_file(file, pieces, prove)
     except OSError as error:
         raise _unwritable(file, "a file that can be written", error, todo) from error
+
+
+def replace_file(
+    file: Path, pieces: Iterable[bytes], prove: Callable[[Path], None] | None = None
+) -> int:
+    """Write a file beside a place and rename it, whatever is there; returns its bytes.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with _part(file) as beside:
+        with open(beside, "xb", opener=_locked) as stream:
+            size = sum(map(stream.write, pieces))
+            stream.flush()
+            os.fsync(stream.fileno())
+            if prove:
+                prove(beside)
+            beside.replace(file)
+        _flush(file.parent)
     return size
 
 
@@ -149,7 +160,7 @@ def _part(place: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder with all in it, as far as that is possible; links are not followed."""
+    """Remove a file, a link, or a folder with all in it, as far as that is possible."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
         return

@@ -2,8 +2,9 @@
 
 The dataclasses of a build declare both. A field `Annotated[NDArray[np.int32], "S K", "-1..S"]` is
 an array of int32 with dimensions S and K, each as long as in every other array that names it, and
-with values from -1 to S - 1. `S+1` and `2E` are lengths derived from a name. To add an array to the
-build, declare it in the dataclass that it belongs to.
+with values from -1 to S - 1. `S+1` and `2E` are lengths derived from a name; `ports` is the largest
+port number, `prefixes` the number of prefixes. `Annotated[tuple[str, ...], "S", "name"]` is a list
+of S names. To add an array to the build, declare it in the dataclass that it belongs to.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.tables.generations import FABRIC
 from compilers.tables.intermediate_form import Classes, Routes
 from compilers.topology.graph import Graph
 from compilers.wiring.hardware import Hardware
+from inventory.names import NAME
+from inventory.problems import shown
 
 PREFIX = {Graph: "graph_", Routes: "route_", Classes: "class_", Hardware: "hardware_"}
 """The prefix of a dataclass's array names; without one, an array is named after its field."""
@@ -31,11 +35,23 @@ NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 TABLED = ("balance", "protect")
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
+Sizes = dict[str, int]
+
+
+class Misfit(ValueError):
+    """A field of a build is not as it is declared; file is where it stands, below the folder."""
+
+    def __init__(self, file: str, text: str) -> None:
+        super().__init__(text)
+        self.file = file
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayField:
-    """A declared array: its possible types, its dimensions, the range of its values."""
+    """A declared array: its possible types, its dimensions, the range of its values.
+
+    In the range "0..C marks" the two largest numbers of the type are values too.
+    """
 
     name: str
     types: tuple[str, ...]
@@ -46,24 +62,60 @@ class ArrayField:
         """The form in messages: `int32[S, K]`."""
         return f"{' or '.join(self.types)}[{', '.join(self.dimensions.split())}]"
 
-    def misfit(self, array: NDArray[Any], sizes: dict[str, int]) -> str:
-        """The mismatch with the declaration, "" if none; adds new lengths to `sizes`."""
-        shape, declared = array.shape, self.dimensions.split()
-        fits = len(shape) == len(declared) and str(array.dtype) in self.types
-        if not fits or not all(_fits(*pair, sizes) for pair in zip(declared, shape, strict=True)):
+    def misfit(self, array: NDArray[Any], sizes: Sizes) -> str:
+        """The mismatch of type or shape, "" if none; adds new lengths to `sizes`."""
+        shape, words = array.shape, self.dimensions.split()
+        fits = len(shape) == len(words) and str(array.dtype) in self.types
+        if not fits or not all(_fits(*pair, sizes) for pair in zip(words, shape, strict=True)):
             return f"{self.name} is {array.dtype}{list(shape)}, not {self}"
-        if self.values and array.size:
-            low, end = self.values.split("..")
-            if not int(low) <= array.min() <= array.max() < sizes[end]:
-                return f"{self.name} has values outside {self.values}"
+        return ""
+
+    def stray(self, array: NDArray[Any], sizes: Sizes) -> str:
+        """The values out of range in words, "" if none are."""
+        if not self.values or not array.size:
+            return ""
+        low, end, *marks = re.split(r"\.\.| ", self.values)
+        below = _length(end, sizes)
+        highest = int(array.max())
+        if marks and highest >= below:
+            none = int(np.iinfo(array.dtype).max) - 1
+            highest = max(int(row[row < none].max(initial=0)) for row in array)
+        if not int(low) <= int(array.min()) <= highest < below:
+            return f"{self.name} has values outside {self.values} ({end} is {below})"
         return ""
 
 
-def _fits(dimension: str, length: int, sizes: dict[str, int]) -> bool:
+@dataclass(frozen=True, slots=True)
+class ListField:
+    """A declared list: the type of its items, how many they are, what each is (`name`)."""
+
+    name: str
+    kind: Any
+    length: str
+    rule: str = ""
+
+    def misfit(self, items: tuple[Any, ...], sizes: Sizes) -> str:
+        """The mismatch with the declaration, "" if none; adds a new length to `sizes`."""
+        if not _fits(self.length, len(items), sizes):
+            return f"{self.name} has {len(items)} items, not {self.length}"
+        if self.rule == "name":
+            wrong = next((item for item in items if not NAME.fullmatch(item)), None)
+            return "" if wrong is None else f"{self.name} has {shown(wrong)}, which is no name"
+        return ""
+
+
+def _fits(word: str, length: int, sizes: Sizes) -> bool:
     """Whether a declared dimension can have this length, given the `sizes` known so far."""
-    times, name, more = LENGTH.findall(dimension)[0]
+    times, name, more = LENGTH.findall(word)[0]
     factor, rest = int(times or 1), length - int(more or 0)
-    return factor * (sizes.setdefault(name, rest // factor) if name else 1) == rest
+    if name and name not in sizes:
+        sizes[name] = rest // factor
+    return rest >= 0 and _length(word, sizes) == length
+
+
+def _length(word: str, sizes: Sizes) -> int:
+    times, name, more = LENGTH.findall(word)[0]
+    return int(times or 1) * (sizes[name] if name else 1) + int(more or 0)
 
 
 @cache
@@ -72,38 +124,68 @@ def _fields(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     prefix = PREFIX.get(kind, "")
     return {
-        name: _array_field(prefix + name, hint) if get_origin(hint) is Annotated else hint
+        name: _declared(prefix + name, hint) if get_origin(hint) is Annotated else hint
         for name, hint in hints.items()
     }
 
 
-def _array_field(name: str, hint: Any) -> ArrayField:
-    array, *declared = get_args(hint)
-    kinds = get_args(array) if get_origin(array) is not np.ndarray else [array]
+def _declared(name: str, hint: Any) -> ArrayField | ListField:
+    value, *declared = get_args(hint)
+    if get_origin(value) is tuple:
+        return ListField(name, value, *declared)
+    kinds = get_args(value) if get_origin(value) is not np.ndarray else [value]
     types = tuple(str(np.dtype(get_args(get_args(kind)[1])[0])) for kind in kinds)
     return ArrayField(name, types, *declared)
 
 
 def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:
     """Every array in a dataclass and in the dataclasses it holds, in the order of the fields."""
-    for name, field in _fields(value.__class__).items():
-        inner = getattr(value, name)
+    for field, inner in _declared_in(value):
         if isinstance(field, ArrayField):
             yield field, inner
+
+
+def _declared_in(value: Any) -> Iterator[tuple[ArrayField | ListField, Any]]:
+    for name, field in _fields(value.__class__).items():
+        inner = getattr(value, name)
+        if isinstance(field, ArrayField | ListField):
+            yield field, inner
         elif is_dataclass(inner):
-            yield from arrays_of(inner)
+            yield from _declared_in(inner)
 
 
-def misfit(build: Build) -> str:
-    """The first mismatch between an array and its declaration; "" if there is none."""
-    sizes: dict[str, int] = {}
-    return next(filter(None, (field.misfit(array, sizes) for field, array in arrays_of(build))), "")
+def require_declared(build: Build) -> None:
+    """Pass when every array and list of a build is as it is declared.
+
+    Raises:
+        Misfit: one is not.
+    """
+    hosts, ports = build.wiring.host_port.size, max(map(len, build.wiring.port_names), default=0)
+    sizes: Sizes = {"S": build.topology.graph.order, "hosts": hosts, "ports": ports}
+    declared = list(_declared_in(build))
+    for field, value in declared:
+        if wrong := field.misfit(value, sizes):
+            raise _misfit(field, wrong)
+    supernodes = sizes["S"] // build.topology.hierarchy if build.topology.hierarchy > 1 else 0
+    sizes["prefixes"] = sizes["S"] + supernodes
+    for field, value in declared:
+        if isinstance(field, ArrayField) and (wrong := field.stray(value, sizes)):
+            raise _misfit(field, wrong)
+
+
+def _misfit(field: ArrayField | ListField, text: str) -> Misfit:
+    return Misfit(array_file(field.name) if isinstance(field, ArrayField) else FABRIC, text)
+
+
+def array_file(array: str) -> str:
+    """Where an array is, below the folder of a build."""
+    return f"arrays/{array}.npy"
 
 
 def to_json(build: Build) -> str:
     """The names, addresses and policy of a build: everything but the arrays."""
     wiring, addressing = build.wiring, _plain(build.addressing)
-    del addressing["hierarchy"]  # stored with the topology
+    del addressing["hierarchy"]  # the topology's
     fabric = {
         "name": build.name,
         "topology": build.topology,
@@ -130,12 +212,12 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
     """The build with this plain data and these arrays.
 
     Args:
-        fabric: the parsed text of `to_json`.
+        fabric: what `to_json` gave, read.
         arrays: by the names of their declarations.
-        more: fields of the build that are stored elsewhere.
+        more: fields of the build that stand elsewhere.
 
     Raises:
-        KeyError, TypeError, ValueError: something is missing or of the wrong type.
+        KeyError, TypeError, ValueError: something is missing or of another kind.
     """
     topology, routing = fabric["topology"], fabric["routing"]
     values = {
@@ -152,26 +234,50 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "hardware": fabric.get("hardware"),
     }
     build: Build = _restore(Build, values | more, arrays)
-    if wrong := misfit(build):
-        raise ValueError(wrong)
+    require_declared(build)
     return build
 
 
-def _restore(kind: Any, value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _restore(kind: Any, value: Any, arrays: Mapping[str, NDArray[Any]], name: str = "") -> Any:
     """A value of this type, from plain data and arrays."""
-    record = is_dataclass(kind)
-    if record:
-        values = {
-            name: arrays[field.name]
-            if isinstance(field, ArrayField)
-            else _restore(field, value[name], arrays)
-            for name, field in _fields(kind).items()
-        }
-        return kind(**values)
-    parts = get_args(kind)
+    if isinstance(kind, ArrayField):
+        return arrays[kind.name]
+    if isinstance(kind, ListField):
+        return _restore(kind.kind, value, arrays, name)
+    if is_dataclass(kind) and isinstance(kind, type):
+        plain = _of_type(dict, value, name)
+        fields = _fields(kind).items()
+        return kind(
+            **{f: _restore(inner, _given(inner, plain, f), arrays, f) for f, inner in fields}
+        )
+    origin, parts = get_origin(kind), get_args(kind)
     if NoneType in parts:
-        return None if value is None else _restore(parts[0], value, arrays)
-    if get_origin(kind) is tuple:
-        plain = parts[0] in (str, int)
-        return tuple(value) if plain else tuple(_restore(parts[0], v, arrays) for v in value)
-    return kind(value) if kind in (IPv4Network, IPv6Network) else value
+        return None if value is None else _restore(parts[0], value, arrays, name)
+    if origin is tuple:
+        items = _of_type(list | tuple, value, name)
+        if parts[0] in (str, int):
+            return tuple(_of_type(parts[0], item, name) for item in items)
+        return tuple(_restore(parts[0], item, arrays, name) for item in items)
+    if origin is Mapping:
+        known = {} if parts[1] is Any else _of_type(dict, value, name)
+        for item in known.values():
+            _of_type(parts[1], item, name)
+        return _of_type(dict, value, name)
+    if kind in (IPv4Network, IPv6Network):
+        return kind(_of_type(str, value, name))
+    return _of_type(kind, value, name)
+
+
+def _given(kind: Any, plain: Mapping[str, Any], name: str) -> Any:
+    return None if isinstance(kind, ArrayField) else plain[name]
+
+
+def _of_type(kind: Any, value: Any, name: str) -> Any:
+    """The value, which must be of a type; True is no number.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
+        return value
+    raise TypeError(f"{name}: {shown(value)}")

@@ -1,4 +1,4 @@
-"""Build folders: written under a temporary name and renamed, memory-mapped when read.
+"""Build folders: written beside their place and exchanged, checked and memory-mapped when read.
 
 A folder holds `manifest.json` (the inputs of the build, a digest of every file), `fabric.json`
 (names, addresses, policy), `arrays/*.npy` and, once `verify` has passed, `verified.json`. The
@@ -10,73 +10,48 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from io import BufferedReader
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.build_codec import arrays_of, from_json, to_json
-from inventory.problems import InputError, Problem
+from compilers.tables.build_codec import Misfit, array_file, arrays_of, from_json, to_json
+from compilers.tables.folder_files import FolderFiles, digest, opened
+from compilers.tables.generations import FABRIC, MANIFEST, PLANES, identity_of, put
+from inventory.problems import InputError, Problem, few
 
 FORMAT = 1
-MANIFEST, FABRIC = "manifest.json", "fabric.json"
-PLANES = "planes.json"  # in the folder of a fabric with several planes (`plane_folders`)
-T = TypeVar("T")
+ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
+"""What a manifest holds for those who read the build."""
+AGAIN = "compile the build again"
 
 
-def save(build: Build, folder: Path) -> Build:
-    """Write the build to a temporary folder, then rename that to `folder`; returns it as read back.
+def save(build: Build, folder: Path, prove: Callable[[Path], object] | None = None) -> Build:
+    """Write the build beside `folder`, then put it in its place; returns it with its identity.
 
-    Raises:
-        InputError: the folder exists and is not a build, or cannot be written.
-    """
-    identity = put(folder, lambda partial: write(build, partial))
-    return load(folder.resolve(), expect=identity)
-
-
-def put(folder: Path, fill: Callable[[Path], T]) -> T:
-    """Have `fill` write a temporary folder, then rename that to `folder`; returns its result.
+    Args:
+        build: what to write.
+        folder: its place.
+        prove: called with the folder where it was written, before that takes its place.
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
     """
-    folder = folder.resolve()  # a symbolic link stays one, and `.` gets a name
-    ours = any((folder / name).is_file() for name in (MANIFEST, PLANES))
-    if folder.exists() and not ours and _occupied(folder):
-        raise InputError(
-            Problem(
-                file=str(folder),
-                required="a new folder, or an earlier build to replace",
-                given="a file, or a folder with other files in it",
-                todo="name another folder with -o",
-            )
-        )
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    try:
-        result = fill(partial)
-        _replace(partial, folder)
-    except OSError as error:
-        raise InputError(
-            Problem(
-                file=str(folder),
-                required="a folder that can be written",
-                given=error.strerror or f"no room ({error})",
-                todo="choose another folder with -o, or make room",
-            )
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return result
 
+    def fill(beside: Path) -> str:
+        identity = write(build, beside)
+        if prove:
+            prove(beside)
+        return identity
 
-def _occupied(folder: Path) -> bool:
-    return not folder.is_dir() or any(folder.iterdir())
+    return load(folder.resolve(), expect=put(folder, fill))
 
 
 def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) -> str:
@@ -84,12 +59,14 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
 
     Arrays shared with `like`, a build and its folder, become hard links to the files there.
     """
-    others = {id(array): _file(field.name) for field, array in arrays_of(like[0])} if like else {}
+    others = (
+        {id(array): array_file(field.name) for field, array in arrays_of(like[0])} if like else {}
+    )
     (folder / "arrays").mkdir(parents=True)
     (folder / FABRIC).write_text(to_json(build))
     digests = {FABRIC: _digest(folder / FABRIC)}
     for field, array in arrays_of(build):
-        file = _file(field.name)
+        file = array_file(field.name)
         if like and id(array) in others:
             _link(like[1] / others[id(array)], folder / file)
         else:
@@ -97,7 +74,7 @@ def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) ->
         digests[file] = _digest(folder / file)
     text = _manifest(build, digests)
     (folder / MANIFEST).write_text(text)
-    return _identity(text)
+    return identity_of(text)
 
 
 def identified(build: Build) -> Build:
@@ -106,8 +83,8 @@ def identified(build: Build) -> Build:
     for field, array in arrays_of(build):
         digest = hashlib.sha256()
         np.lib.format.write_array(SimpleNamespace(write=digest.update), array)
-        digests[_file(field.name)] = digest.hexdigest()
-    return replace(build, identity=_identity(_manifest(build, digests)))
+        digests[array_file(field.name)] = digest.hexdigest()
+    return replace(build, identity=identity_of(_manifest(build, digests)))
 
 
 def _manifest(build: Build, digests: Mapping[str, str]) -> str:
@@ -123,65 +100,135 @@ def _manifest(build: Build, digests: Mapping[str, str]) -> str:
     return json.dumps(manifest, indent=1)
 
 
-def _file(array: str) -> str:
-    return f"arrays/{array}.npy"
-
-
-def _link(source: Path, target: Path) -> None:
-    """Make `target` a hard link to `source`; a copy where the file system has no hard links."""
+def _link(there: Path, here: Path) -> None:
+    """Make `here` a hard link to `there`; a copy where the file system has no hard links."""
     try:
-        target.hardlink_to(source)
+        here.hardlink_to(there)
     except OSError:
-        shutil.copyfile(source, target)
-
-
-def _identity(manifest: str) -> str:
-    return hashlib.sha256(manifest.encode()).hexdigest()[:16]
+        shutil.copyfile(there, here)
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _replace(partial: Path, folder: Path) -> None:
-    """Put `partial` in the place of `folder`: two renames, then the old build is removed."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-    if folder.exists():
-        folder.rename(old)
-    partial.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
+        return digest(file)
 
 
 def load(folder: Path, expect: str = "") -> Build:
-    """Read a build folder; the arrays are memory-mapped.
+    """Read a build folder; every file is compared with its digest, the arrays are memory-mapped.
 
     Raises:
-        InputError: the folder is no build, has another format, or is damaged.
+        InputError: not a build, of another format, or damaged: every file that is.
+    """
+    for _ in range(3):  # another build may take the place of one that is being read
+        try:
+            with opened(folder) as files:
+                try:
+                    build = _read(files)
+                    break
+                except InputError:
+                    if not files.moved():
+                        raise
+        except OSError as error:
+            raise _unreadable(folder, f"a folder without {MANIFEST}") from error
+    if expect and build.identity != expect:
+        raise _unreadable(folder, f"build {build.identity}, not {expect}")
+    return build
+
+
+def _read(files: FolderFiles) -> Build:
+    text, manifest = read_manifest(files)
+    if problems := damaged(files, manifest["files"]):
+        raise InputError(few(problems))
+    arrays = dict(_arrays(files, manifest["files"]))
+    try:
+        fabric = json.loads(files.read(FABRIC))
+        build = from_json(fabric, arrays, inputs=manifest["inputs"], identity=identity_of(text))
+    except Misfit as error:
+        raise InputError(_damage(files.path / error.file, f"a damaged file ({error})")) from error
+    except KeyError as error:
+        raise _unreadable(files.path, f"a damaged build (no {error.args[0]})") from error
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise InputError(_damage(files.path / FABRIC, f"a damaged file ({error})")) from error
+    surplus = manifest["files"].keys() - {
+        FABRIC,
+        *(array_file(f.name) for f, _ in arrays_of(build)),
+    }
+    counts = (build.tables.switches, build.topology.graph.size)
+    if surplus or counts != (manifest["switches"], manifest["links"]):
+        raise InputError(_damage(files.path / MANIFEST, "one of another build"))
+    return build
+
+
+def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
+    """The text of a build's manifest, and what it says.
+
+    Raises:
+        InputError: there is none, of another format, or a damaged one.
     """
     try:
-        text = (folder / MANIFEST).read_text()
+        text = files.read(MANIFEST)
         manifest = json.loads(text)
         if manifest["format"] != FORMAT:
-            raise _unreadable(folder, "a build in another format")
-        if not isinstance(manifest["files"], dict):
-            raise TypeError("files")
-        fabric = json.loads((folder / FABRIC).read_text())
-        arrays = {
-            path.stem: np.load(path, mmap_mode="r", allow_pickle=False)
-            for path in (folder / "arrays").glob("*.npy")
-        }
-        build = from_json(fabric, arrays, inputs=manifest["inputs"], identity=_identity(text))
+            raise _unreadable(files.path, "a build in another format")
+        wrong = [key for key, kind in ENTRIES.items() if type(manifest[key]) is not kind]
+        if wrong or FABRIC not in manifest["files"]:
+            raise TypeError(", ".join(wrong) or FABRIC)
     except FileNotFoundError as error:
-        if (folder / PLANES).is_file():
-            raise _several_planes(folder) from None
-        raise _unreadable(folder, f"a folder without {Path(error.filename).name}") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _unreadable(folder, f"a damaged build ({error})") from error
-    if expect and build.identity != expect:
-        raise _unreadable(folder, "a build that changed while it was written")
-    return build
+        if (files.path / PLANES).is_file():
+            raise _several_planes(files.path) from None
+        raise _unreadable(files.path, f"a folder without {MANIFEST}") from error
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
+    return text, manifest
+
+
+def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
+    """The files of a folder that are not what its manifest says they are."""
+    found = {name: files.digest(name) for name in digests}
+    return [
+        _damage(files.path / name, _other(found[name]))
+        for name, digest in digests.items()
+        if found[name] != digest
+    ]
+
+
+def _other(found: str) -> str:
+    """What there is in place of a file: a changed one, if it has a digest."""
+    return "a changed file" if len(found) == 64 else found
+
+
+def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of a build by their names.
+
+    Raises:
+        InputError: one is none.
+    """
+    for name in names.keys() - {FABRIC}:
+        try:
+            with files.open(name) as file:
+                yield Path(name).stem, _mapped(file)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(_damage(files.path / name, f"no array ({error})")) from error
+
+
+def _mapped(file: BufferedReader) -> NDArray[Any]:
+    """The array of an open .npy file, memory-mapped.
+
+    Raises:
+        ValueError: it is none, or one of objects.
+    """
+    version = np.lib.format.read_magic(file)
+    header = {(1, 0): "read_array_header_1_0", (2, 0): "read_array_header_2_0"}.get(version)
+    if header is None:
+        raise ValueError(f"version {version}")
+    shape, fortran, kind = getattr(np.lib.format, header)(file)
+    if kind.hasobject:
+        raise ValueError("objects")
+    return np.memmap(file, kind, "r", file.tell(), shape, "F" if fortran else "C")
+
+
+def _damage(file: Path, given: str) -> Problem:
+    return Problem("the file as it was compiled", given, AGAIN, str(file))
 
 
 def _unreadable(folder: Path, given: str) -> InputError:
@@ -199,18 +246,3 @@ def _several_planes(folder: Path) -> InputError:
     todo = f"name one of them, such as {folder / 'plane-1'}"
     given = "a folder of several planes"
     return InputError(Problem("the build of one plane", given, todo, str(folder)))
-
-
-def damaged(folder: Path) -> list[Problem]:
-    """Problems of the files of a build that differ from their digests in its manifest."""
-    files: dict[str, str] = json.loads((folder / MANIFEST).read_text())["files"]
-    return [
-        Problem(
-            file=str(folder / name),
-            required="the file as it was compiled",
-            given="a changed file" if (folder / name).is_file() else "no file",
-            todo="compile the build again",
-        )
-        for name, digest in files.items()
-        if not (folder / name).is_file() or _digest(folder / name) != digest
-    ]

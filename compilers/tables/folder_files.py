@@ -1,5 +1,4 @@
-"""The files of a folder as it is when it is opened: no link is followed, and no exchange mixes two.
-"""
+"""The files of a folder as it was when it was opened; links are not followed."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
 
 
 class FolderFiles:
@@ -23,13 +22,13 @@ class FolderFiles:
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path, self._descriptor = path, descriptor
 
-    def open(self, name: str) -> BinaryIO:
+    def open(self, name: str) -> BufferedReader:
         """A file of it to read, by its path below it.
 
         Raises:
             OSError: it is a link or stands behind one, is no regular file, or cannot be read.
         """
-        return open(name, "rb", opener=self._open)  # noqa: PTH123
+        return open(name, "rb", opener=self._open)
 
     def _open(self, name: str, flags: int) -> int:
         *folders, file = PurePosixPath(name).parts
@@ -109,7 +108,7 @@ def read(folder: Path, name: str) -> str:
         return files.read(name)
 
 
-def digest(file: BinaryIO) -> str:
+def digest(file: BufferedReader) -> str:
     """The SHA-256 of an open file, from its first byte on; it is at its first byte again."""
     found = hashlib.file_digest(file, "sha256").hexdigest()
     file.seek(0)

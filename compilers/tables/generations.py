@@ -36,7 +36,7 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
             Problem(
                 file=str(place),
                 required="a new folder, or an earlier build to replace",
-                given="a folder or file with something else in it",
+                given="a file, or a folder with other files in it",
                 todo="name another folder with -o",
             )
         )

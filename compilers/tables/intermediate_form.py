@@ -54,9 +54,9 @@ class Routes:
     aggregate: int32[S], the aggregate prefix that covers each switch's own, -1 where none does.
     """
 
-    prefix: Annotated[NDArray[np.int32], "G R"]
-    egress: Annotated[Egress, "S R"]
-    aggregate: Annotated[NDArray[np.int32], "S"]
+    prefix: Annotated[NDArray[np.int32], "G R", "0..prefixes+1"]
+    egress: Annotated[Egress, "S R", "0..C marks"]
+    aggregate: Annotated[NDArray[np.int32], "S", "-1..prefixes"]
 
     def __post_init__(self) -> None:
         _freeze(self)
@@ -105,11 +105,11 @@ class Classes:
       minimal port or one of `protection`; else it is dropped.
     """
 
-    port: Annotated[NDArray[np.int32], "S C"]
-    alternate: Annotated[NDArray[np.uint16], "S C A"]
+    port: Annotated[NDArray[np.int32], "S C", "0..ports+1"]
+    alternate: Annotated[NDArray[np.uint16], "S C A", "0..ports+1"]
     weight: Annotated[NDArray[np.uint16], "S C A+1"]
-    protection: Annotated[NDArray[np.uint16], "S C F"]
-    bounce: Annotated[NDArray[np.uint16], "S C B"]
+    protection: Annotated[NDArray[np.uint16], "S C F", "0..ports+1"]
+    bounce: Annotated[NDArray[np.uint16], "S C B", "0..ports+1"]
 
     def __post_init__(self) -> None:
         _freeze(self)

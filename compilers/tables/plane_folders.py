@@ -6,36 +6,45 @@ Each of these is a complete build. Arrays that planes share are hard links to on
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import FABRIC, MANIFEST, PLANES, load, put, write
+from compilers.tables.build_folder import AGAIN, load, write
+from compilers.tables.folder_files import read
+from compilers.tables.generations import FABRIC, MANIFEST, PLANES, put
 from inventory.problems import InputError, Problem
 
 OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fabric.json")
 
 
-def save_planes(builds: Sequence[Build], folder: Path) -> tuple[Build, ...]:
-    """Write the builds to a temporary folder and rename that to `folder`; returns them read back.
+def save_planes(
+    builds: Sequence[Build], folder: Path, prove: Callable[[Path], object] | None = None
+) -> tuple[Build, ...]:
+    """Write the builds beside `folder`, then put them in its place; returns them read back.
+
+    Args:
+        builds: one a plane.
+        folder: their place.
+        prove: called with the folder where they were written, before they take their place.
 
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
     """
 
     def fill(partial: Path) -> dict[str, str]:
-        partial.mkdir(parents=True)
         identities = {}
         for plane, build in enumerate(builds, 1):
             like = (builds[0], partial / _name(1)) if plane > 1 else None
             identities[_name(plane)] = write(build, partial / _name(plane), like)
         (partial / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+        if prove:
+            prove(partial)
         return identities
 
-    identities = put(folder, fill)
-    folder = folder.resolve()
-    return tuple(load(folder / name, expect=identity) for name, identity in identities.items())
+    put(folder, fill)
+    return load_planes(folder.resolve())
 
 
 def _name(plane: int) -> str:
@@ -48,18 +57,34 @@ def builds_in(folder: Path) -> tuple[Path, ...]:
     Raises:
         InputError: `planes.json` is damaged.
     """
+    return tuple(_identities(folder))
+
+
+def load_planes(folder: Path) -> tuple[Build, ...]:
+    """The build of each plane; of a folder of one build, that one.
+
+    Raises:
+        InputError: there is none, it is damaged, or a plane is of another build.
+    """
+    return tuple(load(path, expect=identity) for path, identity in _identities(folder).items())
+
+
+def _identities(folder: Path) -> dict[Path, str]:
+    """The identities of the planes by their folders; "" for the folder of one build."""
     try:
-        names = json.loads((folder / PLANES).read_text())["planes"]
-        return tuple(folder / str(name) for name in names)
-    except FileNotFoundError:
-        return (folder,)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        planes = json.loads(read(folder, PLANES))["planes"]
+        if list(planes) != [_name(plane) for plane in range(1, len(planes) + 1)] or not planes:
+            raise ValueError(", ".join(map(str, planes)))
+        return {folder / name: str(identity) for name, identity in planes.items()}
+    except (FileNotFoundError, NotADirectoryError):
+        return {folder: ""}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             Problem(
                 file=str(folder / PLANES),
                 required="the list of a fabric's planes",
                 given=f"a damaged file ({error})",
-                todo="compile the fabric again",
+                todo=AGAIN,
             )
         ) from error
 

@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from compilers.tables.artefact import replace_file
 from compilers.tables.build import Build
-from compilers.tables.build_folder import damaged
+from compilers.tables.generations import VERIFIED, mark
 from inventory.problems import InputError, Problem
-
-VERIFIED = "verified.json"
 
 
 def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
-    """Write the mark that verification has passed on this build; without a result, remove it."""
-    mark = folder / VERIFIED
+    """Write the mark that verification has passed on this build; without a result, remove it.
+
+    A link in its place is replaced.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
     if result is None:
-        mark.unlink(missing_ok=True)
-        return
-    partial = folder / f".{VERIFIED}.{os.getpid()}"
-    partial.write_text(json.dumps({"build": identity, **result}, indent=1))
-    partial.rename(mark)
+        (folder / VERIFIED).unlink(missing_ok=True)
+    else:
+        text = json.dumps({"build": identity, **result}, indent=1)
+        replace_file(folder / VERIFIED, [text.encode()])
 
 
 def require_verified(folder: Path, build: Build) -> None:
-    """Refuse a build that has not passed verification, or that changed since.
+    """Refuse a build that has not passed verification.
 
     Raises:
-        InputError: in both cases; damaged files are named.
+        InputError: it has not.
     """
-    try:
-        mark = json.loads((folder / VERIFIED).read_text())["build"]
-    except (OSError, ValueError, KeyError):
-        mark = ""
-    if mark != build.identity:
+    if mark(folder) != build.identity:
         raise InputError(
             Problem(
                 file=str(folder),
@@ -45,5 +43,3 @@ def require_verified(folder: Path, build: Build) -> None:
                 todo=f"run: polarfab verify {folder} (or use it as it is, with --unverified)",
             )
         )
-    if problems := damaged(folder):
-        raise InputError(problems)

@@ -28,8 +28,8 @@ class Topology:
     family: str
     parameters: Parameters
     graph: Graph
-    kinds: tuple[str, ...]
-    kind: Annotated[NDArray[np.uint8], "S"]
+    kinds: Annotated[tuple[str, ...], "kinds"]
+    kind: Annotated[NDArray[np.uint8], "S", "0..kinds"]
     coordinates: Annotated[NDArray[np.int32], "S D"]
     endpoints: Annotated[NDArray[np.bool_], "S"]
     diameter: int

@@ -63,19 +63,19 @@ class Hardware:
     whole fabric, from 1; empty where nothing is missing.
     """
 
-    cluster: Annotated[NDArray[np.int32], "S"]
-    cluster_names: tuple[str, ...]
-    rack: Annotated[NDArray[np.int32], "S"]
+    cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
+    cluster_names: Annotated[tuple[str, ...], "clusters"]
+    rack: Annotated[NDArray[np.int32], "S", "0..racks"]
     unit: Annotated[NDArray[np.int32], "S"]
-    rack_names: tuple[str, ...]
+    rack_names: Annotated[tuple[str, ...], "racks"]
     rack_place: Annotated[NDArray[np.int32], "racks 2"]
     rack_units: Annotated[NDArray[np.int32], "racks"]
-    host_rack: Annotated[NDArray[np.int32], "S P"]
+    host_rack: Annotated[NDArray[np.int32], "S P", "-1..racks"]
     host_unit: Annotated[NDArray[np.int32], "S P"]
-    serial: tuple[str, ...]
-    guid: tuple[str, ...]
-    host_guid: tuple[str, ...]
-    types: tuple[PortFacts, ...]
+    serial: Annotated[tuple[str, ...], "S"]
+    guid: Annotated[tuple[str, ...], "S"]
+    host_guid: Annotated[tuple[str, ...], "hosts"]
+    types: Annotated[tuple[PortFacts, ...], "types"]
     cabling: Mapping[str, Any]
     hand: tuple[Mapping[str, Any], ...]
     plane: int

@@ -36,17 +36,17 @@ class Wiring:
     node_type: uint16[S] into type_names and port_names; port_names[t][n - 1] names port n.
     """
 
-    names: tuple[str, ...]
-    management: tuple[str, ...]
-    host_names: tuple[str, ...]
+    names: Annotated[tuple[str, ...], "S", "name"]
+    management: Annotated[tuple[str, ...], "S"]
+    host_names: Annotated[tuple[str, ...], "hosts", "name"]
     datapath_id: Annotated[NDArray[np.uint64], "S"]
-    port: Annotated[NDArray[np.int32], "S K"]
+    port: Annotated[NDArray[np.int32], "S K", "0..ports+1"]
     far: Annotated[NDArray[np.int32], "S K", "-1..S"]
-    far_port: Annotated[NDArray[np.int32], "S K"]
-    host_port: Annotated[NDArray[np.int32], "S P"]
-    node_type: Annotated[NDArray[np.uint16], "S"]
-    type_names: tuple[str, ...]
-    port_names: tuple[tuple[str, ...], ...]
+    far_port: Annotated[NDArray[np.int32], "S K", "0..ports+1"]
+    host_port: Annotated[NDArray[np.int32], "S P", "0..ports+1"]
+    node_type: Annotated[NDArray[np.uint16], "S", "0..types"]
+    type_names: Annotated[tuple[str, ...], "types"]
+    port_names: Annotated[tuple[tuple[str, ...], ...], "types"]
 
     def port_name(self, vertex: int, port: int) -> str:
         """The name that the operating system of the vertex's node gives the port."""

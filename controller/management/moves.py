@@ -10,7 +10,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from compilers.tables.build_folder import load, put
+from compilers.tables.build_folder import load
+from compilers.tables.generations import put
 from controller.rollout.build_archive import find, unpack
 from controller.rollout.mover import Mover
 from controller.switches.events import Event, FileUnwritable, MoveFinished
@@ -65,7 +66,10 @@ class Moves:
             return
         if load(self._waiting).identity == event.build:
             try:
-                put(self.folder, lambda beside: shutil.copytree(self._waiting, beside))
+                put(
+                    self.folder,
+                    lambda beside: shutil.copytree(self._waiting, beside, dirs_exist_ok=True),
+                )
             except InputError as error:
                 self.mover.fabric.tell(FileUnwritable(str(self.folder), str(error)))
             shutil.rmtree(self._waiting, ignore_errors=True)

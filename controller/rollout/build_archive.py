@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.build_folder import MANIFEST, load
+from compilers.tables.build_folder import load
+from compilers.tables.generations import MANIFEST
 from inventory.problems import InputError, Problem
 
 MOST_BUILD = 1 << 30

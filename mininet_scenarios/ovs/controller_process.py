@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import load, put
+from compilers.tables.build_folder import load
+from compilers.tables.generations import put
 from mininet_scenarios.scenario.engine import EngineError
 
 CONTROLLER_ADDRESS = "127.0.0.1:6653"
@@ -161,7 +162,7 @@ class ControllerProcess:
 
     def _put(self, build: Path) -> None:
         """Have a build in its folder."""
-        put(self.folder, lambda beside: shutil.copytree(build, beside))
+        put(self.folder, lambda beside: shutil.copytree(build, beside, dirs_exist_ok=True))
 
     def status(self) -> dict[str, Any]:
         """What its status file says; nothing yet when it has just been started."""

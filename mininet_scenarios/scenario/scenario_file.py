@@ -8,8 +8,8 @@ from typing import Any
 
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec
-from compilers.tables.build_folder import MANIFEST
 from compilers.tables.build_folder import load as load_build
+from compilers.tables.generations import MANIFEST
 from inventory.inventory_file import schema_of
 from inventory.problems import InputError, Problem, nearest
 from inventory.validate import validate

@@ -84,8 +84,6 @@ def command(
     fabric = Fabric.load(folder)
     with progress("walking every pair") as bar:
         found = fabric.verify(failures, sample, seed, with_channels, bar)
-    for problem in found.damaged:
-        say(f"changed since it was compiled: {problem}")
     if found.unmarked:
         say(found.unmarked)
     if as_json:

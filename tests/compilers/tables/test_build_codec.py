@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
-from compilers.tables.build_codec import arrays_of, misfit
+from compilers.tables.build_codec import Misfit, arrays_of, require_declared
 from compilers.tables.build_folder import load, save
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
+from tests.compilers.signed import sign
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -39,6 +40,7 @@ class MeteredBuild(Build):
 def wrong(array: str, given: np.ndarray, folder: Path) -> str:
     save(polarfly_build(3), folder)
     np.save(folder / "arrays" / f"{array}.npy", given)
+    sign(folder)
     with pytest.raises(InputError) as caught:
         load(folder)
     return str(caught.value)
@@ -55,9 +57,10 @@ def test_an_array_is_declared_once() -> None:
     found = {field.name: array for field, array in arrays_of(more)}
     assert found.keys() - {field.name for field, _ in arrays_of(build)} == {"metres"}
     assert found["metres"] is metres
-    assert misfit(more) == ""
+    require_declared(more)
     short = replace(more, wiring=replace(more.wiring, metres=metres[:5]))
-    assert misfit(short) == "metres is float32[5, 4], not float32[S, K]"
+    with pytest.raises(Misfit, match=r"metres is float32\[5, 4\], not float32\[S, K\]"):
+        require_declared(short)
 
 
 def test_arrays_that_are_not_as_declared(tmp_path: Path) -> None:
