@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from compilers import cgroup_memory
 from compilers.spec.fabric_spec import FabricSpec
 from compilers.tables.intermediate_form import empty_egress
 from compilers.topology.families import FAMILIES, hierarchy
@@ -17,7 +18,15 @@ GB = 1e9
 
 
 def available() -> int:
-    """Bytes that can be had without swapping; all of the machine's where it does not tell."""
+    """Bytes that can be had without swapping, in the limits of the process's control groups.
+
+    All of the machine's where it does not tell.
+    """
+    limit = cgroup_memory.left()
+    return _of_machine() if limit is None else min(limit, _of_machine())
+
+
+def _of_machine() -> int:
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB$", MEMINFO.read_text(), re.MULTILINE)
     except OSError:

@@ -2,7 +2,8 @@
 
 A verb is the `command` of `polarfab/commands/<verb>.py`, imported only when it is called.
 Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the
-means (disk, memory, permission), 3 our bug, 130 interrupted, 143 terminated.
+means (disk, memory, permission), 3 our bug, 130 interrupted, 141 nobody reads the output any more,
+143 terminated.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ VERBS = {
     "diff": "What differs between two builds, or between the configurations of both.",
     "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",
     "rehearse": "Try a move between two builds on an emulated fabric, under traffic.",
+    "fsck": "A build or rendered folder, every file against its digest.",
+    "rollback": "Put back the build that was proved before the one that is there.",
+    "gc": "Remove what killed processes left beside builds and renders.",
     "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
     "status": "How the fabric of a running controller is.",
     "apply": "Move a running fabric to another build, without losing a packet.",
@@ -52,7 +56,7 @@ VERBS = {
 MACHINE = frozenset(
     {
         *(errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE),
-        *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS),
+        *(errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP),
     }
 )
 """What the operating system refuses through no fault of ours."""
@@ -119,17 +123,26 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         _drop_output()
-        sys.exit(1)
+        sys.exit(128 + signal.SIGPIPE)
     except MemoryError as error:
         click.echo(f"error: this machine has too little memory for that: {error}", err=True)
         sys.exit(2)
     except Exception as error:
+        if isinstance(error, FileNotFoundError) and not _has_working_folder():
+            sys.exit(_refused(OSError("the working directory was deleted; cd to another one")))
         sys.exit(_refused(error) if getattr(error, "errno", None) in MACHINE else _our_bug())
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> None:
     """Leave as after Ctrl-C, so that what is half done is cleared away."""
     sys.exit(128 + signal.SIGTERM)
+
+
+def _has_working_folder() -> bool:
+    try:
+        return bool(Path.cwd())
+    except OSError:
+        return False
 
 
 def _drop_output() -> None:

@@ -198,19 +198,28 @@ class Fabric:
             return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))
         return Fabric(self.loaded, compiled=(compile_fabric(self.loaded, stage),))
 
-    def save(self, folder: str | Path) -> Fabric:
+    def save(self, folder: str | Path, prove: Callable[[Fabric], object] | None = None) -> Fabric:
         """Write its build into a folder, in place of an earlier build; the fabric that is there.
+
+        Args:
+            folder: the place; the last build there that was proved is kept for `rollback`.
+            prove: called with the fabric as it was written, before it takes its place.
 
         Raises:
             InputError: the folder holds something else, or cannot be written.
         """
         from compilers.tables.build_folder import save
-        from compilers.tables.plane_folders import save_planes
+        from compilers.tables.plane_folders import load_planes, save_planes
+
+        def written(beside: Path) -> None:
+            if prove:
+                prove(Fabric(self.loaded, beside, load_planes(beside)))
 
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
         made = self.compiled or self.compile().compiled
-        builds = save_planes(made, path) if len(made) > 1 else (save(made[0], path),)
-        return Fabric(self.loaded, path, builds)
+        if len(made) > 1:
+            return Fabric(self.loaded, path, save_planes(made, path, written))
+        return Fabric(self.loaded, path, (save(made[0], path, written),))
 
     def counts(self) -> FabricCounts:
         """Nodes, links, hosts, rows and classes of the one plane."""

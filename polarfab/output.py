@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
-
-from inventory.problems import InputError, Problem
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
@@ -103,20 +100,10 @@ def write_file(
     Raises:
         InputError: the file cannot be written.
     """
-    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+    from compilers.tables.artefact import put_file
+
     pieces = [content] if isinstance(content, bytes) else (piece.encode() for piece in content)
-    try:
-        if folders:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as stream:
-            stream.writelines(pieces)
-        beside.replace(file)
-    except OSError as error:
-        given = error.strerror or str(error)
-        raise InputError(Problem("a file that can be written", given, todo, str(file))) from error
-    finally:
-        with suppress(OSError):
-            beside.unlink()
+    put_file(file, pieces, todo, folders)
 
 
 def say(message: str) -> None:

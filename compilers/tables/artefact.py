@@ -30,10 +30,7 @@ T = TypeVar("T")
 
 
 def put_file(
-    file: Path,
-    pieces: Iterable[bytes],
-    prove: Callable[[Path], None] | None = None,
-    todo: str = OTHER_FILE,
+    file: Path, pieces: Iterable[bytes], todo: str = OTHER_FILE, folders: bool = False
 ) -> int:
     """Write a file whole or not at all; returns its bytes.
 
@@ -42,24 +39,24 @@ def put_file(
     Args:
         file: where to.
         pieces: the content, one after the other.
-        prove: reads what was written, and raises where it is wrong.
         todo: what to do where the file cannot be written.
+        folders: make the folder that it is in.
 
     Raises:
         InputError: it cannot be written.
     """
     try:
+        if folders:
+            file.parent.mkdir(parents=True, exist_ok=True)
         if file.exists() and not file.is_file() and not file.is_dir():
             with file.open("wb") as stream:
                 return sum(map(stream.write, pieces))
-        return replace_file(file, pieces, prove)
+        return replace_file(file, pieces)
     except OSError as error:
         raise _unwritable(file, "a file that can be written", error, todo) from error
 
 
-def replace_file(
-    file: Path, pieces: Iterable[bytes], prove: Callable[[Path], None] | None = None
-) -> int:
+def replace_file(file: Path, pieces: Iterable[bytes]) -> int:
     """Write a file beside a place and rename it, whatever is there; returns its bytes.
 
     Raises:
@@ -70,8 +67,6 @@ def replace_file(
             size = sum(map(stream.write, pieces))
             stream.flush()
             os.fsync(stream.fileno())
-            if prove:
-                prove(beside)
             beside.replace(file)
         _flush(file.parent)
     return size
@@ -97,6 +92,8 @@ def put_folder(
         place.parent.mkdir(parents=True, exist_ok=True)
         with _part(place) as beside:
             beside.mkdir()
+            if place.is_dir():
+                shutil.copymode(place, beside)
             with _open_folder(beside) as descriptor:
                 _lock(descriptor)
                 result = fill(beside)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from compilers.tables.artefact import remove
+from inventory.problems import InputError, Problem
 
 PART = re.compile(r"\.(?P<place>.+)\.([0-9a-f]{8}|[0-9]+)\.(?P<kind>part|old)", re.DOTALL)
 """`.NAME.xxxxxxxx.part`; before 0.2 with the number of the process."""
@@ -29,14 +30,30 @@ def collect(place: Path) -> list[tuple[Path, Path | None]]:
         Each part, and where it was put back; None where it was removed.
 
     Raises:
+        InputError: a folder cannot be read or changed.
+    """
+    try:
+        found = list(_parts(place.resolve()))
+        return [(part, _collect(part, name, kind)) for part, name, kind in found]
+    except OSError as error:
+        given = error.strerror or str(error)
+        raise InputError(Problem("a folder to clear", given, file=str(place))) from error
+
+
+def stale_parts(place: Path) -> list[Path]:
+    """The parts that `collect` would remove or put back.
+
+    Raises:
         OSError: a folder cannot be read.
     """
-    return [(part, _collect(part, name, kind)) for part, name, kind in _parts(place.resolve())]
+    return [part for part, _, _ in _parts(place.resolve())]
 
 
 def _parts(place: Path) -> Iterator[tuple[Path, str, str]]:
-    inside = [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
-    for folder in (place.parent, *(inside if place.is_dir() else ())):
+    folders = [place.parent]
+    if place.is_dir():
+        folders += [place, *(Path(entry.path) for entry in os.scandir(place) if _is_folder(entry))]
+    for folder in folders:
         for path in sorted(folder.iterdir()):
             match = PART.fullmatch(path.name)
             ours = match and (folder != place.parent or match["place"] == place.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compilers.tables.build import Build
+from compilers.targets.rendered_folder import put_rendered
 from compilers.targets.rendering import nodes as nodes_of
 from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError, Problem, few, nearest, shown
@@ -35,6 +36,8 @@ def render_planes(
 ) -> tuple[Rendering, ...]:
     """Write the files in FOLDER/<node>/, or of several planes in FOLDER/plane-1/<node>/ and so on.
 
+    They take the place of the target's earlier files there all at once.
+
     Args:
         builds: one a plane.
         target: the target's name.
@@ -47,16 +50,22 @@ def render_planes(
     Raises:
         InputError: no switch has one of the names, or what the target's `render` raises.
     """
-    chosen, done = target_of(target), []
-    for plane, (build, only) in enumerate(zip(builds, _vertices(builds, nodes), strict=True), 1):
-        if only == []:
-            continue
-        out = folder / f"plane-{plane}" if len(builds) > 1 else folder
-        written = chosen.render(build, out, templates, progress, options, only)
-        count = int(build.topology.present.sum()) if only is None else len(only)
-        facts = (build.identity, target, out, count)
-        done.append(Rendering(*facts, written.files, written.bytes))
-    return tuple(done)
+    chosen, wanted = target_of(target), _vertices(builds, nodes)
+    names = [f"plane-{plane}/" if len(builds) > 1 else "" for plane in range(1, len(builds) + 1)]
+
+    def fill(beside: Path) -> tuple[Rendering, ...]:
+        done = []
+        for name, build, only in zip(names, builds, wanted, strict=True):
+            if only == []:
+                continue
+            written = chosen.render(build, beside / name, templates, progress, options, only)
+            count = int(build.topology.present.sum()) if only is None else len(only)
+            facts = (build.identity, target, folder / name, count)
+            done.append(Rendering(*facts, written.files, written.bytes))
+        return tuple(done)
+
+    identities = {name: build.identity for name, build in zip(names, builds, strict=True)}
+    return put_rendered(folder, target, identities, fill, part=bool(nodes))
 
 
 def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] | None]:

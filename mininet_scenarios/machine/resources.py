@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from compilers import memory
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.scenario.engine import HostSample
@@ -23,7 +24,6 @@ BASE, A_PORT, A_HOST = 200, 0.2, 1.0
 """Megabytes: measured at q=3 and q=5 as 145, 0.09 and 0.4."""
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 PROCESSES = Path("/proc/sys/kernel/pid_max")
-MEMORY = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,8 @@ def needed(build: Build, hosts: HostSample) -> Amounts:
 
 def available() -> Amounts:
     """The resources of this machine; those that cannot be read count as sufficient."""
-    memory = next(
-        (int(line.split()[1]) for line in _lines(MEMORY) if line.startswith("MemAvailable:")),
-        1 << 40,
-    )
     return Amounts(
-        memory=memory // 1024,
+        memory=memory.available() >> 20,
         files=_limit(resource.RLIMIT_NOFILE),
         processes=min(_limit(resource.RLIMIT_NPROC), _number(PROCESSES)),
         neighbours=_number(NEIGHBOURS),

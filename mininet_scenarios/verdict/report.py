@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compilers.drawing.plots import Curve, Panel, plot
+from compilers.tables.artefact import replace_file
 from inventory.problems import InputError, Problem
 from mininet_scenarios.verdict.result import Result
 from templates import environment
@@ -42,12 +42,7 @@ class RehearsalReport:
         try:
             for file in files:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                beside = file.with_name(f".{file.name}.{os.getpid()}.part")
-                try:
-                    beside.write_text(made[file.suffix](), encoding="utf-8")
-                    beside.replace(file)
-                finally:
-                    beside.unlink(missing_ok=True)
+                replace_file(file, [made[file.suffix]().encode()])
         except OSError as error:
             raise InputError(
                 Problem(

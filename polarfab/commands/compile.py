@@ -14,6 +14,7 @@ from polarfab.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
+    from compilers.proof.verification import Verification
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
@@ -52,13 +53,17 @@ def command(
     if phases and not phase:
         raise click.UsageError("--phases says of how many phases --phase is one")
     start = perf_counter()
-    fabric = Fabric.from_spec(fabric_file).compile(phase or 0, phases or 0).save(output)
+    found: Verification | None = None
+
+    def prove(written: Fabric) -> None:
+        nonlocal found
+        with progress("walking every pair") as bar:
+            found = written.verify(progress=bar)
+
+    fabric = Fabric.from_spec(fabric_file).compile(phase or 0, phases or 0)
+    fabric = fabric.save(output, None if no_verify else prove)
     for build in fabric.builds:
         _say_less(build)
-    found = None
-    if not no_verify:
-        with progress("walking every pair") as bar:
-            found = fabric.verify(progress=bar)
     reports = found.reports if found else [None] * len(fabric.builds)
     if found and found.unmarked:
         say(found.unmarked)

@@ -13,6 +13,7 @@ from polarfab.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
     from compilers.expansion.growth_report import GrowthReport
+    from compilers.proof.delivery import Report
     from polarfab.fabric import Fabric
 
 
@@ -61,12 +62,13 @@ def _fabric(word: str) -> Fabric:
 def _write(found: GrowthReport, output: Path) -> None:
     from polarfab.fabric import Fabric
 
-    fabric = Fabric.of(found.build).save(output)
-    (report,) = fabric.verify().reports
+    reports: list[Report] = []
+    grown = Fabric.of(found.build)
+    fabric = grown.save(output, lambda written: reports.extend(written.verify().reports))
     beside = output.with_name(f"{output.name}-added-cables.csv")
     write_file(beside, found.csv())
     say(f"written: {output}, {beside}")
-    stop_if_wrong(fabric.build, report)
+    stop_if_wrong(fabric.build, reports[0])
 
 
 def _print(report: dict[str, Any], what: str) -> None:

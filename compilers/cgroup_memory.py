@@ -1,0 +1,71 @@
+"""Memory that the control groups of this process leave it, version 1 and 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+GROUPS, MOUNTS = Path("/proc/self/cgroup"), Path("/proc/self/mountinfo")
+FILES = {
+    "cgroup2": ("memory.max", "memory.current", "inactive_file"),
+    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+"""By version: the files with the limit and the use, and what of memory.stat can be reclaimed."""
+
+
+def left() -> int | None:
+    """Bytes that the tightest group on the way up leaves; None where none has a limit."""
+    return min((free for group in _groups() if (free := _free(*group)) is not None), default=None)
+
+
+def _groups() -> Iterator[tuple[Path, str]]:
+    """The groups that this process is in, and those around them, with their versions."""
+    for version, root, mount in _mounts():
+        for group in _paths(version):
+            inside = group.relative_to(root) if group.is_relative_to(root) else PurePosixPath()
+            path = mount / inside
+            yield path, version
+            for around in path.parents:
+                if not around.is_relative_to(mount):
+                    break
+                yield around, version
+
+
+def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
+    """The version of each mounted hierarchy that counts memory, its root, and where it is."""
+    for line in _lines(MOUNTS):
+        before, _, after = line.partition(" - ")
+        kind, options = after.split(" ", 1)[0], after.rsplit(" ", 1)[-1].split(",")
+        if kind == "cgroup2" or (kind == "cgroup" and "memory" in options):
+            root, mount = before.split(" ")[3:5]
+            yield kind, PurePosixPath(root), Path(mount)
+
+
+def _paths(version: str) -> Iterator[PurePosixPath]:
+    for line in _lines(GROUPS):
+        _, controllers, path = line.split(":", 2)
+        wanted = not controllers if version == "cgroup2" else "memory" in controllers.split(",")
+        if wanted:
+            yield PurePosixPath(path)
+
+
+def _free(group: Path, version: str) -> int | None:
+    """Bytes that a group leaves; None without a limit."""
+    limit, use, reclaimed = FILES[version]
+    most, used = _number(group / limit), _number(group / use)
+    if most is None or used is None:
+        return None
+    stat = dict(line.split(" ", 1) for line in _lines(group / "memory.stat") if " " in line)
+    return max(0, most - used + int(stat.get(reclaimed, 0)))
+
+
+def _number(file: Path) -> int | None:
+    lines = _lines(file)
+    return int(lines[0]) if lines and lines[0].isdecimal() else None
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text().splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,119 @@
+"""Folders of rendered files: exchanged whole, with a manifest of the digest of every file.
+
+`.polarfab.json` has, by target and build, the files and their SHA-256. Another target's files in
+the same folder stay, and so does what is in nobody's list: renders below it, files of the user's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from compilers.tables.artefact import put_folder
+from compilers.tables.folder_files import opened, read
+from compilers.tables.stale_parts import is_part
+from inventory.problems import InputError, Problem
+
+RENDERED, FORMAT = ".polarfab.json", 1
+Digests = dict[str, str]
+Lists = dict[str, dict[str, Digests]]
+"""The digests of files by the files, builds and targets that they are of."""
+T = TypeVar("T")
+
+
+def put_rendered(
+    folder: Path,
+    target: str,
+    builds: Mapping[str, str],
+    fill: Callable[[Path], T],
+    part: bool = False,
+) -> T:
+    """Have `fill` write the files of a target, then put them in the place of its earlier ones.
+
+    Args:
+        folder: the place.
+        target: the target's name.
+        builds: the identity of each plane's build, by what its files' paths begin with.
+        fill: writes the files into the folder that it is given.
+        part: whether earlier files of the target that `fill` does not write stay.
+
+    Raises:
+        InputError: it cannot be written, or has pipes or devices in it.
+    """
+    lists = rendered_lists(folder) or {}
+    earlier = lists.get(target, {}) if part else lists.pop(target, {})
+
+    def whole(beside: Path) -> T:
+        result = fill(beside)
+        with opened(beside) as files:
+            fresh = {name: files.digest(name) for name, _ in files.entries()}
+        if folder.is_dir():
+            listed = () if part else [name for names in earlier.values() for name in names]
+            _carry(folder, beside, {*listed, RENDERED})
+        for of_build in (build for builds in lists.values() for build in builds.values()):
+            for name in of_build.keys() & fresh.keys():
+                del of_build[name]
+        of_target = lists.setdefault(target, {})
+        for name, digest in fresh.items():
+            build = next(build for prefix, build in builds.items() if name.startswith(prefix))
+            of_target.setdefault(build, {})[name] = digest
+        kept = {t: {b: names for b, names in of.items() if names} for t, of in lists.items()}
+        text = json.dumps({"format": FORMAT, "targets": kept}, indent=1)
+        (beside / RENDERED).write_text(text)
+        return result
+
+    return put_folder(folder, whole)
+
+
+def rendered_lists(folder: Path) -> Lists | None:
+    """What the manifest of a folder lists; None where there is none.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    try:
+        document = json.loads(read(folder, RENDERED))
+        if document["format"] != FORMAT:
+            raise ValueError(f"format {document['format']}")
+        lists: Lists = document["targets"]
+        names = [of for builds in lists.values() for of in builds.values()]
+        if not all(isinstance(digest, str) for of in names for digest in of.values()):
+            raise TypeError("targets")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        todo = "remove it, and render again"
+        given = f"a damaged file ({error})"
+        file = str(folder / RENDERED)
+        raise InputError(Problem("the list of rendered files", given, todo, file)) from error
+    return lists
+
+
+def _carry(old: Path, new: Path, without: Iterable[str]) -> None:
+    """Link all files of a folder, but some, into a new one, where nothing else has their name."""
+    leave = set(without)
+    with opened(old) as files:
+        for name, entry in files.entries():
+            there = new / name
+            if name in leave or is_part(entry.name) or os.path.lexists(there):
+                continue
+            there.parent.mkdir(parents=True, exist_ok=True)
+            if entry.is_symlink():
+                there.symlink_to(Path(entry.path).readlink())
+            elif entry.is_file(follow_symlinks=False):
+                _link(Path(entry.path), there)
+            else:
+                required = "a folder without pipes, sockets and devices"
+                todo = "name another folder with -o"
+                raise InputError(Problem(required, "one of these", todo, entry.path))
+
+
+def _link(here: Path, there: Path) -> None:
+    try:
+        there.hardlink_to(here)
+    except OSError:
+        shutil.copy2(here, there)
