@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from io import BufferedReader
+from mmap import PROT_READ, mmap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -207,7 +208,7 @@ def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str,
         try:
             with files.open(name) as file:
                 yield Path(name).stem, _mapped(file)
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, TypeError, EOFError) as error:
             raise InputError(_damage(files.path / name, f"no array ({error})")) from error
 
 
@@ -215,7 +216,7 @@ def _mapped(file: BufferedReader) -> NDArray[Any]:
     """The array of an open .npy file, memory-mapped.
 
     Raises:
-        ValueError: it is none, or one of objects.
+        ValueError, TypeError: it is none, too short, or one of objects.
     """
     version = np.lib.format.read_magic(file)
     header = {(1, 0): "read_array_header_1_0", (2, 0): "read_array_header_2_0"}.get(version)
@@ -224,7 +225,8 @@ def _mapped(file: BufferedReader) -> NDArray[Any]:
     shape, fortran, kind = getattr(np.lib.format, header)(file)
     if kind.hasobject:
         raise ValueError("objects")
-    return np.memmap(file, kind, "r", file.tell(), shape, "F" if fortran else "C")
+    mapped = mmap(file.fileno(), 0, prot=PROT_READ)
+    return np.ndarray(shape, kind, mapped, file.tell(), order="F" if fortran else "C")
 
 
 def _damage(file: Path, given: str) -> Problem:

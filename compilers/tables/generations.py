@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from compilers.tables.artefact import exchange, put_folder
+from compilers.tables.artefact import put_folder
 from compilers.tables.folder_files import read
 from inventory.problems import InputError, Problem
 
@@ -25,7 +25,7 @@ def identity_of(manifest: str) -> str:
 def put(folder: Path, fill: Callable[[Path], T]) -> T:
     """Have `fill` write a build, then put it in the place of `folder`; returns its result.
 
-    A proved build that was there is kept as the last one.
+    Another proved build that was there is kept as the last one.
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
@@ -40,7 +40,19 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
                 todo="name another folder with -o",
             )
         )
-    return put_folder(place, fill, lambda old: last(place) if proved(old) else None)
+    return put_folder(place, fill, lambda old: last(place) if _worth(old, place) else None)
+
+
+def _worth(old: Path, new: Path) -> bool:
+    """Whether a build is to be kept: it is proved, and another than the new one."""
+    return proved(old) and _names(old) != _names(new)
+
+
+def _names(folder: Path) -> list[bytes]:
+    """What names a build: its manifest, or its list of planes."""
+    return [
+        (folder / name).read_bytes() for name in (MANIFEST, PLANES) if (folder / name).is_file()
+    ]
 
 
 def is_build(folder: Path) -> bool:
@@ -71,21 +83,3 @@ def mark(folder: Path) -> str:
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     return marked if marked == identity_of(text) else ""
-
-
-def rollback(folder: Path) -> None:
-    """Put the last proved build back in its place; the one that was there is then the last.
-
-    Raises:
-        InputError: there is none, or it cannot be renamed.
-    """
-    place = folder.resolve()
-    kept = last(place)
-    required = "an earlier build that was proved"
-    if not is_build(kept):
-        todo = "one is kept when another takes its place"
-        raise InputError(Problem(required, "none is kept", todo, str(folder)))
-    try:
-        exchange(kept, place)
-    except OSError as error:
-        raise InputError(Problem(required, error.strerror or str(error), file=str(kept))) from error

@@ -17,11 +17,9 @@ def command(folder: Path, as_json: bool) -> None:
 
     The two change places in one step, so rolling back again undoes it.
     """
-    from compilers.tables.generations import last, rollback
-    from compilers.tables.plane_folders import load_planes
+    from compilers.tables.rollback import rollback
 
-    kept = [build.identity for build in load_planes(last(folder.resolve()))]
-    rollback(folder)
+    kept = [build.identity for build in rollback(folder)]
     if as_json:
         print_json({"folder": str(folder), "builds": kept})
     else:

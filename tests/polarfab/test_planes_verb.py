@@ -49,7 +49,7 @@ def test_a_plane_is_a_build(polarfab: Run, build: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     code, _, err = polarfab("render", build / "plane-2", "--target", "ovs", "-o", out)
     assert code == 0, err
-    assert sorted(p.name for p in out.iterdir()) == sorted(f"p2-{v}" for v in range(13))
+    assert sorted(p.name for p in out.glob("[!.]*")) == sorted(f"p2-{v}" for v in range(13))
     code, text, _ = polarfab("explain", build / "plane-2", "p2-0", "p2-5")
     assert code == 0
     assert "p2-0 to p2-5" in text
@@ -66,7 +66,7 @@ def test_render_takes_all_planes(polarfab: Run, build: Path, tmp_path: Path) -> 
     ]
     alone = tmp_path / "alone"
     assert polarfab("render", build / "plane-2", "--target", "eos", "-o", alone)[0] == 0
-    for path in alone.rglob("*.*"):
+    for path in alone.rglob("[!.]*.*"):
         assert (out / "plane-2" / path.relative_to(alone)).read_bytes() == path.read_bytes()
     (build / "plane-2" / "verified.json").unlink()
     code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "no")
@@ -97,11 +97,14 @@ def test_no_node_of_what_is_for_the_whole_fabric(
 
 
 def test_a_damaged_list_of_planes(polarfab: Run, build: Path, tmp_path: Path) -> None:
-    cases = (("{", "required the list of a fabric's planes"), ('{"planes": {"a": ""}}', "/a: "))
-    for text, said in cases:
+    said = "required the list of a fabric's planes"
+    for text in ("{", '{"planes": {"a": ""}}', '{"planes": {"../b": ""}}', '{"planes": []}', "[]"):
         (build / "planes.json").write_text(text)
         code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")
         assert (code, said in err) == (2, True)
+    (build / "planes.json").write_text('{"planes": {"plane-1": "0123456789abcdef"}}')
+    code, _, err = polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")
+    assert (code, "not 0123456789abcdef" in err) == (2, True)
 
 
 def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
