@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from compilers.update.move_report import MoveReport
     from mininet_scenarios.run.emulation import Emulated
 
-Progress = Callable[[int, int], None]
-"""Is told (done, all)."""
+Progress = Callable[[int, int], None]  # is told (done, all)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,8 +85,7 @@ class Fabric:
         """
         from compilers.tables.plane_folders import load_planes
 
-        path = Path(folder)
-        return cls(folder=path, compiled=load_planes(path))
+        return cls(folder=Path(folder), compiled=load_planes(Path(folder)))
 
     @classmethod
     def of(cls, *builds: Build) -> Fabric:
@@ -201,25 +199,19 @@ class Fabric:
     def save(self, folder: str | Path, prove: Callable[[Fabric], object] | None = None) -> Fabric:
         """Write its build into a folder, in place of an earlier build; the fabric that is there.
 
-        Args:
-            folder: the place; the last build there that was proved is kept for `rollback`.
-            prove: called with the fabric as it was written, before it takes its place.
+        prove is called with the fabric as it was written, before it takes its place.
 
         Raises:
             InputError: the folder holds something else, or cannot be written.
         """
-        from compilers.tables.build_folder import save
         from compilers.tables.plane_folders import load_planes, save_planes
 
-        def written(beside: Path) -> None:
-            if prove:
-                prove(Fabric(self.loaded, beside, load_planes(beside)))
+        def written(part: Path) -> object:
+            return prove and prove(Fabric(self.loaded, part, load_planes(part)))
 
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
         made = self.compiled or self.compile().compiled
-        if len(made) > 1:
-            return Fabric(self.loaded, path, save_planes(made, path, written))
-        return Fabric(self.loaded, path, (save(made[0], path, written),))
+        return Fabric(self.loaded, path, save_planes(made, path, written))
 
     def counts(self) -> FabricCounts:
         """Nodes, links, hosts, rows and classes of the one plane."""

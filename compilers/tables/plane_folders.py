@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import AGAIN, load, write
+from compilers.tables.build_folder import AGAIN, load, save, write
 from compilers.tables.folder_files import read
 from compilers.tables.generations import FABRIC, MANIFEST, PLANES, put
 from inventory.problems import InputError, Problem
@@ -24,6 +24,8 @@ def save_planes(
 ) -> tuple[Build, ...]:
     """Write the builds beside `folder`, then put them in its place; returns them read back.
 
+    Of one build the folder is the build's own.
+
     Args:
         builds: one a plane.
         folder: their place.
@@ -32,6 +34,8 @@ def save_planes(
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
     """
+    if len(builds) == 1:
+        return (save(builds[0], folder, prove),)
 
     def fill(partial: Path) -> dict[str, str]:
         identities = {}

@@ -17,7 +17,7 @@ def command(folder: Path, as_json: bool) -> None:
 
     The two change places in one step, so rolling back again undoes it.
     """
-    from compilers.tables.rollback import rollback
+    from compilers.tables.last_build import rollback
 
     kept = [build.identity for build in rollback(folder)]
     if as_json:
