@@ -1,0 +1,136 @@
+"""Artefacts: whole or not at all, never through a link, the last proved build kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from compilers.tables import artefact
+from compilers.tables.artefact import exchange, put_file, put_folder
+from compilers.tables.build_folder import load, save
+from compilers.tables.generations import last, mark
+from compilers.tables.last_build import rollback
+from compilers.tables.stale_parts import collect
+from compilers.tables.verified_mark import mark_verified
+from inventory.problems import InputError
+from tests.compilers.fabrics import polarfly_build
+
+
+def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> None:
+    file = tmp_path / "cables.csv"
+    put_file(file, [b"old"])
+
+    def pieces() -> object:
+        yield b"half of the new"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InputError, match="No space left"):
+        put_file(file, pieces())
+    assert file.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["cables.csv"]
+
+
+def test_a_pipe_is_written_to() -> None:
+    reading, writing = os.pipe()
+    assert put_file(Path(f"/dev/fd/{writing}"), [b"a,b\n"]) == 4
+    assert os.read(reading, 10) == b"a,b\n"
+    os.close(reading)
+    os.close(writing)
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced(tmp_path: Path) -> None:
+    system = tmp_path / "passwd"
+    system.write_text("root")
+    (tmp_path / "out").symlink_to(system)
+    put_file(tmp_path / "out", [b"cables"])
+    assert system.read_text() == "root"
+    assert (tmp_path / "out").read_text() == "cables"
+
+
+def test_the_mark_is_not_written_through_a_link(tmp_path: Path) -> None:
+    system = tmp_path / "passwd"
+    system.write_text("root")
+    build = save(polarfly_build(3), tmp_path / "b")
+    (tmp_path / "b" / "verified.json").symlink_to(system)
+    assert mark(tmp_path / "b") == ""
+    mark_verified(tmp_path / "b", build.identity, {"pairs": 156})
+    assert system.read_text() == "root"
+    assert mark(tmp_path / "b") == build.identity
+
+
+@pytest.mark.parametrize("name", ["arrays", "arrays/far.npy", "fabric.json", "manifest.json"])
+def test_links_in_a_build_are_not_followed(tmp_path: Path, name: str) -> None:
+    save(polarfly_build(3), tmp_path / "b")
+    (tmp_path / "b" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "b" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"a link|symbolic links") as caught:
+        load(tmp_path / "b")
+    assert Path(caught.value.problems[0].file).is_relative_to(tmp_path / "b" / name)
+
+
+@pytest.mark.parametrize("has_exchange", [True, False])
+def test_the_last_proved_build_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_exchange: bool
+) -> None:
+    def no_exchange(*_: Path) -> None:
+        raise OSError(errno.EINVAL, "no such thing")
+
+    if not has_exchange:
+        monkeypatch.setattr(artefact, "_exchange", no_exchange)
+    place = tmp_path / "b"
+    with pytest.raises(InputError, match="none is kept"):
+        rollback(place)
+    proved = save(polarfly_build(3), place)
+    mark_verified(place, proved.identity, {})
+    unproved = save(polarfly_build(4), place)
+    newest = save(polarfly_build(5), place)
+    assert load(last(place)).identity == proved.identity
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".b.last", "b"]
+    (back,) = rollback(place)
+    assert (back.identity, load(place).identity) == (proved.identity, proved.identity)
+    assert load(last(place)).identity == newest.identity != unproved.identity
+    save(polarfly_build(3), place)
+    assert load(last(place)).identity == newest.identity, "the same build is not kept twice"
+
+
+def test_a_damaged_build_is_not_put_back(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    mark_verified(place, save(polarfly_build(3), place).identity, {})
+    now = save(polarfly_build(4), place)
+    (last(place) / "fabric.json").write_text("{}")
+    with pytest.raises(InputError, match=r"fabric\.json: required the file as it was compiled"):
+        rollback(place)
+    assert load(place).identity == now.identity
+
+
+def test_nothing_is_in_between(tmp_path: Path) -> None:
+    """A build that is read while others take its place is one of them, never a mixture."""
+    place = tmp_path / "b"
+    one, two = save(polarfly_build(3), place), save(polarfly_build(4), tmp_path / "c")
+    for _ in range(5):
+        exchange(tmp_path / "c", place)
+        assert load(place).identity in {one.identity, two.identity}
+    assert {load(tmp_path / name).identity for name in "bc"} == {one.identity, two.identity}
+
+
+def test_parts_of_killed_processes_are_collected(tmp_path: Path) -> None:
+    place = tmp_path / "b"
+    save(polarfly_build(3), place)
+    (tmp_path / ".b.0123abcd.part").mkdir()
+    (tmp_path / ".b.0123abcd.part" / "fabric.json").write_text("{")
+    (tmp_path / ".b.4711.part").write_text("of an earlier version")
+    (tmp_path / ".c.0123abcd.old").mkdir()
+    (place / ".verified.json.0123abcd.part").write_text("")
+
+    def fill(beside: Path) -> None:
+        assert beside.name not in {part.name for part, _ in collect(tmp_path)}
+        assert beside.is_dir()
+
+    put_folder(tmp_path / "new", fill)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "c", "new"]
+    assert (tmp_path / "c").is_dir()
+    assert not list(place.glob(".*"))
+    assert load(place).name == "q3"

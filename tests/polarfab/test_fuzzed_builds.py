@@ -1,0 +1,217 @@
+"""Fuzzed build folders: exit codes 0, 1 and 2 only, and never a wrong table."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polarfab import cli
+from tests.compilers.signed import sign
+
+SPEC = """name: lab
+topology: {family: polarfly, q: 3}
+routing: {protect: link, balance: compact-valiant}
+"""
+VERBS = {
+    "verify": ["verify", "BUILD", "--json"],
+    "explain": ["explain", "BUILD", "0", "7"],
+    "cables": ["cables", "BUILD", "--format", "csv"],
+    "hosts": ["cables", "BUILD", "--format", "hosts"],
+    "draw": ["draw", "BUILD", "-o", "OUT/lab.svg"],
+    "render": ["render", "BUILD", "--target", "ovs", "-o", "OUT/ovs", "--unverified"],
+    "plan": ["plan", "SOUND", "BUILD"],
+    "throughput": ["throughput", "BUILD", "--pattern", "uniform"],
+    "expand": ["expand", "BUILD", "--to", "SOUND"],
+    "fsck": ["fsck", "BUILD", "--json"],
+}
+JUNK = [
+    None,
+    True,
+    -1,
+    0,
+    2**70,
+    0.5,
+    "",
+    "../../x",
+    "\x00",
+    [],
+    {},
+    [[]],
+    {"a": "b"},
+    "10.0.0.0/8",
+]
+
+
+def flip(file: Path, chance: random.Random) -> None:
+    content = bytearray(file.read_bytes())
+    content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    replaced(file, bytes(content))
+
+
+def cut(file: Path, chance: random.Random) -> None:
+    content = file.read_bytes()
+    replaced(file, content[: chance.randrange(len(content))])
+
+
+def replaced(file: Path, content: bytes) -> None:
+    file.unlink()
+    file.write_bytes(content)
+
+
+def another_kind(file: Path, chance: random.Random) -> None:
+    content = file.read_bytes()
+    file.unlink()
+    kinds: list[Callable[[], object]] = [
+        lambda: None,
+        file.mkdir,
+        lambda: os.mkfifo(file),
+        lambda: file.symlink_to("/etc/passwd"),
+        lambda: (file.with_name("moved").write_bytes(content), file.symlink_to("moved")),
+    ]
+    chance.choice(kinds)()
+
+
+def json_edit(file: Path, chance: random.Random) -> None:
+    """Change, remove or add a key somewhere in a document."""
+    document = json.loads(file.read_text())
+    at: Any = document
+    while True:
+        key = chance.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        if not isinstance(at[key], dict | list) or not at[key] or chance.random() < 0.2:
+            break
+        at = at[key]
+    if chance.random() < 0.3:
+        del at[key]
+    else:
+        at[key] = chance.choice(JUNK)
+    replaced(file, json.dumps(document).encode())
+
+
+def array_edit(file: Path, chance: random.Random) -> None:
+    """Other values, another type, or another shape."""
+    array = np.load(file)
+    edits: list[Callable[[], Any]] = [
+        lambda: array[: len(array) // 2],
+        lambda: array[..., None],
+        lambda: array.astype(chance.choice([np.int8, np.float64, np.bool_, ">i4", "U4"])),
+        lambda: np.zeros_like(array),
+        lambda: np.full_like(array, np.iinfo(array.dtype).max if array.dtype != bool else True),
+        lambda: np.empty(0, array.dtype),
+        lambda: np.array([{"a": 1}], object),
+    ]
+    if array.size and array.dtype != bool:
+        one = array.copy()
+        one.flat[chance.randrange(one.size)] = chance.choice([0, 1, 2, 5, 100])
+        edits += [lambda: one] * 6
+    file.unlink()
+    np.save(file, chance.choice(edits)(), allow_pickle=True)
+
+
+def harm(build: Path, chance: random.Random) -> str:
+    """Do something to a build; in words what."""
+    files = sorted(path for path in build.rglob("*") if path.is_file())
+    file = chance.choice(files)
+    edits = [flip, cut, another_kind]
+    if file.suffix == ".json":
+        edits += [json_edit] * 6
+    else:
+        edits += [array_edit] * 4
+    edit = chance.choice(edits)
+    edit(file, chance)
+    signed = chance.random() < 0.5 and file.name != "manifest.json"
+    if signed:
+        try:
+            sign(build)
+        except OSError:
+            signed = False
+    return f"{edit.__name__} of {file.name}{', signed' * signed}"
+
+
+def run(words: list[str], capfd: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    sys.argv = ["polarfab", *words]
+    capfd.readouterr()
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    out, err = capfd.readouterr()
+    return int(stop.value.code or 0), out, err
+
+
+def fuzz(cases: range, root: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (root / "fabric.yaml").write_text(SPEC)
+    sound = root / "sound"
+    assert run(["compile", f"{root}/fabric.yaml", "-o", str(sound)], capfd)[0] == 0
+    places = {"BUILD": root / "build", "OUT": root / "out", "SOUND": sound}
+    wrong, right = [], {}
+    for name in VERBS:
+        shutil.copytree(sound, places["BUILD"])
+        code, out, _ = said = run_verb(name, places, capfd)
+        assert code == 0, said
+        right[name] = out, written(places["OUT"])
+        shutil.rmtree(places["BUILD"])
+        shutil.rmtree(places["OUT"])
+    for case in cases:
+        chance = random.Random(case)
+        name = chance.choice(list(VERBS))
+        shutil.copytree(sound, places["BUILD"])
+        what = harm(places["BUILD"], chance)
+        code, out, err = run_verb(name, places, capfd)
+        strays = [
+            path for path in root.iterdir() if path not in (root / "fabric.yaml", *places.values())
+        ]
+        if code not in (0, 1, 2) or strays:
+            wrong.append(f"case {case}: {name} after {what}: exit code {code}, {strays}, {err}")
+        elif not code and not what.endswith("signed") and "manifest" not in what:
+            if name in ("cables", "hosts", "draw", "render", "explain") and right[name] != (
+                out,
+                written(places["OUT"]),
+            ):
+                wrong.append(f"case {case}: {name} after {what}: another output")
+        shutil.rmtree(places["BUILD"])
+        shutil.rmtree(places["OUT"], ignore_errors=True)
+    assert not wrong, "\n".join(wrong)
+
+
+def run_verb(
+    name: str, places: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> tuple[int, str, str]:
+    places["OUT"].mkdir()
+    words = []
+    for word in VERBS[name]:
+        for key, place in places.items():
+            word = word.replace(key, str(place))
+        words.append(word)
+    return run(words, capfd)
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {
+        str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("[!.]*") if p.is_file()
+    }
+
+
+@pytest.fixture(autouse=True)
+def _bugs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bugs").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "bugs"))
+
+
+def test_a_hundred_fuzzed_builds(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "root").mkdir()
+    fuzz(range(100), tmp_path / "root", capfd)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(4))
+def test_two_thousand(part: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "root").mkdir()
+    fuzz(range(100 + part * 500, 600 + part * 500), tmp_path / "root", capfd)
