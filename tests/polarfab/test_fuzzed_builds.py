@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -29,11 +30,13 @@ VERBS = {
     "hosts": ["cables", "BUILD", "--format", "hosts"],
     "draw": ["draw", "BUILD", "-o", "OUT/lab.svg"],
     "render": ["render", "BUILD", "--target", "ovs", "-o", "OUT/ovs", "--unverified"],
-    "plan": ["plan", "SOUND", "BUILD"],
+    "plan": ["plan", "SOUND", "--from", "BUILD"],
     "throughput": ["throughput", "BUILD", "--pattern", "uniform"],
     "expand": ["expand", "BUILD", "--to", "SOUND"],
     "fsck": ["fsck", "BUILD", "--json"],
 }
+SAME = ("cables", "hosts", "draw", "render", "explain")
+"""Verbs whose output tells whether they used another table."""
 JUNK = [
     None,
     True,
@@ -128,12 +131,9 @@ def harm(build: Path, chance: random.Random) -> str:
         edits += [array_edit] * 4
     edit = chance.choice(edits)
     edit(file, chance)
-    signed = chance.random() < 0.5 and file.name != "manifest.json"
+    signed = chance.random() < 0.5 and edit != another_kind and file.name != "manifest.json"
     if signed:
-        try:
-            sign(build)
-        except OSError:
-            signed = False
+        sign(build)
     return f"{edit.__name__} of {file.name}{', signed' * signed}"
 
 
@@ -160,22 +160,17 @@ def fuzz(cases: range, root: Path, capfd: pytest.CaptureFixture[str]) -> None:
         shutil.rmtree(places["BUILD"])
         shutil.rmtree(places["OUT"])
     for case in cases:
-        chance = random.Random(case)
+        chance = random.Random(case)  # noqa: S311
         name = chance.choice(list(VERBS))
         shutil.copytree(sound, places["BUILD"])
         what = harm(places["BUILD"], chance)
         code, out, err = run_verb(name, places, capfd)
-        strays = [
-            path for path in root.iterdir() if path not in (root / "fabric.yaml", *places.values())
-        ]
+        strays = {path.name for path in root.iterdir()} - {"fabric.yaml", "build", "out", "sound"}
+        there = (out, written(places["OUT"])) if name in SAME and not code else right[name]
         if code not in (0, 1, 2) or strays:
             wrong.append(f"case {case}: {name} after {what}: exit code {code}, {strays}, {err}")
-        elif not code and not what.endswith("signed") and "manifest" not in what:
-            if name in ("cables", "hosts", "draw", "render", "explain") and right[name] != (
-                out,
-                written(places["OUT"]),
-            ):
-                wrong.append(f"case {case}: {name} after {what}: another output")
+        elif there != right[name] and not re.search("signed|manifest", what):
+            wrong.append(f"case {case}: {name} after {what}: another output")
         shutil.rmtree(places["BUILD"])
         shutil.rmtree(places["OUT"], ignore_errors=True)
     assert not wrong, "\n".join(wrong)
@@ -194,9 +189,8 @@ def run_verb(
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    return {
-        str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("[!.]*") if p.is_file()
-    }
+    files = (path for path in folder.rglob("[!.]*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @pytest.fixture(autouse=True)
