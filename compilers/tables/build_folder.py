@@ -208,7 +208,7 @@ def _arrays(files: FolderFiles, names: Mapping[str, str]) -> Iterator[tuple[str,
         try:
             with files.open(name) as file:
                 yield Path(name).stem, _mapped(file)
-        except (OSError, ValueError, TypeError, EOFError) as error:
+        except Exception as error:  # NumPy's reader of headers raises a dozen kinds
             raise InputError(_damage(files.path / name, f"no array ({error})")) from error
 
 
