@@ -1,0 +1,59 @@
+"""The messages that a controller sends, in a framework's own reading: the same as the ovs text."""
+
+import struct
+
+import pytest
+
+from compilers.readers.openflow_messages import MessageReader
+from compilers.targets.openflow.emitted_messages import check_messages
+from compilers.targets.openflow.encoder import Encoder, Program
+from tests.compilers.readers.emitted import fabric, write
+
+
+def lines(path):
+    return sorted(t for t in path.read_text().splitlines() if t and t[0] != "#")
+
+
+@pytest.mark.parametrize("package", ["ryu", "os_ken"])
+@pytest.mark.parametrize("case", ["two hosts", "spread, repaired", "aggregates"])
+def test_messages_say_what_the_text_says(case, package, tmp_path):
+    build = fabric(case)
+    write("ovs", build, tmp_path)
+    encoder, reader = Encoder(build), MessageReader(package)
+    for vertex, name in enumerate(build.wiring.names[:6]):
+        flows, groups = reader.texts(b"".join(encoder.program(vertex).parts))
+        assert sorted(flows) == lines(tmp_path / name / "flows.txt")
+        assert sorted(groups) == lines(tmp_path / name / "groups.txt")
+
+
+@pytest.mark.parametrize("package", ["ryu", "os_ken"])
+@pytest.mark.parametrize("case", ["minimal", "spread, repaired"])
+def test_no_differences(case, package):
+    report = check_messages(fabric(case), package)
+    assert (report.differences, report.examples) == (0, ())
+    assert report.delivered == report.pairs > 0
+
+
+MUTANTS = [
+    (struct.pack(">HHLH", 0, 16, 1, 0), struct.pack(">HHLH", 0, 16, 2, 0)),
+    (struct.pack(">QQ", 2, 0xFFFF), struct.pack(">QQ", 1, 0xFFFF)),
+    (struct.pack(">QQ", 2, 0xFFFF), struct.pack(">QQ", 2, 0xFF)),
+    (struct.pack(">HHL", 22, 8, 2), struct.pack(">HHL", 22, 8, 1)),
+    (bytes.fromhex("025046000001"), bytes.fromhex("025046000002")),
+    (struct.pack(">HBB4B", 0x8000, 12 << 1 | 1, 8, 10, 0, 0, 8), b"\x80\0\x19\x08\x0a\0\0\x18"),
+]
+
+
+MUTATED = ["output", "class", "class & 0xFF", "group", "gateway", "block"]
+
+
+@pytest.mark.parametrize(("old", "new"), MUTANTS, ids=MUTATED)
+def test_changed_bytes_are_a_difference(old, new, monkeypatch):
+    changed = Program.parts.fget
+    parts = lambda program: [part.replace(old, new) for part in changed(program)]  # noqa: E731
+    build = fabric("two hosts")
+    monkeypatch.setattr(Program, "parts", property(parts))
+    assert old in b"".join(changed(Encoder(build).program(0)))
+    report = check_messages(build, "ryu")
+    assert not report.passed
+    assert report.examples
