@@ -68,13 +68,8 @@ class Fabric:
             InputError: every mistake in either.
         """
         from compilers.spec.fabric_file import load_fabric
-        from inventory.yamlfile import read
 
-        if inventory is not None:
-            keys = spec if isinstance(spec, Mapping) else read(spec).data
-            given = inventory if isinstance(inventory, Mapping) else str(inventory)
-            spec = {**keys, "inventory": given}
-        return cls(load_fabric(spec))
+        return cls(load_fabric(spec, inventory=inventory))
 
     @classmethod
     def load(cls, folder: str | Path) -> Fabric:
@@ -235,6 +230,9 @@ class Fabric:
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
             progress: called with (done, all) in each of the walks.
+
+        Raises:
+            InputError: there is no such kind of failure.
         """
         from compilers.proof.verification import judge
         from compilers.tables.plane_folders import builds_in
@@ -286,7 +284,7 @@ class Fabric:
         target: str,
         folder: str | Path,
         *,
-        templates: Path | None = None,
+        templates: str | Path | None = None,
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
         unverified: bool = False,
@@ -295,7 +293,7 @@ class Fabric:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
 
         Args:
-            target: a name of `polarfab render --help`.
+            target: a name that `polarfab targets` lists.
             folder: where to.
             templates: a folder of your own templates, TARGET/FILE.j2.
             options: of the target.
@@ -304,14 +302,14 @@ class Fabric:
             progress: called with (switches done, all switches) for each plane.
 
         Raises:
-            InputError: the target cannot do what the fabric asks for, an option, a template or a
-                node is wrong, or verification has not passed.
+            InputError: there is no such target, or it cannot do what the fabric asks for, an
+                option, a template or a node is wrong, or verification has not passed.
         """
         from compilers.targets.plane_rendering import render_planes
 
         with self.usable(unverified) as fabric:
-            where = Path(folder)
-            return render_planes(fabric.builds, target, where, templates, options, nodes, progress)
+            where, own = Path(folder), Path(templates) if templates else None
+            return render_planes(fabric.builds, target, where, own, options, nodes, progress)
 
     def throughput(
         self,
@@ -341,11 +339,11 @@ class Fabric:
         layout: how vertices are put into racks; racks: one or two to highlight, by name or number.
 
         Raises:
-            InputError: no such layout or rack, or the fabric is too large.
+            InputError: no such form, layout or rack, or the fabric is too large.
         """
         from compilers.drawing.picture import draw, of_build
 
-        return draw(of_build(self.build), form == "html", layout, tuple(racks))
+        return draw(of_build(self.build), form, layout, tuple(racks))
 
     def to_networkx(self) -> Graph[int]:
         """The cabled nodes as a networkx graph: `compilers.cabling.networkx_graph` has its keys."""

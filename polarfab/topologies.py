@@ -95,9 +95,9 @@ def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequenc
     """A graph in racks as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
 
     Raises:
-        InputError: no such layout or rack, or the graph is too large.
+        InputError: no such form, layout or rack, or the graph is too large.
     """
     from compilers.drawing.picture import draw as drawn
     from compilers.drawing.picture import of_topology
 
-    return drawn(of_topology(topology), form == "html", layout, tuple(racks))
+    return drawn(of_topology(topology), form, layout, tuple(racks))

@@ -13,11 +13,13 @@ from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, nearest, shown
 from templates import environment
 
 MOST_PICTURE_NODES = 20_000
 SMALL = 200
+PICTURE_FORMS = ("svg", "html")
+"""A picture, and an interactive page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +60,21 @@ def _sites(build: Build) -> tuple[str, ...]:
     )
 
 
-def draw(
-    subject: Subject, interactive: bool, layout_name: str = "", marked: tuple[str, ...] = ()
-) -> str:
+def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, ...] = ()) -> str:
     """The picture as SVG, or the page as self-contained HTML.
 
     Args:
         subject: the fabric.
-        interactive: a page rather than a picture.
+        form: one of PICTURE_FORMS.
         layout_name: one of `layouts(topology)`, "" for the default.
         marked: names or numbers of up to two racks.
 
     Raises:
-        InputError: no such layout or rack, or the fabric is too large.
+        InputError: no such form, layout or rack, or the fabric is too large.
     """
-    topology = subject.topology
+    if form not in PICTURE_FORMS:
+        raise InputError(Problem(" or ".join(PICTURE_FORMS), shown(form), key="form"))
+    topology, interactive = subject.topology, form == "html"
     if topology.graph.order > MOST_PICTURE_NODES:
         raise InputError(
             Problem(

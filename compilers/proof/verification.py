@@ -9,10 +9,11 @@ from typing import Any
 
 from compilers.proof.channels import packets
 from compilers.proof.delivery import Report, verify
-from compilers.proof.failure_walks import SAMPLE, Progress
+from compilers.proof.failure_walks import FAILURE_KINDS, SAMPLE, Progress
 from compilers.tables.build import Build
 from compilers.tables.plane_folders import alike
 from compilers.tables.verified_mark import mark_verified
+from inventory.problems import InputError, Problem, shown
 
 CHANNELS_UP_TO = 1 << 26
 """The most packets for which channels are counted by default."""
@@ -70,7 +71,13 @@ def judge(
         sample: the number of cases of two failures at once.
         seed: of the sample.
         with_channels: whether to count channels; None: only if that is quick.
+
+    Raises:
+        InputError: there is no such kind of failure.
     """
+    if unknown := [kind for kind in failures if kind not in FAILURE_KINDS]:
+        given = shown(unknown[0])
+        raise InputError(Problem("some of " + ", ".join(FAILURE_KINDS), given, key="failures"))
     if with_channels is None:
         with_channels = packets(builds[0]) <= CHANNELS_UP_TO
     reports: list[Report] = []

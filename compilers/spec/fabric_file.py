@@ -97,30 +97,33 @@ class LoadedFabric:
 
 
 def load_fabric(
-    source: str | Path | Mapping[str, Any], document: Document | None = None
+    source: str | Path | Mapping[str, Any],
+    document: Document | None = None,
+    inventory: str | Path | Mapping[str, Any] | None = None,
 ) -> LoadedFabric:
     """The fabric of a YAML file (`-`: standard input) or of a mapping, with its inventory.
 
     The inventory's file name is relative to the fabric's; in a mapping, `inventory` may be the
     inventory itself. `document` is the file's content, or the part of it that describes the
-    fabric, where it has been read already.
+    fabric, where it has been read already. `inventory` is taken in place of the one named.
 
     Raises:
         InputError: every mistake in either, and where they do not fit.
     """
-    hardware: Document | None = None
     problems: list[Problem] = []
-    if isinstance(source, Mapping):
-        document = from_values(source)
-        if isinstance(document.data.get("inventory"), dict):
-            hardware = from_values(document.data.pop("inventory"))
-    elif document is None:
-        document = read(source)
-    if isinstance(document.data.get("inventory"), str):
-        try:
+    document = document or _document(source)
+    named = document.data.get("inventory")
+    if isinstance(source, Mapping) and isinstance(named, dict):
+        document.data.pop("inventory")
+        inventory = named if inventory is None else inventory
+    hardware: Document | None = None
+    try:
+        if inventory is not None:
+            hardware = _document(inventory)
+        elif isinstance(named, str):
             hardware = _named(source, document)
-        except InputError as error:
-            problems += error.problems
+    except InputError as error:
+        problems += error.problems
     spec, findings = _spec(document.data)
     problems += document.report(findings)
     known = examine(hardware.data) if hardware else None
@@ -129,6 +132,10 @@ def load_fabric(
     if spec is None or problems:
         raise InputError(_in_order(problems, document))
     return LoadedFabric(spec, known.inventory if known else None, document, hardware)
+
+
+def _document(source: str | Path | Mapping[str, Any]) -> Document:
+    return from_values(source) if isinstance(source, Mapping) else read(source)
 
 
 def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from compilers.spec.target_names import BUILT_IN, registered
+from compilers.spec.target_names import BUILT_IN, registered, target_names
 from compilers.targets.features import FEATURES
 from compilers.targets.target import Target
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, Problem, did_you_mean, shown
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,14 +22,16 @@ def target(name: str) -> Target:
     """The target of that name.
 
     Raises:
-        KeyError: there is none.
-        InputError: there are several, or the package that registers it is broken.
+        InputError: there is none, or there are several, or the package that registers it is broken.
     """
     entries = registered().get(name, ())
     if len(entries) + (name in BUILT_IN) > 1:
         raise InputError(_clash(name, entries))
     if entries:
         return _load(entries[0])
+    if name not in BUILT_IN:
+        required = f"one of {', '.join(names := target_names())}"
+        raise InputError(Problem(required, shown(name), did_you_mean(name, names), key="target"))
     return _built_in(BUILT_IN[name])
 
 

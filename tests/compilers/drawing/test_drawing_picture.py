@@ -67,7 +67,7 @@ def drawn_links(root: ET.Element, *names: str) -> set[tuple[int, int]]:
     ids=lambda given: given.title,
 )
 def test_every_vertex_and_link_is_drawn(given: Subject) -> None:
-    root = parsed(draw(given, interactive=False))
+    root = parsed(draw(given, form="svg"))
     graph = given.topology.graph
     assert sorted(vertices(root).values()) == list(range(graph.order))
     assert drawn_links(root, "between", "inside") == set(map(tuple, graph.edges().tolist()))
@@ -78,7 +78,7 @@ def test_every_vertex_and_link_is_drawn(given: Subject) -> None:
 
 def test_a_large_fabric_has_bundles_between_racks() -> None:
     given = subject("polarfly", q=37)
-    root = parsed(draw(given, interactive=False))
+    root = parsed(draw(given, form="svg"))
     between = paths(root)["between"]
     assert len(ends(between)) == 38 * 37 // 2
     total = int(between.get("data-links", "")) + len(drawn_links(root, "inside"))
@@ -88,7 +88,7 @@ def test_a_large_fabric_has_bundles_between_racks() -> None:
 def test_polarstar_has_supernodes_in_clusters() -> None:
     q, members = 5, 8
     given = subject("polarstar", q=q, supernode="inductive-quad", degree=3)
-    root = parsed(draw(given, interactive=False))
+    root = parsed(draw(given, form="svg"))
     structure = build_topology("polarfly", {"q": q})
     assert len(vertices(root)) == given.topology.graph.order
     discs = [each for each in root.iter(f"{SVG}circle") if "disc" in each.get("class", "")]
@@ -104,7 +104,7 @@ def test_polarstar_has_supernodes_in_clusters() -> None:
 def test_a_pair_shows_its_cables(pair: str, links: int) -> None:
     """q + 1 links to the quadrics, q - 2 between fans (PolarFly paper, Propositions V.3, V.4)."""
     given = subject("polarfly", q=7)
-    root = parsed(draw(given, interactive=False, marked=tuple(pair.split(","))))
+    root = parsed(draw(given, form="svg", marked=tuple(pair.split(","))))
     shown = drawn_links(root, "marked")
     cables = [text.text or "" for text in root.iter(f"{SVG}text") if text.get("class") == "cable"]
     assert len(shown) == len(cables) == links
@@ -120,7 +120,7 @@ def test_a_pair_shows_its_cables(pair: str, links: int) -> None:
 def test_a_rack_shows_all_that_leaves_it() -> None:
     given = subject("polarfly", q=7)
     racks = layout(given.topology)
-    root = parsed(draw(given, interactive=False, marked=("fan2",)))
+    root = parsed(draw(given, form="svg", marked=("fan2",)))
     leaving = drawn_links(root, "marked")
     assert len(leaving) == links_between(given.topology.graph, racks)[2].sum() - 6 - 3
     assert all((racks.rack[u] == 2) != (racks.rack[v] == 2) for u, v in leaving)
@@ -129,10 +129,10 @@ def test_a_rack_shows_all_that_leaves_it() -> None:
 
 
 def test_a_long_cable_list_is_cut_and_says_so() -> None:
-    root = parsed(draw(subject("polarfly", q=8), interactive=False, marked=("0", "1")))
+    root = parsed(draw(subject("polarfly", q=8), form="svg", marked=("0", "1")))
     assert all("more" not in (text.text or "") for text in root.iter(f"{SVG}text"))
     given = subject("oft", q=4)
-    cut = parsed(draw(given, interactive=False, marked=("leaf", "spine")))
+    cut = parsed(draw(given, form="svg", marked=("leaf", "spine")))
     cables = [text.text or "" for text in cut.iter(f"{SVG}text") if text.get("class") == "cable"]
     more = re.fullmatch(r"… and (\d+) more", cables[-1])
     assert more
@@ -143,21 +143,19 @@ def test_names_are_written_and_escaped() -> None:
     given = subject("polarfly", q=2)
     names = ("<&\"'>", *(f"a-long-name-{v:04}" for v in range(1, 7)))
     named = replace(given, wiring=replace(given.wiring, names=names))
-    root = parsed(draw(named, interactive=False))
+    root = parsed(draw(named, form="svg"))
     written = [t.text or "" for t in root.iter(f"{SVG}text") if "name of" in t.get("class", "")]
     assert "<&\"'>" in written
     assert "a-long-name-0…" in written or "a-long-name-…" in written
     titles = {(title.text or "").split("\n")[0] for title in root.iter(f"{SVG}title")}
     assert set(names) <= titles
-    page = draw(named, interactive=True)
+    page = draw(named, form="html")
     assert "<&" not in page.split('id="data">')[1].split("</script>")[0]
 
 
 def test_same_bytes_twice() -> None:
-    for interactive in (False, True):
-        assert draw(subject("polarfly", q=5), interactive) == draw(
-            subject("polarfly", q=5), interactive
-        )
+    for form in ("svg", "html"):
+        assert draw(subject("polarfly", q=5), form) == draw(subject("polarfly", q=5), form)
 
 
 @pytest.mark.parametrize(
@@ -170,14 +168,14 @@ def test_same_bytes_twice() -> None:
 )
 def test_racks_that_are_not_there(marked: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        draw(subject("polarfly", q=7), interactive=False, marked=marked)
+        draw(subject("polarfly", q=7), form="svg", marked=marked)
 
 
 def test_fabrics_that_are_too_large() -> None:
     given = subject("polarfly", q=59)
     assert MOST_PAGE_NODES < given.topology.graph.order < MOST_PICTURE_NODES
     with pytest.raises(InputError, match="at most 3,000 nodes in a page, given 3,541"):
-        draw(given, interactive=True)
+        draw(given, form="html")
 
 
 @pytest.mark.parametrize(
@@ -187,7 +185,7 @@ def test_fabrics_that_are_too_large() -> None:
 )
 def test_the_page_holds_what_the_tables_say(parameters: dict[str, int], wide: bool) -> None:
     given = subject("polarstar", supernode="complete", **parameters)
-    data = json.loads(draw(given, interactive=True).split('id="data">')[1].split("</script>")[0])
+    data = json.loads(draw(given, form="html").split('id="data">')[1].split("</script>")[0])
     assert data["wide"] == wide
     following = np.frombuffer(base64.b64decode(data["next"]), "<u2" if wide else "u1")
     order = given.topology.graph.order

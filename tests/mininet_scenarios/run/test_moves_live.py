@@ -17,8 +17,9 @@ import os, sys
 if "controller" in sys.orig_argv:
     from dataclasses import replace
     import numpy as np
-    from controller import moment, mover, rollout
-    right, begin, forth = mover.plan, rollout.Rollout.__post_init__, moment.Moment.forth
+    from controller.rollout import mover, rollout
+    from controller.rollout.round_programs import RoundPrograms
+    right, begin, forth = mover.plan, rollout.Rollout.__post_init__, RoundPrograms.forth
     def backwards(old, new):
         update = right(old, new)
         row = np.where(update.row > 0, update.last - update.row, 0).astype(np.uint8)
@@ -30,7 +31,7 @@ if "controller" in sys.orig_argv:
         return [] if self.done[vertex] + 2 == int(os.environ["SKIP"]) else forth(self, vertex)
     rollout.Rollout.__post_init__ = slowly
     if os.environ["SKIP"]:
-        moment.Moment.forth = skipping
+        RoundPrograms.forth = skipping
     else:
         mover.plan = backwards
 """
