@@ -65,6 +65,16 @@ MACHINE = frozenset(
 class Verbs(click.Group):
     """A group whose commands are imported when they are asked for."""
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a verb; end as a signal would when nobody reads its output any more."""
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _drop_output()
+            raise SystemExit(128 + signal.SIGPIPE) from None
+        return result
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The verbs in the order of the work, not of the alphabet."""
         return list(VERBS)
@@ -121,9 +131,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        _drop_output()
-        sys.exit(128 + signal.SIGPIPE)
     except MemoryError as error:
         click.echo(f"error: this machine has too little memory for that: {error}", err=True)
         sys.exit(2)

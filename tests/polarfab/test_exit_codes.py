@@ -1,0 +1,111 @@
+"""Exit codes and messages of what goes wrong around a command."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.compilers.signed import sign
+
+POLARFAB = [sys.executable, "-m", "polarfab"]
+ROOT = Path(__file__).parents[2]
+VERBS = {
+    "cables": [],
+    "check-wiring": ["FACTS"],
+    "explain": ["0", "1"],
+    "draw": ["-o", "OUT.svg"],
+    "expand": ["--racks", "quadric:1"],
+    "throughput": [],
+    "plan": ["--from", "BUILD"],
+    "render": ["--target", "ovs", "-o", "OUT", "--unverified"],
+}
+
+
+@pytest.fixture
+def build(polarfab, tmp_path: Path) -> Path:
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")[0] == 0
+    return tmp_path / "b"
+
+
+def test_a_damaged_array_is_refused_by_every_verb(polarfab, build: Path) -> None:
+    file = build / "arrays" / "far_port.npy"
+    (build.parent / "facts").mkdir()
+    there = np.load(file)
+    for wrong in (np.zeros_like(there), there[:0], there.astype(np.int64), None):
+        file.unlink()
+        if wrong is None:
+            file.write_bytes(b"")
+        else:
+            np.save(file, wrong)
+        for verb, more in VERBS.items():
+            places = {"BUILD": build, "FACTS": build.parent / "facts", "OUT": build.parent / "out"}
+            words = [places.get(word, word) for word in more]
+            code, out, err = polarfab(verb, build, *words)
+            assert (code, out) == (2, ""), verb
+            assert f"{file}: required the file as it was compiled" in err, verb
+            assert "compile the build again" in err, verb
+        code, out, err = polarfab("fsck", build, "--json")
+        assert (code, json.loads(out)["verified"]) == (1, False)
+
+
+def test_a_name_cannot_leave_the_output_folder(polarfab, build: Path) -> None:
+    fabric = json.loads((build / "fabric.json").read_text())
+    fabric["nodes"]["names"][3] = "../../x"
+    (build / "fabric.json").write_text(json.dumps(fabric))
+    sign(build)
+    out = build.parent / "deep" / "out"
+    code, _, err = polarfab("render", build, "--target", "ovs", "-o", out, "--unverified")
+    assert code == 2
+    assert "names has ../../x, which is no name" in err
+    assert not (build.parent / "x").exists()
+
+
+def test_a_closed_pipe_is_no_finding(build: Path) -> None:
+    words = " ".join([*POLARFAB, "cables", str(build), "--format", "csv"])
+    run = subprocess.run(
+        ["bash", "-c", f"{words} | true; exit ${{PIPESTATUS[0]}}"], cwd=ROOT, capture_output=True
+    )
+    assert (run.returncode, run.stderr) in {(141, b""), (0, b"")}
+
+
+def test_a_deleted_working_directory_is_no_bug(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = " ".join([*POLARFAB, "compile", "fabric.yaml"])
+    run = subprocess.run(
+        ["bash", "-c", f"rmdir {gone}; {words}"],
+        cwd=gone,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert len(run.stderr.splitlines()) <= 3
+    assert "bug" not in run.stderr
+
+
+def test_a_name_of_300_letters_is_no_bug(polarfab, build: Path) -> None:
+    long = build.parent / ("x" * 300)
+    for words in (["verify", long], ["cables", build, "--format", "csv", "-o", long]):
+        code, _, err = polarfab(*words)
+        assert (code, "bug" in err) == (2, False)
+    for output in (long, build.parent / ("x" * 250)):
+        code, _, err = polarfab("compile", build.parent / "fabric.yaml", "-o", output)
+        assert (code, "too long" in err) == (2, True)
+
+
+@pytest.mark.parametrize("value", ["7", "0-4", "[0-4]"])
+def test_a_miswire_needs_two_links(polarfab, tmp_path: Path, value: str) -> None:
+    fabric = "fabric: {name: lab, topology: {family: polarfly, q: 3}}"
+    text = f"name: x\nengine: model\n{fabric}\ntimeline:\n- miswire: {value}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    code, _, err = polarfab("emulate", tmp_path / "s.yaml")
+    assert code == 2
+    assert "timeline[0].miswire: required a list of two links, such as [0-4, 1-5]" in err
