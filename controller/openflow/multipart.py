@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.message_parts import Block
 from compilers.targets.openflow.protocol import (
+    ALL_GROUPS,
     ALL_TABLES,
     ANY,
     ENTRY,
     FLOW_REQUEST,
+    GROUP_REQUEST,
     HEADER,
     MATCH,
     MORE_PARTS,
@@ -50,6 +52,11 @@ def flows_wanted(cookie: int = 0, mask: int = 0) -> bytes:
 def ports_wanted() -> bytes:
     """The body of a request for the counters of all ports."""
     return packed(PORT_REQUEST, port=ANY)
+
+
+def groups_wanted() -> bytes:
+    """The body of a request for the counters of all groups."""
+    return packed(GROUP_REQUEST, group=ALL_GROUPS)
 
 
 def part(message: bytes) -> tuple[int, bytes, bool]:

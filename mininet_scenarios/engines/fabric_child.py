@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,13 @@ from compilers.tables.build_folder import load
 from compilers.wiring.addressing import format_mac
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
 from mininet_scenarios.ovs.collecting import Collectors
+from mininet_scenarios.ovs.collector_frames import CollectorFrames
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
 from mininet_scenarios.ovs.management_socket import port_counters
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.ovs.packets import HostPackets, Postman
+from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.wrong_table import Diverter
 from mininet_scenarios.scenario.engine import (
     SILENT,
@@ -28,6 +32,7 @@ from mininet_scenarios.scenario.engine import (
     NodeChange,
 )
 from mininet_scenarios.traffic.fabric_probe import FabricProbe
+from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
 PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
@@ -138,6 +143,14 @@ class FabricChild:
     def paths(self, pairs: list[list[int]]) -> list[list[int]]:
         """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
         return [self._path(source, destination) for source, destination in pairs]
+
+    def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
+        """Let packets reach every rule (`RuleExercise`), from collector to collector."""
+        assert self.collectors is not None  # noqa: S101
+        with closing(CollectorFrames(self.collectors.sockets)) as ends:
+            ports = PortsDown(self.ovs, self.fabric.port)
+            exercise = RuleExercise(self.build, self.hosts, ends, ports, self._progress)
+            return asdict(exercise.run(repairs, tolerance))
 
     def _path(self, source: int, destination: int) -> list[int]:
         plan, hosts = self.build.addressing, self.hosts

@@ -17,10 +17,12 @@ from mininet_scenarios.scenario.engine import (
     Miswire,
     NodeChange,
     Probed,
+    Progress,
     RealTime,
     Setup,
     Step,
 )
+from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.traffic.probing import decode
 
 
@@ -67,6 +69,10 @@ class InnerEngine(RealTime):
     def probe_stop(self) -> Probed:
         """What was heard inside."""
         return decode(self.inner.call("probe_stop"))
+
+    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
+        """Send packets inside to every rule."""
+        return Exercise.read(self.inner.call("exercise", repairs, tolerance, progress=progress))
 
     def stop(self, step: Step) -> None:
         """Let the inner process leave; everything goes with it."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,14 @@ from mininet_scenarios.engines.prompt import run as run_prompt
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
 from mininet_scenarios.ovs.controller_process import ControllerProcess
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsdb import Port
+from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.wrong_table import Diverter
 from mininet_scenarios.scenario.engine import HostSample, hops_of
+from mininet_scenarios.traffic.host_frames import HostFrames
 from mininet_scenarios.traffic.pinging import ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
+from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
 BYTES, PACKETS = 8, 9
 """The indices of the sent counters in /proc/net/dev."""
@@ -130,6 +136,13 @@ class MininetChild:
         """End it, and tell what it saw (`probing.decode`)."""
         assert self.probe is not None  # noqa: S101
         return self.probe.stop()
+
+    def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
+        """Let packets reach every rule (`RuleExercise`), from host to host."""
+        with closing(HostFrames([host.pid for host in self.network.hosts])) as ends:
+            ports = PortsDown(self.ovs, lambda v, p: Port(self.faults.interface(v, p), p))
+            exercise = RuleExercise(self.build, self.hosts, ends, ports, self._progress)
+            return asdict(exercise.run(repairs, tolerance))
 
     def carry(
         self, flows: list[tuple[int, int, float]], protocol: str, parallel: int, seconds: float

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets.openflow.protocol import (
@@ -107,35 +106,47 @@ def port_counters(folder: Path, bridges: Iterable[str]) -> dict[str, NDArray[Any
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    request = multipart.request(Multipart.PORT_STATS, 0, multipart.ports_wanted())
-    found: dict[str, NDArray[Any]] = {}
+    bodies = replies(folder, bridges, Multipart.PORT_STATS, multipart.ports_wanted())
+    return {bridge: multipart.records(body, PORT_STATS) for bridge, body in bodies.items()}
+
+
+def replies(
+    folder: Path, bridges: Iterable[str], kind: Multipart, wanted: bytes = b""
+) -> dict[str, bytes]:
+    """The body of each bridge's reply to a multipart request.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    request = multipart.request(kind, 0, wanted)
+    found: dict[str, bytearray] = {}
     with selectors.DefaultSelector() as selector:
         for bridge in bridges:
             connection = ManagementConnection(folder / f"{bridge}.mgmt")
             connection.outgoing += request
             connection.flush()
             selector.register(connection.socket, selectors.EVENT_READ, (bridge, connection))
-            found[bridge] = np.zeros(0, PORT_STATS)
+            found[bridge] = bytearray()
         deadline = time.monotonic() + DAEMON_PATIENCE
         while waiting := len(selector.get_map()):
             if time.monotonic() > deadline:
                 raise OpenVSwitchError(f"no answer from {waiting} bridges")
             for key, _ in selector.select(1):
                 bridge, connection = key.data
-                rows, more = _port_stats(connection.read())
-                found[bridge] = np.concatenate((found[bridge], rows))
+                body, more = _parts(connection.read())
+                found[bridge] += body
                 if not more:
                     selector.unregister(connection.socket)
                     connection.socket.close()
-    return found
+    return {bridge: bytes(body) for bridge, body in found.items()}
 
 
-def _port_stats(data: bytes) -> tuple[NDArray[Any], bool]:
-    """The rows of the replies in the data, and whether more will come."""
-    rows, more = [np.zeros(0, PORT_STATS)], True
+def _parts(data: bytes) -> tuple[bytes, bool]:
+    """The bodies of the replies in the data, and whether more will come."""
+    bodies, more = [], True
     for start, kind, length in headers(data):
         if kind == MessageType.MULTIPART_REPLY:
             _, body, last = multipart.part(data[start : start + length])
-            rows.append(multipart.records(body, PORT_STATS))
+            bodies.append(body)
             more = not last
-    return np.concatenate(rows), more
+    return b"".join(bodies), more

@@ -101,21 +101,21 @@ class Database:
         """
         self.change([], list(bridges))
 
-    def add_ports(self, ports: Iterable[tuple[str, Port]]) -> None:
-        """Add ports to bridges, by the bridges' names.
+    def add_ports(self, ports: Iterable[tuple[str, Port]], alone: bool = False) -> None:
+        """Add ports to bridges, by the bridges' names; `alone`: their other ends may be away.
 
         Raises:
             OpenVSwitchError: they are refused, or an interface could not be opened.
         """
-        self._apply(_added(ports))
+        self._apply(_added(ports), alone)
 
-    def remove_ports(self, ports: Iterable[tuple[str, str]]) -> None:
-        """Remove ports from bridges, by the names of both.
+    def remove_ports(self, ports: Iterable[tuple[str, str]], alone: bool = False) -> None:
+        """Remove ports from bridges, by the names of both; `alone`: their other ends stay.
 
         Raises:
             OpenVSwitchError: it is refused.
         """
-        self._apply(self._removed([], list(ports)))
+        self._apply(self._removed([], list(ports)), alone)
 
     def change(self, before: Sequence[BridgeRow], after: Sequence[BridgeRow]) -> None:
         """Make bridges of before into those of after, all at once; returns when they are so.
@@ -153,7 +153,7 @@ class Database:
             ),
         ]
 
-    def _apply(self, operations: list[Operation]) -> None:
+    def _apply(self, operations: list[Operation], alone: bool = False) -> None:
         """Do it, and wait until the switch has done it."""
         count = {"op": "mutate", "table": "Open_vSwitch", "where": []}
         answers = self.transact(
@@ -179,7 +179,7 @@ class Database:
         failed = self.transact(
             [_select("Interface", [["error", "!=", ["set", []]]], ["name", "error"])]
         )[0]["rows"]
-        if failed:
+        if failed and not alone:
             raise OpenVSwitchError(f"interface {failed[0]['name']}: {failed[0]['error']}")
 
     def transact(self, operations: list[Operation]) -> list[dict[str, Any]]:

@@ -74,6 +74,13 @@ class OvsFabric:
         self.database.change(self._bridges(self.outage), self._bridges(outage))
         self.outage = outage
 
+    def port(self, switch: int, number: int) -> Port:
+        """The row of a switch's port to another, with nothing wrong."""
+        wiring = self.build.wiring
+        link = int(np.flatnonzero(wiring.port[switch] == number)[0])
+        far = int(wiring.far[switch, link]), int(wiring.far_port[switch, link])
+        return Port(port_interface(switch, number), number, port_interface(*far))
+
     def _bridges(self, outage: Outage) -> list[BridgeRow]:
         return [*self._switches(outage), *self._collectors(set(self._powered(outage)))]
 

@@ -168,11 +168,11 @@ class Postman:
         ip["length"] = TCP.itemsize + MARK.itemsize
         if self.version == 4:
             ip["length"] += ip.itemsize
-            ip["checksum"] = _checksum(ip)
+            ip["checksum"] = checksum(ip)
         return frames
 
 
-def _checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
+def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
     """int64[n]: of IPv4 headers (RFC 791, §3.1)."""
     words = np.ascontiguousarray(headers).view(">u2").reshape(len(headers), -1)
     total: NDArray[np.int64] = words.sum(axis=1, dtype=np.int64)

@@ -89,6 +89,29 @@ class Prediction:
             self._add_bounds(towards, source, column, amount, bounds)
         return self.by_port(bounds[0]), self.by_port(bounds[1])
 
+    def visits(self, packets: Loads) -> Iterator[tuple[Numbers, ...]]:
+        """How packets pass switches, by every way that the tables allow for them.
+
+        Yields source and destination, int[n], and the arcs that they come by and leave by.
+        """
+        for towards, source, column in self._blocks(packets):
+            for _, which, out in ways(towards, source, column):
+                ends, begins = towards.destinations[column[which]], source[which]
+                at, found = self.forwarding.hosts[begins], list[tuple[Numbers, Numbers, Numbers]]()
+
+                def note(
+                    packet: Numbers,
+                    out: Numbers,
+                    at: Numbers = at,
+                    found: list[tuple[Numbers, Numbers, Numbers]] = found,
+                ) -> None:
+                    found.append((packet, at[packet], out))
+                    at[packet] = self.forwarding.end[out]
+
+                follow(towards, out, column[which], begins, note)
+                for packet, came, left in found:
+                    yield begins[packet], ends[packet], came, left
+
     def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
         """[S, ports + 1] of a value for each arc."""
         port = self.build.wiring.port

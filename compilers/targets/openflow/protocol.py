@@ -21,8 +21,8 @@ VERSION = 4
 ALL_TABLES = 0xFF
 ANY = 0xFFFFFFFF
 """Any port, any group; as the buffer of a packet: none."""
-IN_PORT, CONTROLLER, LOCAL = 0xFFFFFFF8, 0xFFFFFFFD, 0xFFFFFFFE
-"""Reserved ports (`ofp_port_no`, §7.2.1)."""
+IN_PORT, TABLES, CONTROLLER, LOCAL = 0xFFFFFFF8, 0xFFFFFFF9, 0xFFFFFFFD, 0xFFFFFFFE
+"""Reserved ports (`ofp_port_no`, §7.2.1); TABLES: through the tables, from the first."""
 ALL_GROUPS = 0xFFFFFFFC
 WHOLE_PACKET = 0xFFFF
 """The most bytes of a packet-in: all of them (`OFPCML_NO_BUFFER`)."""
@@ -97,6 +97,7 @@ class MessageType(IntEnum):
     PACKET_OUT = 13
     FLOW_MOD = 14
     GROUP_MOD = 15
+    PORT_MOD = 16
     MULTIPART_REQUEST = 18
     MULTIPART_REPLY = 19
     BARRIER_REQUEST = 20
@@ -134,6 +135,7 @@ class Multipart(IntEnum):
 
     FLOW = 1
     PORT_STATS = 4
+    GROUP = 6
     GROUP_DESC = 7
     PORT_DESC = 13
 
@@ -318,6 +320,17 @@ PORT = _layout(
     ("most_speed", ">u4"),
 )
 """`ofp_port` (§7.2.1); speeds are in kb/s."""
+PORT_MOD = _layout(
+    ("port", ">u4"),
+    ("pad", "V4"),
+    ("mac", "u1", 6),
+    ("pad2", "V2"),
+    ("config", ">u4"),
+    ("mask", ">u4"),
+    ("advertise", ">u4"),
+    pad=4,
+)
+"""`ofp_port_mod` (§7.3.4.3): the bits of its config under the mask."""
 PORT_STATUS = _layout(("reason", "u1"), ("pad", "V7"), ("port", PORT))
 """`ofp_port_status` (§7.4.3)."""
 
@@ -358,6 +371,21 @@ FLOW_STATS = _layout(
 """`ofp_flow_stats`: fields of the match and instructions follow."""
 GROUP_DESC = _layout(("length", ">u2"), ("type", "u1"), ("pad", "V1"), ("group", ">u4"))
 """`ofp_group_desc`: buckets follow."""
+GROUP_REQUEST = _layout(("group", ">u4"), pad=4)
+"""`ofp_group_stats_request`."""
+GROUP_STATS = _layout(
+    ("length", ">u2"),
+    ("pad", "V2"),
+    ("group", ">u4"),
+    ("references", ">u4"),
+    ("pad2", "V4"),
+    ("packets", ">u8"),
+    ("bytes", ">u8"),
+    ("seconds", ">u4"),
+    ("nanoseconds", ">u4"),
+)
+"""`ofp_group_stats`: a `BUCKET_COUNTER` for each bucket follows."""
+BUCKET_COUNTER = _layout(("packets", ">u8"), ("bytes", ">u8"))
 PORT_REQUEST = _layout(("port", ">u4"), pad=4)
 """`ofp_port_stats_request`."""
 PORT_STATS = _layout(

@@ -1,0 +1,56 @@
+"""Which rules of the emitted program packets have exercised, and what came of those packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Difference = tuple[str, str, str]
+"""Where, what was expected, what was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Cases that were looked at, and those of them that were not as expected."""
+
+    cases: int = 0
+    wrong: tuple[Difference, ...] = ()
+
+    @classmethod
+    def of(cls, cases: int, wrong: list[Any]) -> Findings:
+        """From what JSON holds."""
+        return cls(cases, tuple((where, wanted, seen) for where, wanted, seen in wrong))
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """One exercise of every rule.
+
+    rules: flows and group buckets of the program. due: those that packets can reach, and must have.
+    missed: those of them that none has. waiting: in words, those that no packet reaches as long as
+    every port is up. arrivals: packets, compared whole. shares: ports of select groups.
+    """
+
+    rules: int
+    due: int
+    missed: tuple[str, ...]
+    waiting: tuple[str, ...]
+    arrivals: Findings
+    shares: Findings
+
+    @property
+    def exercised(self) -> int:
+        """How many rules packets have reached."""
+        return self.rules - len(self.missed) - len(self.waiting)
+
+    @classmethod
+    def read(cls, said: dict[str, Any]) -> Exercise:
+        """From what JSON holds (`dataclasses.asdict`)."""
+        return cls(
+            rules=said["rules"],
+            due=said["due"],
+            missed=tuple(said["missed"]),
+            waiting=tuple(said["waiting"]),
+            arrivals=Findings.of(**said["arrivals"]),
+            shares=Findings.of(**said["shares"]),
+        )

@@ -1,0 +1,67 @@
+"""Frames of any kind from and to the hosts of a network: raw sockets in their namespaces."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import Sequence
+
+from mininet_scenarios.machine.netns import entered
+from mininet_scenarios.ovs.collector_frames import STILL, WAVE, HostFrame
+from mininet_scenarios.traffic.probing import BUFFER, SO_RCVBUFFORCE
+
+EVERY_PROTOCOL = 3
+"""ETH_P_ALL of Linux."""
+LARGEST_FRAME = 2048
+
+
+class HostFrames:
+    """A socket at the interface `eth0` of each host, by the id of a process in its namespace."""
+
+    def __init__(self, processes: Sequence[int]) -> None:
+        self.sockets = [_socket(process) for process in processes]
+        self.host = {end.fileno(): host for host, end in enumerate(self.sockets)}
+        self.poll = select.epoll()
+        for file in self.host:
+            self.poll.register(file, select.EPOLLIN)
+
+    def close(self) -> None:
+        """Close them."""
+        self.poll.close()
+        for end in self.sockets:
+            end.close()
+
+    def exchange(self, frames: Sequence[HostFrame], answers: int) -> list[HostFrame]:
+        """Send each frame from its host; what hosts get, `answers` frames or until it is quiet."""
+        heard: list[HostFrame] = []
+        for first in range(0, len(frames), WAVE):
+            wave = frames[first : first + WAVE]
+            for host, data in wave:
+                self.sockets[host].send(data)
+            due = min(answers, first + len(wave))
+            while len(heard) < due and (more := self._hear(STILL)):
+                heard += more
+        return heard
+
+    def _hear(self, patience: float) -> list[HostFrame]:
+        """What comes within so many seconds; what hosts themselves send is not heard."""
+        heard = []
+        for file, _ in self.poll.poll(patience):
+            host = self.host[file]
+            while True:
+                try:
+                    data, address = self.sockets[host].recvfrom(LARGEST_FRAME)
+                except BlockingIOError:
+                    break
+                if address[2] != socket.PACKET_OUTGOING:
+                    heard.append((host, data))
+        return heard
+
+
+def _socket(process: int) -> socket.socket:
+    with entered(process):
+        end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_PROTOCOL))
+        end.bind(("eth0", EVERY_PROTOCOL))
+    end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+    end.setblocking(False)
+    return end

@@ -1,0 +1,319 @@
+"""An exercise: packets that reach every rule of the emitted program, counted in the switches.
+
+First what hosts ask of their own switch; then frames of every kind between all hosts, compared
+whole where they arrive. Select groups get flows enough to tell their shares. What is still missed
+gets more flows, other ports each, until the counters say that it was reached or the limit is. With
+`repairs`, what waits for ports to fail is reached with these ports down (`ovs.ports_down`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from itertools import cycle, islice
+from typing import Protocol
+
+import numpy as np
+
+from compilers.tables.build import Build
+from compilers.targets.openflow.groups import GroupRole
+from compilers.targets.openflow.protocol import LOCAL
+from mininet_scenarios.ovs.collector_frames import HostFrame
+from mininet_scenarios.ovs.packets import checksum
+from mininet_scenarios.ovs.ports_down import PortsDown
+from mininet_scenarios.ovs.rule_counters import RuleKey, packets_by_rule
+from mininet_scenarios.scenario.engine import HostSample, Progress
+from mininet_scenarios.scenario.exercise import Difference, Exercise, Findings
+from mininet_scenarios.traffic.crafted_frames import (
+    FRAME_KINDS,
+    HASHED,
+    CraftedFrames,
+    FrameCrafter,
+    marked,
+)
+from mininet_scenarios.traffic.neighbour_frames import questions
+from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
+
+FLOWS_AGAIN, MOST_ROUNDS = 64, 5
+"""Flows to a rule that is missed, twice as many each time, and how often: a bucket with one of 64
+hash values is missed after all of them once in 10^13 times."""
+FIRST_HASHED = 2048
+"""The source port of the first of them."""
+SIGMAS = 5
+"""Standard deviations that a share may be off, with so many flows, as chance has it."""
+SHARE_FLOWS = 64
+"""Flows to each select group where a scenario does not say how exact shares have to be."""
+MOST_SHARE_FLOWS = 20_000
+LAST_HOP = 2
+"""The time to live of a packet that is to end at the next switch."""
+FIXED_PORT = 1024
+Injected = tuple[int, bytes, tuple[Rule, ...]]
+"""A port, a packet that comes in on it, and the rules that it reaches."""
+
+
+class HostEnds(Protocol):
+    """Sends frames as hosts, and gets theirs."""
+
+    def exchange(self, frames: Sequence[HostFrame], answers: int) -> list[HostFrame]:
+        """Send each frame from its host; what hosts get, `answers` frames or until it is quiet."""
+
+
+class RuleExercise:
+    """An exercise of a build's program on the bridges of a running Open vSwitch."""
+
+    def __init__(
+        self,
+        build: Build,
+        hosts: HostSample,
+        ends: HostEnds,
+        ports: PortsDown,
+        progress: Progress,
+    ) -> None:
+        self.rules, self.hosts, self.ends = RuleSet(build, hosts), hosts, ends
+        self.build, self.ports, self.ovs, self.progress = build, ports, ports.ovs, progress
+        self.crafters = {v: FrameCrafter(build, hosts, v) for v in self.rules.versions}
+        self.first_host = np.zeros(build.tables.switches, np.int64)
+        self.first_host[hosts.switch[::-1]] = np.arange(len(hosts))[::-1]
+        self.frames = 0
+        self.wrong: list[Difference] = []
+        self.before = self._counted()
+        self.after = self.before
+
+    def run(self, repairs: bool, tolerance: float | None) -> Exercise:
+        """All of it.
+
+        Args:
+            repairs: also what only packets reach that find ports down.
+            tolerance: the most that a port's share of a select group may be off, 0 to 1; None for
+                what chance allows.
+
+        Raises:
+            OpenVSwitchError: Open vSwitch hung up or refused a message.
+        """
+        self._ask()
+        for version in self.rules.versions:
+            self._every_kind(version)
+        shares = self._shares(tolerance)
+        self._until_reached()
+        due = set(self.rules.due)
+        if repairs:
+            due |= self._repairs()
+        idle = [rule for rule in self.rules.all if not self._reached(rule)]
+        return Exercise(
+            rules=len(self.rules.all),
+            due=len(due),
+            missed=tuple(rule.words for rule in idle if rule in due),
+            waiting=tuple(rule.words for rule in idle if rule not in due),
+            arrivals=Findings(self.frames, tuple(self.wrong)),
+            shares=shares,
+        )
+
+    def _ask(self) -> None:
+        """Hosts' own questions, and their answers, as they have to be."""
+        asked = questions(self.build, self.hosts)
+        answers = sum(question.answer is not None for question in asked)
+        heard = Counter(self.ends.exchange([question.sent for question in asked], answers))
+        self.frames += len(asked)
+        for question in asked:
+            host = question.sent[0]
+            if question.answer is not None and not heard[host, question.answer]:
+                others = [data for there, data in heard if there == host]
+                near = next((d for d in others if len(d) == len(question.answer)), b"")
+                seen = f"answered by {near.hex()}" if near else "no answer"
+                self.wrong.append((question.words, "answered by the switch", seen))
+
+    def _every_kind(self, version: int) -> None:
+        """Frames of every kind between all hosts that the tables connect."""
+        at = self.hosts.switch
+        reached = self.rules.prediction.fewest[at[:, None], at] >= 0
+        source, destination = np.nonzero(reached & ~np.eye(len(at), dtype=np.bool_))
+        for kind in FRAME_KINDS:
+            crafter = self.crafters[version]
+            self._send(crafter.frames(kind, source, destination, FIXED_PORT, self.frames))
+
+    def _send(self, frames: CraftedFrames) -> None:
+        """Send them, and compare what arrives with what has to."""
+        first, count = self.frames, len(frames)
+        self.frames += count
+        width = frames.sent.dtype.itemsize
+        data = frames.sent.tobytes()
+        rows = (data[place : place + width] for place in range(0, len(data), width))
+        sent = list(zip(frames.source.tolist(), rows, strict=True))
+        arrived = np.zeros(count, np.int64)
+        for host, got in self.ends.exchange(sent, count):
+            number = marked(got)
+            if number is not None and first <= number < first + count:
+                arrived[number - first] += 1
+                self._judge(frames, number - first, host, got)
+        for number in np.flatnonzero(arrived != 1).tolist():
+            seen = "lost" if not arrived[number] else f"arrived {arrived[number]} times"
+            self._differs(frames, number, "delivered once", seen)
+        self.progress(self.frames, self.frames)
+
+    def _judge(self, frames: CraftedFrames, number: int, host: int, got: bytes) -> None:
+        """One that arrived at a host."""
+        there = int(frames.destination[number])
+        if host != there:
+            self._differs(frames, number, "delivered", f"at {self.hosts.names[host]}")
+            return
+        links, words = frames.difference(number, got)
+        ends = self.hosts.switch[frames.source[number]], self.hosts.switch[there]
+        fewest, most = (int(x[ends]) for x in self._bounds)
+        if words:
+            self._differs(frames, number, "as it was sent", words)
+        elif not fewest <= links <= most:
+            self._differs(frames, number, f"over {fewest} to {most} links", f"over {links}")
+
+    @property
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+        return self.rules.prediction.fewest, self.rules.prediction.most
+
+    def _differs(self, frames: CraftedFrames, number: int, wanted: str, seen: str) -> None:
+        names = self.hosts.names
+        pair = f"{names[frames.source[number]]} → {names[frames.destination[number]]}"
+        of = f"IPv{frames.version}, {frames.kind}"
+        self.wrong.append((f"{pair}, {of}", wanted, seen))
+
+    def _shares(self, tolerance: float | None) -> Findings:
+        """Flows to every select group that hosts reach, and how its ports shared them."""
+        chosen = {
+            key: group
+            for key, group in self.rules.groups.items()
+            if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
+        }
+        flows = _flows_for(tolerance)
+        wanted = [(self._pairs(group.buckets), flows) for group in chosen.values()]
+        before = self._counted()
+        self._flow(wanted, FIRST_HASHED)
+        self.after = self._counted()
+        cases, wrong = 0, list[Difference]()
+        for (switch, _, egress), group in chosen.items():
+            packets = [self._since(rule, before) for rule in group.buckets]
+            where = f"{self.build.wiring.names[switch]}, egress class {egress}"
+            for port in sorted(set(group.port)):
+                cases += 1
+                share, seen = (_part(group, port, of) for of in (group.weight, packets))
+                total = sum(packets)
+                chance = SIGMAS * (share * (1 - share) / max(total, 1)) ** 0.5 + 1 / max(total, 1)
+                if not total or abs(seen - share) > (tolerance or chance):
+                    name = self.build.wiring.port_name(switch, port)
+                    words = f"{seen:.1%} of {total} packets"
+                    wrong.append((f"{where}, port {name}", f"{share:.1%}", words))
+        return Findings(cases, tuple(wrong))
+
+    def _until_reached(self) -> None:
+        """More flows to what is missed, from other ports each time."""
+        flows, first = FLOWS_AGAIN, FIRST_HASHED + MOST_SHARE_FLOWS
+        for _ in range(MOST_ROUNDS):
+            missed = [rule for rule in self.rules.due if not self._reached(rule)]
+            if not missed:
+                return
+            self._flow([(self.rules.due[rule], flows) for rule in missed], first)
+            self.after = self._counted()
+            first, flows = first + flows, 2 * flows
+
+    def _flow(self, wanted: Iterable[tuple[Pairs, int]], first: int) -> None:
+        """So many flows over pairs of switches, each pair in turn, with source ports from first."""
+        chosen = {
+            (*pair, first + number)
+            for pairs, count in wanted
+            for number, pair in enumerate(islice(cycle(sorted(pairs)), count))
+        }
+        for version, crafter in self.crafters.items():
+            rows = [row[1:] for row in sorted(chosen) if row[0] == version and row[1] != row[2]]
+            if rows:
+                source, destination, ports = np.array(rows).T
+                ends = (self.first_host[end] for end in (source, destination))
+                self._send(crafter.frames(HASHED, *ends, ports, self.frames))
+
+    def _repairs(self) -> set[Rule]:
+        """Reach what only packets reach that find ports down, or that come by such a way; which."""
+        switches = sorted({switch for switch, *_ in self.rules.groups})
+        steps = [list(self._steps(switch).items()) for switch in switches]
+        reached: set[Rule] = set()
+        with closing(self.ports) as ports:
+            for number in range(max(map(len, steps))):
+                now = [
+                    (switch, *there[number])
+                    for switch, there in zip(switches, steps, strict=True)
+                    if number < len(there)
+                ]
+                ports.put_down((switch, port) for switch, down, _ in now for port in down)
+                ports.inject(
+                    (switch, port, frame) for switch, _, sent in now for port, frame, _ in sent
+                )
+                reached |= {rule for *_, sent in now for *_, rules in sent for rule in rules}
+                self.progress(number + 1, max(map(len, steps)))
+        self.after = self._counted()
+        return reached
+
+    def _steps(self, switch: int) -> dict[frozenset[int], list[Injected]]:
+        """By the ports that are down: where packets come in, and what they reach there."""
+        steps: dict[frozenset[int], list[Injected]] = {}
+        for (at, role, egress), group in self.rules.groups.items():
+            if at != switch or role == GroupRole.ENTER:
+                continue
+            entry, frame = self._entry(switch, group), self._frame_of(switch, egress)
+            if entry is None or frame is None:
+                continue
+            row = self.rules.led_by(switch, role, egress)
+            enter = self.rules.groups.get((switch, GroupRole.ENTER, egress))
+            for place, rule in enumerate(group.buckets):
+                down = set(group.port[:place]) - {0}
+                if role == GroupRole.FALLBACK and place and enter:
+                    down |= set(enter.port)
+                if group.port[place] not in down:
+                    steps.setdefault(frozenset(down), []).append((entry, frame, (row, rule)))
+        return steps
+
+    def _entry(self, switch: int, group: GroupRules) -> int | None:
+        """Where packets have to come in that are led to a group; None where none can."""
+        if group.role == GroupRole.TRANSIT:
+            return LOCAL
+        if group.role == GroupRole.FALLBACK:
+            ports = self.build.wiring.host_port[switch]
+            return int(ports.max()) if (ports > 0).any() else None
+        return group.entry
+
+    def _frame_of(self, switch: int, egress: int) -> bytes | None:
+        """A packet that a switch routes to a class, and that the next one drops."""
+        led = self.rules.prediction.egress[switch] == egress
+        led[switch] = False
+        ends = np.flatnonzero(led[self.hosts.switch])
+        if not len(ends):
+            return None
+        frames = self.crafters[4].frames(HASHED, np.zeros(1, np.int64), ends[:1], FIXED_PORT, 0)
+        ip = frames.sent["ip"]
+        ip["ttl"], ip["checksum"] = LAST_HOP, 0
+        ip["checksum"] = checksum(ip)
+        return frames.sent.tobytes()
+
+    def _pairs(self, rules: Iterable[Rule]) -> Pairs:
+        return {pair for rule in rules for pair in self.rules.due.get(rule, ())}
+
+    def _counted(self) -> dict[RuleKey, int]:
+        """Packets of each rule, those included that were led by flows in Open vSwitch's cache."""
+        self.ovs.appctl("revalidator/wait")
+        present = np.flatnonzero(self.build.topology.present).tolist()
+        return packets_by_rule(self.ovs.folder, present)
+
+    def _since(self, rule: Rule, before: dict[RuleKey, int]) -> int:
+        key = rule.switch, rule.key
+        return self.after.get(key, 0) - before.get(key, 0)
+
+    def _reached(self, rule: Rule) -> bool:
+        return self._since(rule, self.before) > 0
+
+
+def _flows_for(tolerance: float | None) -> int:
+    """Flows with which chance keeps a share of a half within the tolerance."""
+    if tolerance is None:
+        return SHARE_FLOWS
+    return min(MOST_SHARE_FLOWS, max(SHARE_FLOWS, round((SIGMAS / 2 / tolerance) ** 2)))
+
+
+def _part(group: GroupRules, port: int, of: Sequence[int]) -> float:
+    """The part of amounts, one a bucket, that the buckets of a port have."""
+    chosen = sum(n for p, n in zip(group.port, of, strict=True) if p == port)
+    return chosen / max(sum(of), 1)

@@ -1,0 +1,229 @@
+"""The rules of a build's OpenFlow program, flows and group buckets, and the packets to reach each.
+
+A rule is *due* when packets between the hosts that take part reach it while every port is up, by
+some of the ways that the tables allow (`Prediction.visits`). The others wait for a port to fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import Pipeline, RowKind
+from compilers.targets.openflow.groups import GroupRole, group_numbers
+from compilers.targets.openflow.message_rows import (
+    IPV6_NUMBER,
+    MOST_NUMBER,
+    ROLE_SHIFT,
+    XID_BITS,
+)
+from compilers.targets.openflow.protocol import BUNDLED, BUNDLED_FLOW_MOD
+from controller.openflow.row_forms import place
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.verdict.predict import Prediction
+
+FAMILY_SHIFT = 16
+"""Where in the number of a row its family stands; entrances count from 1, hosts from 0."""
+Pairs = set[tuple[int, int, int]]
+"""Version of the Internet protocol, source and destination switch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A flow of a switch, by its table, priority and match; or a bucket, by group and number."""
+
+    switch: int
+    key: tuple[object, ...]
+    words: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupRules:
+    """A group: its number, the ports that its buckets watch and their rules, and its weights.
+
+    entry: the port on which packets come that are led here, 0 for any. port is 0 for the bucket
+    that leads to the enter group.
+    """
+
+    number: int
+    role: int
+    egress: int
+    entry: int
+    port: tuple[int, ...]
+    weight: tuple[int, ...]
+    buckets: tuple[Rule, ...]
+
+
+class RuleSet:
+    """All rules of a build: `flows` by switch, kind and number, `groups` by switch, role, class."""
+
+    def __init__(self, build: Build, hosts: HostSample) -> None:
+        self.build, self.hosts = build, hosts
+        self.prediction = Prediction.of(build)
+        self.versions = (4, 6) if build.addressing.ipv6 else (4,)
+        self.flows: dict[tuple[int, int, int], Rule] = {}
+        self.groups: dict[tuple[int, int, int], GroupRules] = {}
+        encoder, self.pipeline = Encoder(build), Pipeline(build)
+        for switch in np.flatnonzero(build.topology.present).tolist():
+            self._add_flows(encoder, switch)
+            self._add_groups(switch)
+        self.due: dict[Rule, Pairs] = {}
+        self._local()
+        self._routes = {version: self._prefixes(version) for version in self.versions}
+        self._between()
+
+    @property
+    def all(self) -> list[Rule]:
+        """Every flow and every bucket."""
+        buckets = (rule for group in self.groups.values() for rule in group.buckets)
+        return [*self.flows.values(), *buckets]
+
+    def led_by(self, switch: int, role: int, egress: int) -> Rule:
+        """The row that leads packets to a group."""
+        return self.flows[switch, RowKind.CLASS, egress + (role << ROLE_SHIFT)]
+
+    def _add_flows(self, encoder: Encoder, switch: int) -> None:
+        name = self.build.wiring.names[switch]
+        for block in encoder.program(switch).flows:
+            xids = heads(block, BUNDLED)["header"]["xid"].tolist()
+            rows = entries(restated(block, BUNDLED_FLOW_MOD, ROW))
+            for xid, row in zip(xids, rows, strict=True):
+                key = switch, xid >> XID_BITS, xid & MOST_NUMBER
+                self.flows[key] = Rule(switch, place(row), f"{name}: {encoder.describe(xid)}")
+
+    def _add_groups(self, switch: int) -> None:
+        count = self.build.tables.classes.port.shape[1]
+        for groups in self.pipeline.groups(switch):
+            numbers = group_numbers(groups.role, groups.classes, count).tolist()
+            for i, (number, egress) in enumerate(
+                zip(numbers, groups.classes.tolist(), strict=True)
+            ):
+                ports, weights = tuple(groups.port[i].tolist()), tuple(groups.weight[i].tolist())
+                if groups.role == GroupRole.FALLBACK:
+                    ports, weights = (0, *ports), (0, *weights)
+                self.groups[switch, groups.role, egress] = GroupRules(
+                    number=number,
+                    role=groups.role,
+                    egress=egress,
+                    entry=int(groups.in_port[i]),
+                    port=ports,
+                    weight=weights,
+                    buckets=self._buckets(switch, groups.role, egress, number, ports),
+                )
+
+    def _buckets(
+        self, switch: int, role: int, egress: int, number: int, ports: tuple[int, ...]
+    ) -> tuple[Rule, ...]:
+        wiring = self.build.wiring
+        kind = GroupRole(min(role, GroupRole.ASIDE)).name.lower()
+        of = f"{wiring.names[switch]}: bucket {{}} of the {kind} group of class {egress}, {{}}"
+        return tuple(
+            Rule(
+                switch,
+                (number, place),
+                of.format(place + 1, f"port {wiring.port_name(switch, port)}" if port else "enter"),
+            )
+            for place, port in enumerate(ports)
+        )
+
+    def _local(self) -> None:
+        """Rows that a host reaches by what it asks of its switch, or gets from it."""
+        for switch, host in zip(
+            self.hosts.switch.tolist(), self.hosts.number.tolist(), strict=True
+        ):
+            self._need(switch, RowKind.MARKER, 0, 4, switch, switch)
+            for family, version in enumerate(self.versions):
+                number = host + (family << FAMILY_SHIFT)
+                here = version, switch, switch
+                self._need(switch, RowKind.OWN, number, *here)
+                self._need(switch, RowKind.ANSWER, family, *here)
+                self._need(switch, RowKind.HOST, number, *here)
+                if version == 6:
+                    self._need(switch, RowKind.ANSWER, 2, *here)
+                entrance = host + (family + 1 << FAMILY_SHIFT) if self.pipeline.entering else family
+                self._need(switch, RowKind.FORWARD, entrance, *here)
+
+    def _between(self) -> None:
+        """Rules that packets from switch to switch reach, by all their ways."""
+        order = self.build.tables.switches
+        talks = np.zeros((order, order), np.int64)
+        ends = np.unique(self.hosts.switch)
+        talks[np.ix_(ends, ends)] = 1
+        talks[np.diag_indices(order)] = 0
+        slots = self.prediction.whole.slots
+        port = np.zeros((order, slots), np.int64)
+        port[:, : slots - 1] = self.build.wiring.port
+        port_of = port.ravel()
+        seen = set()
+        for source, target, came, left in self.prediction.visits(talks):
+            columns = source, target, came // slots, port_of[came], port_of[left]
+            seen.update(zip(*(column.tolist() for column in columns), strict=True))
+        for source, target, at, came, left in sorted(seen):
+            self._visit(source, target, at, came, left)
+
+    def _visit(self, source: int, target: int, at: int, came: int, left: int) -> None:
+        """A packet passes the switch `at`, in by a port (0: from a host) and out by another."""
+        egress = int(self.prediction.egress[at, target])
+        group, nested = self._led(at, egress, came)
+        for family, version in enumerate(self.versions):
+            pair = version, source, target
+            if came:
+                self._need(at, RowKind.FORWARD, family, *pair)
+            prefix = self._routes[version][at, target]
+            self._need(at, RowKind.ROUTE, prefix + family * IPV6_NUMBER, *pair)
+        if group is None:
+            return
+        pair = 4, source, target
+        self._need(at, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), *pair)
+        taken = [(nested, left), (group, 0)] if nested else [(group, left)]
+        for reached, port in taken:
+            for number, rule in zip(reached.port, reached.buckets, strict=True):
+                if number == port:
+                    self.due.setdefault(rule, set()).add(pair)
+
+    def _led(self, at: int, egress: int, came: int) -> tuple[GroupRules | None, GroupRules | None]:
+        """The group that a row leads to, and the one that this leads to."""
+        enter = self.groups.get((at, GroupRole.ENTER, egress))
+        if not came and enter:
+            fallback = self.groups.get((at, GroupRole.FALLBACK, egress))
+            return (fallback, enter) if fallback else (enter, None)
+        special = range(GroupRole.BOUNCE, GroupRole.ASIDE + self._protection)
+        for role in special:
+            group = self.groups.get((at, role, egress))
+            if group and came and role != GroupRole.FALLBACK and group.entry == came:
+                return group, None
+        return self.groups.get((at, GroupRole.TRANSIT, egress)), None
+
+    @property
+    def _protection(self) -> int:
+        ports: int = self.build.tables.classes.protection.shape[2]
+        return ports
+
+    def _need(self, at: int, kind: int, number: int, *pair: int) -> None:
+        rule = self.flows[at, kind, number]
+        version, source, target = pair
+        self.due.setdefault(rule, set()).add((version, source, target))
+
+    def _prefixes(self, version: int) -> NDArray[np.int64]:
+        """int64[S, S]: the number of the prefix by which a switch routes to another; -1: none."""
+        plan, order = self.build.addressing, self.build.tables.switches
+        blocks = plan.ipv4_blocks() if version == 4 else plan.ipv6_blocks()
+        network, length = plan.ipv4_prefixes() if version == 4 else plan.ipv6_prefixes()
+        bits = np.uint64(32 if version == 4 else 64)
+        shift = bits - np.minimum(length.astype(np.uint64), bits)
+        # Cut to a prefix's length: shifts of 64 bits are none.
+        wanted = network.astype(np.uint64) >> shift
+        found = np.full((order, order), -1, np.int64)
+        inside = (blocks.astype(np.uint64)[:, None] >> shift) == wanted
+        for switch in np.flatnonzero(self.build.topology.present).tolist():
+            prefix = self.pipeline.routes(switch)[0]
+            ranked = prefix[np.argsort(-length[prefix].astype(np.int64), kind="stable")]
+            if len(ranked):
+                matches = inside[:, ranked]
+                found[switch] = np.where(matches.any(axis=1), ranked[matches.argmax(axis=1)], -1)
+        return found
