@@ -100,6 +100,8 @@ def _print_timeline(result: Result) -> None:
 
 
 def _print(found: Emulated) -> None:
+    from mininet_scenarios.verdict.rule_checks import rules_in_words
+
     facts, result = found.facts, found.result
     engine = f"{facts['engine']}, {facts['framework']}" if facts["framework"] else facts["engine"]
     checks = [
@@ -123,8 +125,9 @@ def _print(found: Emulated) -> None:
     delivered = ("delivered", f"{result.delivered:,} of {result.pairs:,} pairs")
     seconds = ("seconds", "  ".join(f"{name} {t:g}" for name, t in result.seconds.items()))
     builds = [("build", " then ".join([facts["build"], *facts.get("moves_to", ())]))]
+    exercise = [("rules exercised", rules_in_words(result.exercise))] if result.exercise else []
     slowed = [("probe slowed", "; ".join(result.slowed))] if result.slowed else []
-    print_facts("", [delivered, *hops, *builds, *slowed, seconds])
+    print_facts("", [delivered, *hops, *exercise, *builds, *slowed, seconds])
     for check in result.checks:
         for mismatch in check.mismatches[:SHOWN_MISMATCHES]:
             say(f"wrong: {check.name}: {mismatch}")

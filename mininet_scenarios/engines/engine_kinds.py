@@ -54,7 +54,7 @@ ENGINES: dict[str, EngineKind] = {
         abilities=frozenset(
             {
                 *("counters", "links", "nodes", "miswire", "controller", "build"),
-                *("probe", "flows", "rates"),
+                *("probe", "flows", "rates", "rules"),
             }
         ),
         make=_mininet,
@@ -65,7 +65,7 @@ ENGINES: dict[str, EngineKind] = {
         abilities=frozenset(
             {
                 *("counters", "links", "nodes", "miswire", "controller", "build"),
-                *("probe", "paths"),
+                *("probe", "paths", "rules"),
             }
         ),
         make=_ovs_fabric,

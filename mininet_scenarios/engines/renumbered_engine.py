@@ -23,6 +23,7 @@ from mininet_scenarios.scenario.engine import (
     Progress,
     Step,
 )
+from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.scenario.numbering import Numbering, renumbered
 
 
@@ -101,6 +102,10 @@ class View:
         """By switches of the build."""
         found = self.engine.paths(self.numbers.hosts[pairs])
         return tuple(tuple(int(self.numbers.vertex_of[v]) for v in path) for path in found)
+
+    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
+        """Of what the engine has cabled, by its own numbers."""
+        return self.engine.exercise(repairs, tolerance, progress)
 
     def stop(self, step: Step) -> None:
         """Take everything down."""

@@ -22,12 +22,13 @@ from mininet_scenarios.scenario.engine import (
     Observation,
     Progress,
 )
-from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
+from mininet_scenarios.scenario.scenario_format import Expect, RulesExpected, Sample, Scenario
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.flow_checks import flow
 from mininet_scenarios.verdict.checks import Check, Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import Result
+from mininet_scenarios.verdict.rule_checks import rule_checks
 
 TOO_FEW = Problem(
     key="hosts_per_node",
@@ -35,6 +36,8 @@ TOO_FEW = Problem(
     given="a fabric with fewer",
     todo="compile it with hosts_per_node: 1 or more",
 )
+MOST_EXERCISED = 14
+"""Hosts up to which packets are sent to every rule, where a scenario does not say."""
 NEW = "new build, "
 """Before the names of checks of the build that a fabric has moved to."""
 
@@ -98,6 +101,7 @@ class Rehearsal:
                 self._prove_checker()
             for version in self.engine.versions:
                 self._every_pair(version)
+            self._exercise()
             self._sample()
             now = self._timeline()
             if self.scenario.traffic.flows:
@@ -153,6 +157,17 @@ class Rehearsal:
             self.result.checks.append(self.examiner.check_paths(name, expect.paths, self.engine))
         if version == 4 and not of:
             self._note(counts, seen)
+
+    def _exercise(self) -> None:
+        """Let packets reach the rules of the program, of the first build."""
+        wanted = rules_expected(self.scenario, len(self.hosts))
+        if wanted == "none" or "rules" not in self.abilities or isinstance(self.engine, View):
+            return
+        with self._step("rules", "let packets reach every rule, and compare them") as progress:
+            shares = self.scenario.expect.shares
+            done = self.engine.exercise(wanted == "all", shares, progress)
+        self.result.exercise = done
+        self.result.checks += rule_checks(done)
 
     def _note(self, counts: Counts, seen: Observation) -> None:
         """What the result tells of the round of all pairs."""
@@ -226,6 +241,14 @@ def choose_diversion(
     counts = np.outer(hosts.switch == switch, led[chosen]).astype(np.int64)
     diversion = Diversion(switch, int(classes[chosen]), int(ports[classes[chosen - 1]]))
     return diversion, counts + counts.T
+
+
+def rules_expected(scenario: Scenario, hosts: int) -> RulesExpected:
+    """What a scenario expects of rules: as it says, or what takes about a second."""
+    if scenario.expect.rules is not None:
+        return scenario.expect.rules
+    slow = hosts > MOST_EXERCISED or scenario.traffic.link_rate is not None
+    return "none" if slow and scenario.expect.shares is None else "reachable"
 
 
 def sample_counts(sample: Sample, hosts: int) -> Counts:

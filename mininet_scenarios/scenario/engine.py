@@ -13,6 +13,7 @@ called only with their ability:
 | flows | `carry`: TCP or UDP flows at a rate, for throughput |
 | rates | links are as fast as `Setup.rate` says |
 | paths | `paths`: the switches that a packet passes |
+| rules | `exercise`: packets that reach every rule of the OpenFlow program (else not checked) |
 
 Time is the engine's own (`now`, `wait`, in seconds): `time.monotonic` where packets are real, which
 all processes of a machine share, and a clock that only `wait` moves where they are not.
@@ -32,6 +33,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
+from mininet_scenarios.scenario.exercise import Exercise
 
 Progress = Callable[[int, int], None]
 """Takes (done, all)."""
@@ -50,6 +52,7 @@ Ability = Literal[
     "flows",
     "rates",
     "paths",
+    "rules",
 ]
 SILENT = -1
 """The number of hops if no packet arrived."""
@@ -294,6 +297,12 @@ class Engine(Protocol):
     def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """The switches that a packet of each pair of hosts (int64[n, 2]) passes, first to last."""
 
+    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
+        """Let packets reach every rule; with `repairs` those, too, that wait for dead ports.
+
+        tolerance: the most that a port's share of a select group may be off; None: by chance.
+        """
+
     def stop(self, step: Step) -> None:
         """Take everything down; harmless at any time."""
 
@@ -330,6 +339,10 @@ class RealTime:
         raise NotImplementedError
 
     def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """Not able."""
+        raise NotImplementedError
+
+    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
         """Not able."""
         raise NotImplementedError
 

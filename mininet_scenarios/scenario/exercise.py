@@ -43,6 +43,11 @@ class Exercise:
         """How many rules packets have reached."""
         return self.rules - len(self.missed) - len(self.waiting)
 
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: counts, and the rules that no packet has reached."""
+        counts = {"all": self.rules, "due": self.due, "exercised": self.exercised}
+        return counts | {"missed": list(self.missed), "waiting": list(self.waiting)}
+
     @classmethod
     def read(cls, said: dict[str, Any]) -> Exercise:
         """From what JSON holds (`dataclasses.asdict`)."""

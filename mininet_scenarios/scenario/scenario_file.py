@@ -112,6 +112,9 @@ def _check(scenario: Scenario, document: Document) -> None:
         if moment.in_round is not None and not _in_a_move(scenario, number):
             required = "controller: killed, in the moment after one with build, policy or expand"
             problems.append(document.problem((*path, "in_round"), required, "another moment"))
+        for word in {"rules", "shares"} & moment.expect.model_fields_set:
+            required = "an expectation at the top of the scenario, before anything happens"
+            problems.append(document.problem((*path, "expect", word), required, "a moment's"))
         if moment.at is not None:
             if moment.at < before:
                 earlier = f"{moment.at:g} after {before:g}"

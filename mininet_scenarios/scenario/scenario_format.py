@@ -16,6 +16,8 @@ FrameworkName = Literal["ryu", "os-ken"]
 Pattern = Literal[
     "uniform", "tornado", "permutation", "perm1hop", "perm2hop", "shuffle", "reverse", "adversarial"
 ]
+RulesExpected = Literal["none", "reachable", "all"]
+"""Rules that packets must reach: none, those that they can while all ports are up, or every one."""
 DECIMAL = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 
 
@@ -68,7 +70,9 @@ class Expect(Model):
     pair that the tables deliver, the most probe packets that may go missing after the event.
     converged_within: seconds after the event from which none may (1). throughput: which part of
     what all flows offer must arrive (of what max-min fairness gives 0.85, with TCP 0.75). paths:
-    nodes that a packet from the first to the last of them passes.
+    nodes that a packet from the first to the last of them passes. rules: which of the OpenFlow
+    program packets must reach, before anything happens (`reachable` in small fabrics, else none).
+    shares: the most that a port's part of a select group's packets may be off (what chance allows).
     """
 
     delivered: Count | None = None
@@ -77,6 +81,8 @@ class Expect(Model):
     lost: Count | None = None
     converged_within: Number | None = None
     throughput: Number | None = None
+    rules: RulesExpected | None = None
+    shares: Annotated[Number, Field(ge=0.005, le=1)] | None = None
     paths: tuple[Annotated[tuple[Line, ...], BeforeValidator(_links)], ...] = ()
 
 

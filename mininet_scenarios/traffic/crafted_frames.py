@@ -93,19 +93,15 @@ class CraftedFrames:
 
     def difference(self, number: int, data: bytes) -> tuple[int, str]:
         """Links that an arrived frame has crossed, and what is not as it has to be; "" if whole."""
-        wanted = self.arriving[number]
         if len(data) != self.arriving.dtype.itemsize:
             return 0, f"{len(data)} bytes instead of {self.arriving.dtype.itemsize}"
         got = np.frombuffer(data, self.arriving.dtype)
         links = MOST_HOPS - 1 - int(got["ip"]["ttl"][0])
         right = self.arriving[number : number + 1].copy()
-        right["ip"]["ttl"] -= links
-        if self.version == 4:
-            right["ip"]["checksum"] = 0
-            right["ip"]["checksum"] = checksum(right["ip"])
+        _live_less(right["ip"], self.version, links)
         if right.tobytes() == data:
             return links, ""
-        return links, "; ".join(_unequal(right, got)) or f"other bytes than {wanted.dtype}"
+        return links, "; ".join(_unequal(right, got))
 
 
 class FrameCrafter:
@@ -142,7 +138,7 @@ class FrameCrafter:
         arriving = sent.copy()
         arriving["ethernet"]["to"] = self.postman.mac[destination]
         arriving["ethernet"]["from"] = self.postman.gateway
-        arriving["ip"]["ttl"] -= 1
+        _live_less(arriving["ip"], self.version, 1)
         return CraftedFrames(kind, self.version, source, destination, sent, arriving)
 
     def _address(
@@ -186,6 +182,14 @@ def _segment(
     segment["from"], segment["to"] = ports, DISCARD
     if protocol == "TCP":
         segment["words"], segment["flags"] = TCP.itemsize // 4 << 4, RESET
+
+
+def _live_less(headers: NDArray[np.void], version: int, links: int) -> None:
+    """What switches do to a packet: its time to live, and what sums it up."""
+    headers["ttl"] -= links
+    if version == 4:
+        headers["checksum"] = 0
+        headers["checksum"] = checksum(headers)
 
 
 WORDS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mininet_scenarios.machine.netns import entered
 from mininet_scenarios.ovs.collector_frames import STILL, WAVE, HostFrame
@@ -37,7 +38,8 @@ class HostFrames:
         for first in range(0, len(frames), WAVE):
             wave = frames[first : first + WAVE]
             for host, data in wave:
-                self.sockets[host].send(data)
+                with suppress(OSError):  # one that an interface does not take is lost
+                    self.sockets[host].send(data)
             due = min(answers, first + len(wave))
             while len(heard) < due and (more := self._hear(STILL)):
                 heard += more

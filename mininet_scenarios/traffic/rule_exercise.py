@@ -159,15 +159,12 @@ class RuleExercise:
             return
         links, words = frames.difference(number, got)
         ends = self.hosts.switch[frames.source[number]], self.hosts.switch[there]
-        fewest, most = (int(x[ends]) for x in self._bounds)
+        known = self.rules.prediction
+        fewest, most = int(known.fewest[ends]), int(known.most[ends])
         if words:
             self._differs(frames, number, "as it was sent", words)
         elif not fewest <= links <= most:
             self._differs(frames, number, f"over {fewest} to {most} links", f"over {links}")
-
-    @property
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
-        return self.rules.prediction.fewest, self.rules.prediction.most
 
     def _differs(self, frames: CraftedFrames, number: int, wanted: str, seen: str) -> None:
         names = self.hosts.names
@@ -224,8 +221,8 @@ class RuleExercise:
             rows = [row[1:] for row in sorted(chosen) if row[0] == version and row[1] != row[2]]
             if rows:
                 source, destination, ports = np.array(rows).T
-                ends = (self.first_host[end] for end in (source, destination))
-                self._send(crafter.frames(HASHED, *ends, ports, self.frames))
+                here, there = self.first_host[source], self.first_host[destination]
+                self._send(crafter.frames(HASHED, here, there, ports, self.frames))
 
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""

@@ -14,6 +14,7 @@ from compilers.drawing.plots import Curve, Panel, plot
 from compilers.tables.artefact import replace_file
 from inventory.problems import InputError, Problem
 from mininet_scenarios.verdict.result import Result
+from mininet_scenarios.verdict.rule_checks import rules_in_words
 from templates import environment
 
 FORMS = (".html", ".xml", ".json")
@@ -92,6 +93,7 @@ class RehearsalReport:
             "build": self.facts["build"],
             "delivered": f"{result.delivered:,} of {result.pairs:,} ordered pairs of hosts",
             "checker": result.caught and f"saw a wrong table: {result.caught}",
+            "rules exercised": result.exercise and rules_in_words(result.exercise),
             "moves to": ", ".join(self.facts.get("moves_to", ())),
             "probe slowed": "; ".join(result.slowed),
             "seconds": seconds,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.verdict.checks import Check
 
 
@@ -108,6 +109,7 @@ class Result:
     loads: NDArray[np.int64] | None = None
     watched: Watched | None = None
     throughput: CarriedRate | None = None
+    exercise: Exercise | None = None
 
     @property
     def passed(self) -> bool:
@@ -134,5 +136,6 @@ class Result:
                 "offered_mbps": round(float(found.offered.sum()), 3),
                 **found.ratios(),
             },
+            "rules": self.exercise and self.exercise.as_dict(),
             "seconds": self.seconds,
         }

@@ -159,9 +159,9 @@ class RuleSet:
         port = np.zeros((order, slots), np.int64)
         port[:, : slots - 1] = self.build.wiring.port
         port_of = port.ravel()
-        seen = set()
-        for source, target, came, left in self.prediction.visits(talks):
-            columns = source, target, came // slots, port_of[came], port_of[left]
+        seen: set[tuple[int, int, int, int, int]] = set()
+        for begin, end, by, out in self.prediction.visits(talks):
+            columns = begin, end, by // slots, port_of[by], port_of[out]
             seen.update(zip(*(column.tolist() for column in columns), strict=True))
         for source, target, at, came, left in sorted(seen):
             self._visit(source, target, at, came, left)
@@ -205,9 +205,9 @@ class RuleSet:
         return ports
 
     def _need(self, at: int, kind: int, number: int, *pair: int) -> None:
-        rule = self.flows[at, kind, number]
-        version, source, target = pair
-        self.due.setdefault(rule, set()).add((version, source, target))
+        if rule := self.flows.get((at, kind, number)):
+            version, source, target = pair
+            self.due.setdefault(rule, set()).add((version, source, target))
 
     def _prefixes(self, version: int) -> NDArray[np.int64]:
         """int64[S, S]: the number of the prefix by which a switch routes to another; -1: none."""

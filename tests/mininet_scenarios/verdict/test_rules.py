@@ -1,0 +1,131 @@
+"""The rules of a program, which of them packets have to reach, and the checks of an exercise."""
+
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import save
+from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.openflow.groups import GroupRole
+from inventory.problems import InputError
+from mininet_scenarios.run.rehearsal import rules_expected
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.exercise import Exercise, Findings
+from mininet_scenarios.scenario.scenario_file import load_scenario
+from mininet_scenarios.traffic.crafted_frames import FRAME_KINDS, FrameCrafter, marked
+from mininet_scenarios.verdict.rule_checks import rule_checks, rules_in_words
+from mininet_scenarios.verdict.rule_set import RuleSet
+
+
+@pytest.fixture(scope="module")
+def build_of(tmp_path_factory):
+    """A function of the routing policy: a saved build of q=3 with IPv6, two hosts a switch."""
+
+    def build(routing):
+        folder = tmp_path_factory.mktemp("rules")
+        text = "name: lab\ntopology: {family: polarfly, q: 3}\nhosts_per_node: 2\n"
+        text += f'addressing: {{ipv6: "fd00::/48"}}\nrouting: {routing}\n'
+        (folder / "fabric.yaml").write_text(text)
+        return save(compile_fabric(load_fabric(folder / "fabric.yaml")), folder / "build")
+
+    return build
+
+
+@pytest.mark.parametrize(
+    "routing", ["{}", "{protect: link}", "{balance: compact-valiant, protect: node}"]
+)
+def test_rules_are_all_flows_and_buckets(build_of, routing):
+    build = build_of(routing)
+    rules, pipeline = RuleSet(build, HostSample.of(build)), Pipeline(build)
+    assert len(rules.flows) == sum(map(pipeline.rows, range(13)))
+    buckets = [
+        np.count_nonzero(group.port) + (group.role == GroupRole.FALLBACK) * len(group.classes)
+        for switch in range(13)
+        for group in pipeline.groups(switch)
+    ]
+    assert len(rules.all) == len(set(rules.all)) == len(rules.flows) + sum(buckets)
+    assert rules.due.keys() <= set(rules.all)
+
+
+def test_without_repairs_every_rule_is_due(build_of):
+    build = build_of("{}")
+    rules = RuleSet(build, HostSample.of(build))
+    assert rules.due.keys() == set(rules.all)
+    fewer = RuleSet(build, HostSample.of(build, 1))
+    waiting = [rule.words for rule in fewer.all if rule not in fewer.due]
+    assert waiting
+    assert all("host 1" in words or "dispatch" in words for words in waiting)
+
+
+def test_repair_buckets_wait_for_failures(build_of):
+    build = build_of("{balance: compact-valiant, protect: node}")
+    rules = RuleSet(build, HostSample.of(build))
+    enter = [g for g in rules.groups.values() if g.role == GroupRole.ENTER]
+    assert enter
+    assert all(rule in rules.due for group in enter for rule in group.buckets)
+    transit = [g for g in rules.groups.values() if g.role == GroupRole.TRANSIT]
+    assert not any(rule in rules.due for group in transit for rule in group.buckets[1:])
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("kind", FRAME_KINDS, ids=str)
+def test_frames_arrive_whole_or_the_difference_is_named(build_of, version, kind):
+    build = build_of("{}")
+    crafter = FrameCrafter(build, HostSample.of(build), version)
+    frames = crafter.frames(kind, np.array([0, 3]), np.array([5, 9]), 1024, 70)
+    assert max(kind.size + 14, 50) <= frames.sent.dtype.itemsize <= max(kind.size + 14, 90)
+    arrived = frames.arriving[1:2].copy()
+    assert marked(arrived.tobytes()) == 71
+    assert frames.difference(1, arrived.tobytes()) == (0, "")
+    arrived["ethernet"]["from"][0, 0] ^= 1
+    assert "source MAC address" in frames.difference(1, arrived.tobytes())[1]
+    assert "bytes instead of" in frames.difference(1, arrived.tobytes()[:-1])[1]
+    name = "service" if version == 4 else "version"
+    changed = frames.arriving[1:2].copy()
+    changed["ip"][name] ^= 4
+    assert "class" in frames.difference(1, changed.tobytes())[1] or version == 4
+    assert frames.difference(1, changed.tobytes())[1]
+
+
+def exercise(**other):
+    fields = {"rules": 10, "due": 8, "missed": ("0: route 1",), "waiting": ("0: a", "0: b")}
+    found = {"arrivals": Findings(5), "shares": Findings(2, (("0, port 1", "50 %", "0 %"),))}
+    return Exercise(**(fields | found | other))
+
+
+def test_checks_name_what_was_missed():
+    rules, arrivals, shares = rule_checks(exercise())
+    assert (rules.required, rules.seen, rules.passed) == (8, 7, False)
+    assert str(rules.mismatches[0]) == "0: route 1: expected packets, seen none"
+    assert arrivals.passed
+    assert (shares.seen, shares.passed) == (1, False)
+    assert rules_in_words(exercise()) == "7 of 10; 2 wait until a port fails"
+    assert len(rule_checks(exercise(shares=Findings()))) == 2
+
+
+FABRIC = "fabric: {name: x, topology: {family: polarfly, q: 2}}\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "hosts", "wanted"),
+    [
+        ("", 13, "reachable"),
+        ("", 57, "none"),
+        ("traffic: {link_rate: 1}\n", 13, "none"),
+        ("expect: {rules: all}\n", 57, "all"),
+        ("expect: {rules: none}\n", 13, "none"),
+        ("expect: {shares: 0.05}\n", 57, "reachable"),
+    ],
+)
+def test_small_fabrics_are_exercised_without_asking(tmp_path, more, hosts, wanted):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(f"name: x\n{FABRIC}{more}")
+    assert rules_expected(load_scenario(str(file)).scenario, hosts) == wanted
+
+
+def test_rules_are_expected_on_top_only(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(f"name: x\n{FABRIC}timeline: [{{link_down: 0-1, expect: {{rules: all}}}}]\n")
+    with pytest.raises(InputError, match="at the top of the scenario"):
+        load_scenario(str(file))
