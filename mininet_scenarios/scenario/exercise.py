@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-Difference = tuple[str, str, str]
+Deviation = tuple[str, str, str]
 """Where, what was expected, what was seen."""
 
 
@@ -14,7 +14,7 @@ class Findings:
     """Cases that were looked at, and those of them that were not as expected."""
 
     cases: int = 0
-    wrong: tuple[Difference, ...] = ()
+    wrong: tuple[Deviation, ...] = ()
 
     @classmethod
     def of(cls, cases: int, wrong: list[Any]) -> Findings:

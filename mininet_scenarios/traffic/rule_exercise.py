@@ -24,7 +24,7 @@ from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, packets_by_rule
 from mininet_scenarios.scenario.engine import HostSample, Progress
-from mininet_scenarios.scenario.exercise import Difference, Exercise, Findings
+from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
 from mininet_scenarios.traffic.crafted_frames import (
     FRAME_KINDS,
     HASHED,
@@ -76,7 +76,7 @@ class RuleExercise:
         self.first_host = np.zeros(build.tables.switches, np.int64)
         self.first_host[hosts.switch[::-1]] = np.arange(len(hosts))[::-1]
         self.frames = 0
-        self.wrong: list[Difference] = []
+        self.wrong: list[Deviation] = []
         self.before = self._counted()
         self.after = self.before
 
@@ -184,7 +184,7 @@ class RuleExercise:
         before = self._counted()
         self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
-        cases, wrong = 0, list[Difference]()
+        cases, wrong = 0, list[Deviation]()
         for (switch, _, egress), group in chosen.items():
             packets = [self._since(rule, before) for rule in group.buckets]
             where = f"{self.build.wiring.names[switch]}, egress class {egress}"
