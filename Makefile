@@ -61,6 +61,10 @@ test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on 
 	  $(VENV)/python$$version/bin/python -m pytest -q -n 2 -m 'not (live or browser or long)' $(QUICK)
 	done
 
+mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
+	$(BIN)/pytest -n 2 -m '' tests/mutants
+	$(BIN)/python -m tests.mutants.source_mutants --count 120
+
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .

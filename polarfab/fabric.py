@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput
     from compilers.expansion.growth_report import GrowthReport
     from compilers.proof.explanation import Explanation
+    from compilers.proof.proved import Proved
     from compilers.proof.verification import Verification
     from compilers.spec.fabric_file import LoadedFabric
     from compilers.tables.build import Build
@@ -163,11 +164,15 @@ class Fabric:
         raise InputError(Problem("the build of one plane", given, todo, str(self.folder or "")))
 
     @property
-    def planes(self) -> tuple[Fabric, ...]:
-        """Each plane as a fabric of its own."""
+    def _folders(self) -> tuple[Path, ...]:
         from compilers.tables.plane_folders import builds_in
 
-        folders = builds_in(self.folder) if self.folder else [None] * len(self.builds)
+        return builds_in(self.folder) if self.folder else ()
+
+    @property
+    def planes(self) -> tuple[Fabric, ...]:
+        """Each plane as a fabric of its own."""
+        folders = self._folders or [None] * len(self.builds)
         return tuple(Fabric(None, *plane) for plane in zip(folders, zip(self.builds), strict=True))
 
     def compile(self, phase: int = 0, phases: int = 0) -> Fabric:
@@ -192,9 +197,7 @@ class Fabric:
         return Fabric(self.loaded, compiled=(compile_fabric(self.loaded, stage),))
 
     def save(self, folder: str | Path, prove: Callable[[Fabric], object] | None = None) -> Fabric:
-        """Write its build into a folder, in place of an earlier build; the fabric that is there.
-
-        prove is called with the fabric as it was written, before it takes its place.
+        """Write its build into a folder, and have `prove` see it before it replaces an earlier one.
 
         Raises:
             InputError: the folder holds something else, or cannot be written.
@@ -216,7 +219,7 @@ class Fabric:
 
     def verify(
         self,
-        failures: Sequence[str] = (),
+        failures: Sequence[str] | None = None,
         sample: int = 1000,
         seed: int = 1,
         channels: bool | None = False,
@@ -225,7 +228,7 @@ class Fabric:
         """Walk every ordered pair through the tables; a build in a folder is marked if it passed.
 
         Args:
-            failures: also try every failure of a `link`, of a `node`, or `2` at once.
+            failures: kinds to try, `link`, `node` and `2` at once; None: as `protect` promises.
             sample: how many cases of two failures.
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
@@ -235,31 +238,31 @@ class Fabric:
             InputError: there is no such kind of failure.
         """
         from compilers.proof.verification import judge
-        from compilers.tables.plane_folders import builds_in
 
-        folders = builds_in(self.folder) if self.folder else ()
-        return judge(self.builds, folders, progress, failures, sample, seed, channels)
+        return judge(self.builds, self._folders, progress, failures, sample, seed, channels)
+
+    @property
+    def proved(self) -> tuple[Proved, ...]:
+        """What verification proved of each plane, as the mark in its folder says."""
+        from compilers.proof.proved import Proved
+
+        return tuple(map(Proved.read, self._folders, self.builds))
 
     @contextmanager
     def usable(self, unverified: bool = False) -> Iterator[Fabric]:
-        """The fabric in a folder, for what takes verified builds only.
-
-        One in memory is written to a folder that goes with the context, and walked.
+        """The fabric in a verified folder; one in memory is saved to a temporary one, and walked.
 
         Raises:
             InputError: verification has not passed on it.
         """
-        from compilers.tables.plane_folders import builds_in
         from compilers.tables.verified_mark import require_verified
 
         with TemporaryDirectory(prefix="polarfab-") as name:
             fabric = self if self.folder else self.save(Path(name) / "build")
-            assert fabric.folder is not None  # noqa: S101
-            if not unverified:
-                if not self.folder:
-                    fabric.verify()
-                for folder, build in zip(builds_in(fabric.folder), fabric.builds, strict=True):
-                    require_verified(folder, build)
+            if not self.folder and not unverified:
+                fabric.verify(failures=())
+            for place in () if unverified else zip(fabric._folders, fabric.builds, strict=True):
+                require_verified(*place)
             yield fabric
 
     def explain(self, source: str, destination: str, fail: Iterable[str] = ()) -> Explanation:
@@ -468,9 +471,8 @@ class Fabric:
         from controller.rollout.build_archive import pack
 
         with self.usable(unverified) as fabric:
-            assert fabric.folder is not None  # noqa: S101
             client = Client.to(url, "--to", token_file, authority)
-            return client.apply(pack(fabric.folder), accept_loss, unverified, progress)
+            return client.apply(pack(fabric._folders[0]), accept_loss, unverified, progress)
 
     def emulate(
         self, engine: str = "auto", framework: str | None = None, unverified: bool = False
@@ -487,8 +489,7 @@ class Fabric:
     def rehearse(self, new: Fabric, unverified: bool = False, **options: Any) -> Emulated:
         """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
 
-        The options engine, framework, interval and pairs are those of `polarfab rehearse`; what is
-        raised is that of `polarfab.emulate`.
+        The options are those of `polarfab rehearse`; what is raised is that of `polarfab.emulate`.
         """
         from mininet_scenarios.run.emulation import Emulation
         from mininet_scenarios.run.move_scenario import move_scenario

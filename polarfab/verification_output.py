@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,23 @@ from polarfab.output import say
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
     from compilers.tables.build import Build
+    from polarfab.fabric import Fabric
+
+
+def walks(builds: Sequence[Build], quick: bool) -> str:
+    """What verification of these builds is about to do, for the progress bar."""
+    from compilers.proof.proved import FAILURES
+    from compilers.spec.policy import PROMISED
+
+    promised = () if quick else PROMISED.get(builds[0].protect, ())
+    return " and ".join(["walking every pair", *(FAILURES[kind] for kind in promised)])
+
+
+def say_caveats(fabric: Fabric) -> None:
+    """Warn of what the policy of a fabric promises and nobody proved."""
+    for proved in dict.fromkeys(fabric.proved):
+        if proved.caveat:
+            say(f"warning: {proved.caveat}; polarfab verify {fabric.folder} walks them")
 
 
 def stop_if_wrong(build: Build, report: Report) -> None:
@@ -18,6 +36,10 @@ def stop_if_wrong(build: Build, report: Report) -> None:
     if report.passed:
         return
     names = build.wiring.names
+    for text in report.unsound.texts():
+        say(f"unsound: {text}")
+    if more := report.unsound.count - len(report.unsound.findings):
+        say(f"unsound: {more:,} more values")
     for fault in report.faults:
         say(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
     if wrong := report.pairs - report.minimal:

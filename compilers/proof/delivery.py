@@ -14,6 +14,9 @@ import numpy as np
 from compilers.proof.channels import Channels, channels
 from compilers.proof.failure_walks import SAMPLE, FailureReport, Progress, reachable, walk_failures
 from compilers.proof.forwarding import Forwarding
+from compilers.proof.soundness import promise, unsound, walkable
+from compilers.proof.unsound import SOUND, Unsound
+from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MOST_HOPS, Walker
 from compilers.topology.distance import distances, neighbour_table
@@ -21,7 +24,6 @@ from compilers.topology.distance import distances, neighbour_table
 PAIRS_AT_ONCE = 1 << 20
 PAIR_EXAMPLES = 10
 ITSELF = -128
-PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Report:
     hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
     first few. ways: None where there are no alternates. failures: one report a kind tried.
     promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
-    under the same failures of one link or node; None unless asked for.
+    under the same failures of one link or node; None unless asked for. unsound: values that
+    contradict others; pairs is 0 where these are such that no packet can be followed.
     """
 
     pairs: int
@@ -66,12 +69,14 @@ class Report:
     failures: tuple[FailureReport, ...] = ()
     promised: tuple[str, ...] = ()
     channels: Channels | None = None
+    unsound: Unsound = SOUND
 
     @property
     def passed(self) -> bool:
-        """Whether every pair has a minimal path, every way arrives, and promised repairs hold."""
+        """Whether all is sound, pairs have minimal paths, ways lead there, and repairs hold."""
         minimal = self.delivered == self.pairs == self.minimal and not self.loops
-        return minimal and not (self.ways and self.ways.strays) and not self.broken
+        strays = self.ways.strays if self.ways else 0
+        return minimal and not strays and not self.broken and not self.unsound.count
 
     @property
     def broken(self) -> tuple[FailureReport, ...]:
@@ -102,6 +107,20 @@ class Report:
             "ways": asdict(self.ways) if self.ways else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
+            "proved": self.proved if self.passed else None,
+            "unsound": self.unsound.count,
+            "findings": self.unsound.texts(),
+        }
+
+    @property
+    def proved(self) -> dict[str, Any]:
+        """What a report that passed proves: walks, and kinds of failures that lose nothing."""
+        return {
+            "delivery": True,
+            "identities": True,
+            "ways": self.ways is not None,
+            "failures": [case.kind for case in self.failures if case.lost_pairs == case.cut_off],
+            "channels": self.channels is not None and self.channels.free,
         }
 
     def __repr__(self) -> str:
@@ -114,7 +133,7 @@ class Report:
 def verify(
     build: Build,
     progress: Progress | None = None,
-    failures: Sequence[str] = (),
+    failures: Sequence[str] | None = (),
     sample: int = SAMPLE,
     seed: int = 1,
     with_channels: bool = False,
@@ -124,22 +143,31 @@ def verify(
     Args:
         build: its tables and wiring are walked.
         progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`.
+        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`; None
+            for those that the policy promises to repair.
         sample: the number of cases of two failures at once.
         seed: of the sample.
         with_channels: whether to count channels and prove the fabric free of deadlock.
     """
-    report = _walk_minimal(build, progress)
+    if (found := walkable(build)).count:
+        return Report(0, 0, 0, 0, (), (), unsound=found)
+    report = replace(_walk_minimal(build, progress), unsound=unsound(build))
     # If minimal paths are missing, the other walks would only repeat the same faults.
-    if build.tables.classes.alternate.any() and report.delivered == report.pairs:
+    if report.delivered != report.pairs:
+        return report
+    if not report.unsound.count:
+        report = replace(report, unsound=promise(build))
+    if build.tables.classes.alternate.any():
         report = replace(report, ways=walk_ways(build, progress))
-    if with_channels and report.delivered == report.pairs:
-        single = [kind for kind in failures if kind in PROMISED]
+    if with_channels:
+        single = [kind for kind in failures or () if kind in PROMISED]
         report = replace(report, channels=channels(build, "valley", single, progress))
+    promised = PROMISED.get(build.protect, ())
+    kinds = promised if failures is None else failures
     return replace(
         report,
-        failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in failures),
-        promised=PROMISED[build.protect],
+        failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in kinds),
+        promised=promised,
     )
 
 

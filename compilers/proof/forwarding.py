@@ -117,7 +117,7 @@ class Towards:
         """Look up the class of every switch for each destination."""
         egress = forwarding.walker.egress(destinations)
         width = forwarding.classes + 2
-        number = egress.astype(np.int32)
+        number = np.minimum(egress, width - 1).astype(np.int32)
         number[egress == local(egress)] = width - 2
         number[egress == no_route(egress)] = width - 1
         number += (np.arange(len(egress), dtype=np.int32) * width)[:, None]
@@ -201,7 +201,7 @@ def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np
 def _ways(arc_of: NDArray[np.int32], ports: Numbers) -> NDArray[np.int32]:
     """int32[n, S·(C + 2)]: ports of classes as arcs; the last two classes have none."""
     order, classes, count = ports.shape
-    known = np.where(ports < arc_of.shape[1], ports, 0)
+    known = np.where((ports > 0) & (ports < arc_of.shape[1]), ports, 0)
     ways = np.full((order, classes + 2, count), NOWHERE, np.int32)
     ways[:, :classes] = arc_of[np.arange(order)[:, None, None], known]
     return np.ascontiguousarray(ways.reshape(order * (classes + 2), count).T)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from compilers.proof.channels import packets
 from compilers.proof.delivery import Report, verify
 from compilers.proof.failure_walks import FAILURE_KINDS, SAMPLE, Progress
+from compilers.proof.soundness import unsound
 from compilers.tables.build import Build
 from compilers.tables.plane_folders import alike
 from compilers.tables.verified_mark import mark_verified
@@ -56,7 +57,7 @@ def judge(
     builds: Sequence[Build],
     folders: Sequence[Path] = (),
     progress: Progress | None = None,
-    failures: Sequence[str] = (),
+    failures: Sequence[str] | None = None,
     sample: int = SAMPLE,
     seed: int = 1,
     with_channels: bool | None = False,
@@ -67,7 +68,8 @@ def judge(
         builds: one a plane.
         folders: of the builds, whose marks are set or removed; none for builds in memory.
         progress: called with destinations done and all, in each of the walks.
-        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`.
+        failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`; None
+            for those that the policy promises to repair.
         sample: the number of cases of two failures at once.
         seed: of the sample.
         with_channels: whether to count channels; None: only if that is quick.
@@ -75,7 +77,7 @@ def judge(
     Raises:
         InputError: there is no such kind of failure.
     """
-    if unknown := [kind for kind in failures if kind not in FAILURE_KINDS]:
+    if unknown := [kind for kind in failures or () if kind not in FAILURE_KINDS]:
         given = shown(unknown[0])
         raise InputError(Problem("some of " + ", ".join(FAILURE_KINDS), given, key="failures"))
     if with_channels is None:
@@ -86,8 +88,8 @@ def judge(
         like = next((i for i in range(plane) if _alike(builds, folders, i, plane)), None)
         if like is None:
             report = verify(build, progress, failures, sample, seed, with_channels)
-        else:
-            report = reports[like]
+        elif (report := reports[like]).passed:
+            report = replace(report, unsound=unsound(build))
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked

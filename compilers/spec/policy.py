@@ -10,6 +10,9 @@ CONSTRUCTED = ("polarfly",)
 LARGEST_SEARCH = 8192
 """Switches of the largest fabric whose alternates and repair are searched for."""
 
+PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
+"""Failures, one at a time, that lose no pair that is still joined, by the word of `protect`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:

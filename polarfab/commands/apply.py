@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from polarfab.output import json_option, print_json, progress, say
+from polarfab.verification_output import say_caveats
 
 
 @click.command("apply")
@@ -44,6 +45,7 @@ def command(
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
+    say_caveats(fabric)
     with progress("moving") as report:
         state = fabric.apply(
             url,

@@ -9,6 +9,7 @@ from socket import gethostname
 import click
 
 from polarfab.output import say
+from polarfab.verification_output import say_caveats
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -145,6 +146,7 @@ def command(
     from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
     from controller.switches import framework as frameworks
     from controller.switches.current import read_build
+    from polarfab.fabric import Fabric
 
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
@@ -168,6 +170,8 @@ def command(
     )
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")
+    else:
+        say_caveats(Fabric.load(folder))
     chosen = frameworks.load(framework)
 
     def write(line: str) -> None:

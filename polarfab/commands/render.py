@@ -9,6 +9,7 @@ import click
 
 from polarfab.output import json_option, print_json, progress, say
 from polarfab.target_choice import complete_target, known_target
+from polarfab.verification_output import say_caveats
 
 
 @click.command("render")
@@ -63,6 +64,8 @@ def command(
     fabric = Fabric.load(folder)
     if unverified:
         say("warning: --unverified: nobody has checked that these tables forward")
+    else:
+        say_caveats(fabric)
     with progress(f"rendering {target}") as bar:
         done = fabric.render(
             target,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
-from polarfab.verification_output import stop_if_wrong
+from polarfab.verification_output import stop_if_wrong, walks
 
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
@@ -45,8 +45,9 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
     metavar="link|node|2",
     multiple=True,
     callback=_kinds,
-    help="Also try every failure of one link, of one node, or two failures at once.",
+    help="Try every failure of one link, of one node, or two at once; else what is promised.",
 )
+@click.option("--quick", is_flag=True, help="Try no failures.")
 @click.option(
     "--sample",
     type=click.IntRange(1),
@@ -65,6 +66,7 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 def command(
     folder: Path,
     failures: tuple[str, ...],
+    quick: bool,
     sample: int,
     seed: int,
     with_channels: bool | None,
@@ -76,14 +78,20 @@ def command(
     every alternate. The graph is consulted only to know how short each path could be. A build that
     passes is marked; render, controller and emulate use marked builds.
 
-    With --failures: no controller acts, the switches repair what their tables let them. A build
-    with `protect: link` (or `node`) does not pass if it loses a pair.
+    Every port, weight, name and address is looked at for what it is.
+
+    Under failures no controller acts, the switches repair what their tables let them. A build with
+    `protect: link` (or `node`) does not pass if it loses a pair; these failures are tried unless
+    --failures names others or --quick leaves them out, and the mark says which were.
     """
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
-    with progress("walking every pair") as bar:
-        found = fabric.verify(failures, sample, seed, with_channels, bar)
+    if quick and failures:
+        raise click.UsageError("--quick tries no failures, and --failures names some")
+    with progress(walks(fabric.builds, quick)) as bar:
+        kinds = failures or (() if quick else None)
+        found = fabric.verify(kinds, sample, seed, with_channels, bar)
     if found.unmarked:
         say(found.unmarked)
     if as_json:
@@ -99,7 +107,9 @@ def command(
 
 def _print(build: Build, report: Report) -> None:
     """Tables for people."""
-    apart = ("ways", "channels", "failures")
+    from compilers.proof.proved import Proved
+
+    apart = ("ways", "channels", "failures", "proved", "findings")
     facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
     facts += [(f"pairs over {h} links", n) for h, n in enumerate(report.hop_counts) if n]
     if report.ways:
@@ -107,6 +117,8 @@ def _print(build: Build, report: Report) -> None:
     if report.channels:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
+    if report.passed:
+        facts.append(("proved", Proved.of(report.proved, report.promised)))
     print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
     if report.failures:
         columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch"]

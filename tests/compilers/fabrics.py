@@ -30,6 +30,7 @@ def polarfly_build(q: int, hosts: int = 1) -> Build:
             ipv6=None,
             gateway_mac=0x025046000001,
             host_mac=default_host_macs(topology.graph.order, hosts),
+            hierarchy=topology.hierarchy,
         ),
         tables=minimal(topology, wiring),
     )

@@ -33,6 +33,7 @@ def routed(
         balance="compact-valiant" if spread else "minimal",
         protect=protect,
         inputs={},
+        policy={"minimal_share": "equal-cost", "disjoint": "none"} if spread else {},
         topology=topology,
         wiring=wiring,
         addressing=Addressing(
@@ -41,6 +42,7 @@ def routed(
             ipv6=None,
             gateway_mac=0x025046000001,
             host_mac=default_host_macs(topology.graph.order, hosts),
+            hierarchy=topology.hierarchy,
         ),
         tables=choices(minimal(topology, wiring), topology, wiring, policy),
     )

@@ -60,9 +60,16 @@ def damaged(build: Build, damage: Damage, policy: Policy | None = None) -> Build
     topology, wiring = remaining(build.topology, build.wiring, damage)
     require_connected(topology, wiring.names, Inventory())
     tables, topology = with_exceptions(build.tables, damage, topology, wiring)
-    if policy:
-        tables = choices(tables, topology, wiring, policy, whole=False)
-    return replace(build, topology=topology, wiring=wiring, tables=tables)
+    build = replace(build, topology=topology, wiring=wiring, tables=tables)
+    if not policy:
+        return build
+    return replace(
+        build,
+        tables=choices(tables, topology, wiring, policy, whole=False),
+        balance="compact-valiant" if policy.balances else "minimal",
+        protect="node" if policy.protects else "none",
+        policy={"disjoint": "edge" if policy.edge_disjoint else "none"},
+    )
 
 
 def at_random(build: Build, seed: int, nodes: int, links: int) -> Damage:

@@ -1,0 +1,66 @@
+"""What verification proved of a build, as its mark says: walks, identities, kinds of failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compilers.spec.policy import PROMISED
+from compilers.tables.build import Build
+from compilers.tables.generations import VERIFIED
+
+FAILURES = {"link": "link failures", "node": "node failures", "2": "two failures at once"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What holds of a build that passed.
+
+    delivery: every pair over a minimal path; ways: over every alternate, too. identities: names,
+    ids and addresses are somebody's own, and every port is what it stands for. failures: kinds
+    that lose no pair that is still joined. channels: a lossless fabric does not deadlock.
+    promised: the failures that the policy promises to survive.
+    """
+
+    delivery: bool = False
+    identities: bool = False
+    ways: bool = False
+    failures: tuple[str, ...] = ()
+    channels: bool = False
+    promised: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, folder: Path, build: Build) -> Proved:
+        """What the mark of a build in a folder says; nothing where it has none."""
+        promised = PROMISED.get(build.protect, ())
+        try:
+            mark = json.loads((folder / VERIFIED).read_text())
+            if mark["build"] != build.identity:
+                return cls(promised=promised)
+            return cls.of(mark["proved"], promised)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls(promised=promised)
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], promised: tuple[str, ...]) -> Proved:
+        """From `Report.proved`."""
+        return cls(**{**facts, "failures": tuple(facts["failures"]), "promised": promised})
+
+    def __str__(self) -> str:
+        """`delivery, identities, ways, link failures`; "nothing" where nothing was."""
+        words = [w for w in ("delivery", "identities", "ways", "channels") if getattr(self, w)]
+        return ", ".join([*words, *(FAILURES[kind] for kind in self.failures)]) or "nothing"
+
+    @property
+    def caveat(self) -> str:
+        """What the policy promises and nobody proved: `delivery proved; link failures not walked`.
+
+        "" where all was proved, and where nothing was.
+        """
+        left = [FAILURES[kind] for kind in self.promised if kind not in self.failures]
+        if not self.delivery or not left:
+            return ""
+        return f"delivery proved; {' and '.join(left)} not walked"

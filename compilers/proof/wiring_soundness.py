@@ -1,0 +1,176 @@
+"""The wiring of a build, checked by itself: types, ports, both ends of every cable, the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.port_use import ABSENT, PortUse
+from compilers.proof.unsound import Unsound, where
+from compilers.tables.build import Build
+from compilers.topology.families import build_topology
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.replicated_clusters import expand
+from inventory.problems import Finding, InputError
+
+
+def node_types(build: Build) -> Iterator[Unsound]:
+    """Nodes of a type that is not there, and types with two ports of one name."""
+    w = build.wiring
+    names, types = w.type_names, w.port_names
+
+    def unknown(s: int) -> Finding:
+        given = f"type {w.node_type[s]} of {len(names)}"
+        return Finding((w.names[s], "node_type"), "a node type that is there", given)
+
+    def alike(t: int) -> Finding:
+        path = ("node_types", t, "ports")
+        return Finding(path, "a list of names that differ for each node type", "another")
+
+    yield from where(w.node_type >= min(len(names), len(types)), unknown)
+    distinct = [len(set(ports)) == len(ports) and all(ports) for ports in types]
+    lists = [*distinct, *[False] * abs(len(names) - len(types))]
+    yield from where(~np.array(lists, np.bool_), alike)
+
+
+def graph(build: Build) -> Iterator[Unsound]:
+    """Lists of neighbours that make no graph, or not the one that is cabled."""
+    g, w = build.topology.graph, build.wiring
+    steps = np.diff(g.offsets)
+    whole = bool(g.offsets[0] == 0 and g.offsets[-1] == len(g.targets) and (steps >= 0).all())
+    if not whole or not _is_graph(g):
+        yield Unsound.one("graph", "lists of neighbours that name each other", "others")
+        return
+    far = g.padded()
+    more = w.far.shape[1] - far.shape[1]
+    far = np.pad(far, ((0, 0), (0, max(more, 0))), constant_values=-1)[:, : w.far.shape[1]]
+    yield from where(
+        w.far != far,
+        lambda s, k: Finding(
+            (w.names[s], "link", k),
+            f"the cable to {_name(build, int(far[s, k]))}",
+            f"one to {_name(build, int(w.far[s, k]))}",
+        ),
+    )
+
+
+def _is_graph(g: Graph) -> bool:
+    forth = g.tails() * np.int64(g.order) + g.targets
+    back = g.targets * np.int64(g.order) + g.tails()
+    ascending = bool((np.diff(forth) > 0).all())
+    return ascending and bool((np.sort(back) == forth).all() and (g.targets != g.tails()).all())
+
+
+def family(build: Build) -> Iterator[Unsound]:
+    """A topology that its family and parameters do not make; links and nodes may be missing."""
+    t = build.topology
+    try:
+        ours = _whole(t)
+    except (InputError, KeyError, TypeError, ValueError):
+        yield Unsound.one("topology", "a family and its parameters", t.title())
+        return
+    if t.graph.order != ours.graph.order:
+        given = f"{t.graph.order:,}"
+        yield Unsound.one("topology", f"the {ours.graph.order:,} vertices of {ours.title()}", given)
+        return
+    for word in ("family", "kinds", "hierarchy"):
+        if getattr(t, word) != getattr(ours, word):
+            yield Unsound.one(f"topology.{word}", f"{getattr(ours, word)}", f"{getattr(t, word)}")
+    missing = t.graph.size < ours.graph.size
+    if t.diameter < ours.diameter or (t.diameter > ours.diameter and not missing):
+        yield Unsound.one("topology.diameter", f"{ours.diameter}", f"{t.diameter}")
+    yield from where(~_edges_in(t, ours), lambda e: _no_link(build, e))
+    words = ("kind", "coordinates", "endpoints")
+    if any(getattr(t, word).shape != getattr(ours, word).shape for word in words):
+        yield Unsound.one("topology", f"as many coordinates as {ours.title()} has", "others")
+        return
+    wrong = (t.kind != ours.kind) | (t.coordinates != ours.coordinates).any(axis=1)
+    wrong |= t.endpoints != (ours.endpoints & t.present)
+    title = ours.title()
+    yield from where(
+        wrong,
+        lambda s: Finding((build.wiring.names[s], "vertex"), f"vertex {s} of {title}", "another"),
+    )
+
+
+def _whole(topology: Topology) -> Topology:
+    """What the parameters of a topology make, without anything missing."""
+    method, _, count = str(topology.parameters.get("racks", "")).partition(":")
+    if not method:
+        return build_topology(topology.family, topology.parameters)
+    first = build_topology("polarfly", {"q": topology.parameters["q"]})
+    return expand(first, method, int(count)).topology
+
+
+def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:
+    keys = [g.tails() * np.int64(g.order) + g.targets for g in (topology.graph, whole.graph)]
+    return np.isin(keys[0], keys[1], assume_unique=True)
+
+
+def _no_link(build: Build, entry: int) -> Finding:
+    g = build.topology.graph
+    ends = f"{_name(build, g.tails()[entry])} and {_name(build, g.targets[entry])}"
+    return Finding(("graph",), f"a link of {build.topology.title()}", f"one of {ends}")
+
+
+def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
+    """Ports that a type has not, that have two cables, and hosts that are too few or too many."""
+    w, t = build.wiring, build.topology
+    # An inventory may tell of ports that do not work.
+    working = (w.host_port != 0) if build.hardware else np.True_
+    hosts = np.broadcast_to(t.endpoints[:, None], w.host_port.shape) & working
+    for word, port, there in (("link", w.port, w.far >= 0), ("host", w.host_port, hosts)):
+        yield from where(
+            there & (use.at(port) == ABSENT),
+            lambda s, k, word=word, port=port: Finding(
+                (w.names[s], word, k),
+                f"one of its {len(w.port_names[w.node_type[s]])} ports",
+                use.words(s, int(port[s, k])),
+            ),
+        )
+        yield from where(
+            ~there & (port != 0),
+            lambda s, k, word=word, port=port: Finding(
+                (w.names[s], word, k), "no port", use.words(s, int(port[s, k]))
+            ),
+        )
+    taken = np.concatenate((w.port, w.host_port), axis=1)
+    order = np.argsort(taken, axis=1, kind="stable")
+    ranked = np.take_along_axis(taken, order, axis=1)
+    again = np.zeros(taken.shape, np.bool_)
+    twice = (ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)
+    np.put_along_axis(again, order[:, 1:], twice, axis=1)
+    yield from where(
+        again,
+        lambda s, k: Finding(
+            (w.names[s], "port", int(taken[s, k])), "one cable to a port", "a second one"
+        ),
+    )
+
+
+def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
+    """Cables whose other end is not where they say."""
+    w = build.wiring
+    there = w.far >= 0
+    far = np.where(there, w.far, 0)
+    known = (w.far_port > 0) & (w.far_port < use.link.shape[1])
+    link = use.link[far, np.where(known, w.far_port, 0)]
+    back = np.where(link >= 0, w.far[far, link], -1)
+    port = np.where(link >= 0, w.far_port[far, link], -1)
+    own = np.arange(len(far))[:, None]
+    good = (link >= 0) & (back == own) & (port == w.port)
+    yield from where(
+        np.where(there, ~good, w.far_port != 0),
+        lambda s, k: Finding(
+            (w.names[s], "link", k),
+            f"the port of {_name(build, int(w.far[s, k]))} that is cabled to port {w.port[s, k]}",
+            f"port {w.far_port[s, k]}",
+        ),
+    )
+
+
+def _name(build: Build, vertex: int) -> str:
+    return build.wiring.names[vertex] if vertex >= 0 else "nobody"

@@ -1,0 +1,266 @@
+"""Every value of a build is looked at: each check finds an edit that no other check finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compilers.proof import identities, policy_soundness, table_soundness, wiring_soundness
+from compilers.proof.delivery import verify
+from compilers.proof.port_use import PortUse
+from compilers.proof.unsound import Unsound
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import local, no_route
+from tests.compilers.routed import routed
+
+Edit = Callable[[Build], Build]
+
+
+def fabric() -> Build:
+    return routed(q=5, spread=True, protect="link", hosts=2)
+
+
+def within(build: Build, path: str, **changes: Any) -> Build:
+    """The build with fields changed of what stands at a path such as `tables.classes`."""
+    head, _, rest = path.partition(".")
+    if not head:
+        return replace(build, **changes)
+    inner = getattr(build, head)
+    changed = within(inner, rest, **changes) if rest else replace(inner, **changes)
+    return replace(build, **{head: changed})
+
+
+def put(path: str, array: str, where: Any, value: Any) -> Edit:
+    """An edit of one value of an array; a function of the build gives the value."""
+
+    def edit(build: Build) -> Build:
+        inner: Any = build
+        for word in path.split("."):
+            inner = getattr(inner, word)
+        changed = getattr(inner, array).copy()
+        changed[where] = value(build) if callable(value) else value
+        return within(build, path, **{array: changed})
+
+    return edit
+
+
+def swapped(build: Build) -> Build:
+    """Two hosts of two switches have each other's... the same MAC address."""
+    mac = build.addressing.host_mac.copy()
+    mac[3, 1] = mac[20, 0]
+    return within(build, "addressing", host_mac=mac)
+
+
+def host_port(build: Build) -> int:
+    return int(build.wiring.host_port[7, 0])
+
+
+def moved_link(build: Build) -> Build:
+    """One end of a cable is on a free port, and its other end does not know."""
+    s = int(np.flatnonzero((build.wiring.far < 0).any(axis=1))[0])
+    port = build.wiring.port.copy()
+    free = set(range(1, 7)) - set(port[s].tolist())
+    old, port[s, 0] = int(port[s, 0]), free.pop()
+    build = within(build, "wiring", port=port)
+    classes = build.tables.classes
+    words = ("port", "alternate", "protection", "bounce")
+    arrays = {word: getattr(classes, word).copy() for word in words}
+    for array in arrays.values():
+        array[s][array[s] == old] = port[s, 0]
+    return within(build, "tables.classes", **arrays)
+
+
+def two_on_one_port(build: Build) -> Build:
+    port = build.wiring.host_port.copy()
+    port[7, 1] = port[7, 0]
+    return within(build, "wiring", host_port=port)
+
+
+def names(word: str, place: int, value: str) -> Edit:
+    def edit(build: Build) -> Build:
+        texts = list(getattr(build.wiring, word))
+        texts[place] = value
+        return within(build, "wiring", **{word: tuple(texts)})
+
+    return edit
+
+
+def weights(build: Build) -> Build:
+    weight = build.tables.classes.weight.copy()
+    weight[7, 1, 0] += 1
+    return within(build, "tables.classes", weight=weight)
+
+
+def no_alternate(build: Build) -> Build:
+    """A class with its last alternate and weight gone: every packet still arrives."""
+    classes = build.tables.classes
+    alternate, weight = classes.alternate.copy(), classes.weight.copy()
+    last = np.count_nonzero(alternate[7, 1]) - 1
+    alternate[7, 1, last] = weight[7, 1, last + 1] = 0
+    return within(build, "tables.classes", alternate=alternate, weight=weight)
+
+
+def apex_bounces(build: Build) -> Build:
+    """The bounce of a class is the one neighbour from which the path comes by the next hop."""
+    w, bounce = build.wiring, build.tables.classes.bounce.copy()
+    for s, k in np.argwhere(w.far >= 0):
+        x = w.far[s, k]
+        apex = [j for j in range(len(w.far[s])) if w.far[s, j] >= 0 and w.far[s, j] in w.far[x]]
+        if apex:
+            bounce[s, k, 1] = w.port[s, apex[0]]
+            return within(build, "tables.classes", bounce=bounce)
+    raise AssertionError("no triangle")
+
+
+def shared_link(build: Build) -> Build:
+    """Alternates of a policy that forbids to share a link with the minimal path."""
+    return replace(build, policy={**build.policy, "disjoint": "edge"})
+
+
+def smaller_pool(build: Build) -> Build:
+    return within(build, "addressing", ipv4=IPv4Network("10.0.0.0/26"))
+
+
+def six(build: Build) -> Build:
+    return within(build, "addressing", ipv6=IPv6Network("fd00::/62"))
+
+
+def other_graph(build: Build) -> Build:
+    graph = build.topology.graph
+    targets = graph.targets.copy()
+    targets[:2] = targets[1::-1]
+    return within(build, "topology", graph=replace(graph, targets=targets))
+
+
+CHECKS: dict[str, Callable[[Build], Any]] = {
+    "node types": wiring_soundness.node_types,
+    "graph": wiring_soundness.graph,
+    "family": wiring_soundness.family,
+    "ports": lambda b: wiring_soundness.ports(b, PortUse.of(b.wiring)),
+    "cables": lambda b: wiring_soundness.cables(b, PortUse.of(b.wiring)),
+    "prefixes": table_soundness.prefixes,
+    "rows": table_soundness.rows,
+    "classes": lambda b: table_soundness.classes(b, PortUse.of(b.wiring)),
+    "names": identities.names,
+    "datapath ids": identities.datapath_ids,
+    "MAC addresses": identities.mac_addresses,
+    "blocks": identities.blocks,
+    "words": policy_soundness.words,
+    "weights": policy_soundness.weights,
+    "detours": lambda b: policy_soundness.detours(b, PortUse.of(b.wiring)),
+}
+EDITS: list[tuple[str, Edit]] = [
+    ("node types", put("wiring", "node_type", 7, 1)),
+    ("graph", other_graph),
+    ("family", put("topology", "coordinates", (7, 0), 3)),
+    ("family", put("topology", "kind", 7, lambda b: (b.topology.kind[7] + 1) % 3)),
+    ("family", lambda b: within(b, "topology", diameter=3)),
+    ("ports", two_on_one_port),
+    ("ports", put("wiring", "host_port", (7, 0), 9)),
+    ("ports", put("wiring", "host_port", (7, 1), 0)),
+    ("cables", moved_link),
+    ("cables", put("wiring", "far_port", (7, 1), lambda b: b.wiring.far_port[7, 1] % 6 + 1)),
+    ("prefixes", put("tables.routes", "aggregate", 7, 40)),
+    ("classes", put("tables.classes", "bounce", (7, 7, 0), host_port)),
+    ("classes", put("tables.classes", "protection", (7, 9, 1), host_port)),
+    ("names", names("names", 7, "8")),
+    ("names", names("host_names", 7, "h8-1")),
+    ("names", names("management", 7, "nowhere")),
+    ("datapath ids", put("wiring", "datapath_id", 7, 9)),
+    ("datapath ids", put("wiring", "datapath_id", 7, 0)),
+    ("MAC addresses", swapped),
+    ("MAC addresses", lambda b: within(b, "addressing", gateway_mac=0x020000030001)),
+    ("MAC addresses", put("addressing", "host_mac", (7, 1), 0x030000000001)),
+    ("blocks", smaller_pool),
+    ("blocks", six),
+    ("blocks", lambda b: within(b, "addressing", ipv4_length=31)),
+    ("words", lambda b: replace(b, policy={**b.policy, "threshold": "often"})),
+    ("weights", weights),
+    ("weights", put("tables.classes", "weight", (7, 1, 2), 2)),
+    ("detours", no_alternate),
+    ("detours", apex_bounces),
+    ("detours", put("tables.classes", "bounce", (7, 1, 1), 0)),
+    ("detours", shared_link),
+]
+
+
+def finds(check: Callable[[Build], Any], build: Build) -> Unsound:
+    return Unsound.of(check(build))
+
+
+def test_a_sound_build_has_no_findings() -> None:
+    for name, check in CHECKS.items():
+        assert not finds(check, fabric()).count, name
+
+
+@pytest.mark.parametrize(("name", "edit"), EDITS, ids=lambda v: v if isinstance(v, str) else "")
+def test_only_this_check_finds_it(name: str, edit: Edit) -> None:
+    broken = edit(fabric())
+    found = finds(CHECKS[name], broken)
+    assert found.count
+    assert all(f.given != f.required for f in found.findings)
+    # Without node types there is nothing else to look at.
+    others = [n for n in CHECKS if n != name and name != "node types"]
+    assert not [n for n in others if finds(CHECKS[n], broken).count]
+    report = verify(broken, failures=())
+    assert not report.passed
+    assert report.unsound.count == found.count
+
+
+def test_a_host_port_among_alternates_is_named() -> None:
+    """Such a port was taken for one whose cable is dead, and packets to it were lost."""
+    build = fabric()
+    edit = put("tables.classes", "alternate", (7, 1, 0), host_port)
+    report = verify(edit(build), failures=("link",))
+    assert not report.passed
+    (text,) = report.unsound.texts()
+    assert text == (
+        "7.alternate[1][0]: required a fabric port with a cable, given port 7, a host port"
+    )
+
+
+def test_strays_are_not_passed() -> None:
+    report = verify(fabric())
+    assert report.ways is not None
+    assert report.passed
+    assert not replace(report, ways=replace(report.ways, strays=1)).passed
+    assert not replace(report, unsound=Unsound(1)).passed
+
+
+@pytest.mark.parametrize("share", ["equal-cost", "1/q", "0.3", "0", "1", "0.001", "0.9999"])
+def test_weights_make_the_share(share: str) -> None:
+    from compilers.routing.alternates import weights as made
+    from compilers.spec.share import share as read
+
+    build = replace(fabric(), policy={"minimal_share": share, "disjoint": "none"})
+    classes = build.tables.classes
+    count = np.count_nonzero(classes.alternate, axis=2)
+    wanted = None if share == "equal-cost" else read(share, 5)
+    weight = made(count, classes.alternate.shape[2], wanted)
+    good = within(build, "tables.classes", weight=weight)
+    assert not finds(policy_soundness.weights, good).count
+    for place in range(weight.shape[2]):
+        edited = weight.copy()
+        edited[7, 1, place] += 1
+        wrong = within(build, "tables.classes", weight=edited)
+        assert finds(policy_soundness.weights, wrong).count == 1, place
+
+
+def test_only_rows_know_of_routes_to_nobody() -> None:
+    """Spines have no hosts: no packet ever shows where a row for them leads."""
+    build = routed("oft", q=2, protect="link")
+    routes = build.tables.routes
+    nobody = ~build.topology.endpoints[np.minimum(routes.prefix[0], routes.egress.shape[0] - 1)]
+    rows = np.argwhere((routes.egress == no_route(routes.egress)) & nobody)
+    for value in (0, 77, local(routes.egress)):
+        broken = put("tables.routes", "egress", tuple(rows[3]), value)(build)
+        report = verify(broken)
+        assert not report.passed
+        assert report.delivered == report.pairs
+        found = {name: finds(check, broken).count for name, check in CHECKS.items()}
+        assert {name for name, count in found.items() if count} == {"rows"}
