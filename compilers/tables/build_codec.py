@@ -3,8 +3,9 @@
 The dataclasses of a build declare both. A field `Annotated[NDArray[np.int32], "S K", "-1..S"]` is
 an array of int32 with dimensions S and K, each as long as in every other array that names it, and
 with values from -1 to S - 1. `S+1` and `2E` are lengths derived from a name; `ports` is the largest
-port number, `prefixes` the number of prefixes. `Annotated[tuple[str, ...], "S", "name"]` is a list
-of S names. To add an array to the build, declare it in the dataclass that it belongs to.
+port number, `prefixes` and `macs` are how many of these there are. `Annotated[tuple[str, ...], "S",
+"name"]` is a list of S names. To add an array to the build, declare it in the dataclass that it
+belongs to.
 """
 
 from __future__ import annotations
@@ -167,7 +168,14 @@ def require_declared(build: Build) -> None:
         if wrong := field.misfit(value, sizes):
             raise _misfit(field, wrong)
     supernodes = sizes["S"] // build.topology.hierarchy if build.topology.hierarchy > 1 else 0
-    sizes["prefixes"] = sizes["S"] + supernodes
+    sizes |= {"prefixes": sizes["S"] + supernodes, "macs": 1 << 48}
+    if not sizes["G"] or sizes["S"] % sizes["G"]:
+        raise Misfit(array_file("route_prefix"), "route_prefix has no row for S/G switches")
+    offsets = build.topology.graph.offsets
+    if offsets[0] or offsets[-1] != 2 * sizes["E"] or (np.diff(offsets) < 0).any():
+        raise Misfit(array_file("graph_offsets"), "graph_offsets does not ascend from 0 to 2E")
+    if not 0 <= build.addressing.gateway_mac < sizes["macs"]:
+        raise Misfit(FABRIC, f"gateway_mac is {build.addressing.gateway_mac}")
     for field, value in declared:
         if isinstance(field, ArrayField) and (wrong := field.stray(value, sizes)):
             raise _misfit(field, wrong)

@@ -43,7 +43,7 @@ class Addressing:
     ipv4_length: int
     ipv6: IPv6Network | None
     gateway_mac: int
-    host_mac: Annotated[NDArray[np.uint64], "S P"]
+    host_mac: Annotated[NDArray[np.uint64], "S P", "0..macs"]
     hierarchy: int = 1
 
     def ipv4_blocks(self) -> NDArray[np.uint32]:
