@@ -265,12 +265,13 @@ class Fabric:
                 require_verified(*place)
             yield fabric
 
-    def explain(self, source: str, destination: str, fail: Iterable[str] = ()) -> Explanation:
+    def explain(
+        self, source: str | int, destination: str | int, fail: Iterable[str] = ()
+    ) -> Explanation:
         """The paths between two switches, and what happens while something is down.
 
         Args:
-            source: a node's name, a vertex number, a host's name or an address.
-            destination: the same.
+            source, destination: a node's name, a vertex number, a host's name or an address.
             fail: what is down: nodes, and links as `A-B`.
 
         Raises:

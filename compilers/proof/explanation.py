@@ -210,13 +210,13 @@ def _hop(build: Build, switch: int, after: int, channel: int) -> Hop:
     )
 
 
-def find_switch(build: Build, word: str) -> int:
+def find_switch(build: Build, given: str | int) -> int:
     """The vertex of a node's name, a vertex number, a host's name or an address.
 
     Raises:
         InputError: the fabric has none of these.
     """
-    wiring = build.wiring
+    wiring, word = build.wiring, str(given)
     if word in wiring.names:
         return wiring.names.index(word)
     if word.isdecimal() and int(word) < len(wiring.names):

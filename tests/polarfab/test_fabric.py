@@ -171,7 +171,7 @@ def test_several_planes(planes: Fabric, tmp_path: Path) -> None:
     for several in (planes, kept):
         with pytest.raises(polarfab.InputError, match="the build of one plane"):
             several.explain("0", "1")
-    assert planes.planes[1].explain("0", "1").passed
+    assert planes.planes[1].explain(0, 1).passed
     assert [each.folder.name for each in planes.render("ovs", tmp_path / "out")] == [
         "plane-1",
         "plane-2",
