@@ -9,7 +9,7 @@ there. In it that port comes last, as the output IN_PORT.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -80,10 +80,16 @@ class Groups:
         entry = FROM_HOSTS if self.entering else self.in_port.astype(np.int64)
         return np.where(self.led & self.there, entry, NOT_LED)
 
-    def take(self, chosen: Numbers | NDArray[np.bool_]) -> Groups:
-        """Some of them."""
-        names = "classes", "port", "weight", "in_port", "led"
-        return replace(self, **{name: getattr(self, name)[chosen] for name in names})
+    def take(self, chosen: Numbers | NDArray[np.bool_], buckets: int | None = None) -> Groups:
+        """Some of them, with as many of their first buckets."""
+        return Groups(
+            role=self.role,
+            classes=self.classes[chosen],
+            port=self.port[chosen, :buckets],
+            weight=self.weight[chosen, :buckets],
+            in_port=self.in_port[chosen],
+            led=self.led[chosen],
+        )
 
     @property
     def type(self) -> GroupType:
@@ -154,10 +160,9 @@ def class_groups(
 def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
     """Groups with as many buckets each, and int64[m], which of the given ones they are."""
     count = np.count_nonzero(groups.port, axis=1)
-    for buckets in np.unique(count[count > 0]).tolist():
+    for buckets in sorted(set(count.tolist()) - {0}):
         rows = np.flatnonzero(count == buckets)
-        some = groups.take(rows)
-        yield rows, replace(some, port=some.port[:, :buckets], weight=some.weight[:, :buckets])
+        yield rows, groups.take(rows, buckets)
 
 
 def _last(order: Numbers, port: Numbers) -> Numbers:
@@ -191,7 +196,16 @@ def _groups(
     weight: Numbers | None = None,
 ) -> Groups:
     """Groups whose buckets, ports that are not 0, come first in their order."""
-    first = np.argsort(port == 0, axis=1, kind="stable")
-    port = np.take_along_axis(port, first, axis=1)
-    shares = np.take_along_axis(weight, first, axis=1) * (port > 0) if weight is not None else 0
-    return Groups(role, classes, port, np.broadcast_to(shares, port.shape), in_port, led)
+    present = port > 0
+    if not present.all():
+        port = _packed(port, present)
+        weight = None if weight is None else _packed(weight, present)
+    weight = np.zeros_like(port) if weight is None else weight
+    return Groups(role, classes, port, weight, in_port, led)
+
+
+def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:
+    """int[n, B]: of each row those that are present, in their order, then zeros."""
+    packed = np.zeros_like(values)
+    packed[~np.sort(~present, axis=1)] = values[present]
+    return packed
