@@ -131,10 +131,9 @@ class Fabric:
         """Its graph, without the damage that an inventory tells of until it is compiled."""
         from compilers.topology.families import build_topology
 
-        if self.compiled or self.loaded is None:
+        if self.loaded is None or self.compiled:
             return self.compiled[0].topology
-        spec = self.loaded.spec.topology
-        return build_topology(spec.family, spec.parameters())
+        return build_topology((spec := self.loaded.spec.topology).family, spec.parameters())
 
     @cached_property
     def builds(self) -> tuple[Build, ...]:
@@ -271,7 +270,8 @@ class Fabric:
         """The paths between two switches, and what happens while something is down.
 
         Args:
-            source, destination: a node's name, a vertex number, a host's name or an address.
+            source: a node's name, a vertex number, a host's name or an address.
+            destination: the same.
             fail: what is down: nodes, and links as `A-B`.
 
         Raises:
@@ -280,8 +280,8 @@ class Fabric:
         from compilers.proof.explanation import explain, find_failure, find_switch
 
         build = self.build
-        dead = [find_failure(build, word) for word in fail]
-        return explain(build, find_switch(build, source), find_switch(build, destination), dead)
+        ends = find_switch(build, source), find_switch(build, destination)
+        return explain(build, *ends, [find_failure(build, word) for word in fail])
 
     def render(
         self,
