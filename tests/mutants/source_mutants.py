@@ -58,33 +58,36 @@ TESTS = {
 
 @dataclass(frozen=True, slots=True)
 class SourceMutant:
-    """One change: the file, its line, what stands there now, the text of the whole file."""
+    """One change: the file, its line, the node by its place in the tree, what it becomes."""
 
     file: str
     line: int
+    node: int
+    number: int
     change: str
-    text: str
 
     def __str__(self) -> str:
         """`compilers/proof/x.py:12: a > b`."""
         return f"{self.file}:{self.line}: {self.change}"
+
+    def text(self, source: str) -> str:
+        """The module with the change."""
+        tree = ast.parse(source)
+        place = next(node for i, node in enumerate(ast.walk(tree)) if i == self.node)
+        changed = list(_changes(copy.deepcopy(place)))[self.number]
+        place.__dict__.update(changed.__dict__)
+        place.__class__ = changed.__class__
+        return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def mutants_of(file: str, source: str) -> Iterator[SourceMutant]:
     """Every mutant of a module."""
     tree = ast.parse(source)
     types = {id(part) for node in ast.walk(tree) for part in _types(node)}
-    for number, node in enumerate(ast.walk(tree)):
-        if id(node) in types:
-            continue
-        for changed in _changes(node):
-            mutated = copy.deepcopy(tree)
-            place = next(n for i, n in enumerate(ast.walk(mutated)) if i == number)
-            place.__dict__.update(changed.__dict__)
-            place.__class__ = changed.__class__
-            ast.fix_missing_locations(mutated)
+    for place, node in enumerate(ast.walk(tree)):
+        for number, changed in enumerate(_changes(node) if id(node) not in types else ()):
             line = getattr(node, "lineno", 0)
-            yield SourceMutant(file, line, ast.unparse(changed), ast.unparse(mutated))
+            yield SourceMutant(file, line, place, number, ast.unparse(changed))
 
 
 def _types(node: ast.AST) -> Iterator[ast.AST]:
@@ -143,7 +146,7 @@ class Scratch:
         file = place / mutant.file
         before = file.read_text()
         try:
-            file.write_text(mutant.text)
+            file.write_text(mutant.text(before))
             return _pass(place, wanted)
         finally:
             file.write_text(before)

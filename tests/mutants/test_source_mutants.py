@@ -18,7 +18,6 @@ def test_every_kind_of_change_is_made() -> None:
     assert changes == {"a", "a + 7 & 255", "a > b", "a >= b", "8"}
 
 
-@pytest.mark.long
 def test_the_same_seed_chooses_the_same() -> None:
     assert [str(m) for m in chosen(3, 12)] == [str(m) for m in chosen(3, 12)]
 
