@@ -8,7 +8,7 @@ gone stays as it is: no row leads to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.routing.port_ranking import in_turn, ranked
 from compilers.routing.split_classes import deciding_rows
+from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.tables.walk import Walker
 from compilers.wiring.wiring import Wiring
@@ -40,7 +41,22 @@ class Left:
     depth: int
 
 
-def refilled(left: Left) -> tuple[Classes, NDArray[np.int64]]:
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassParts:
+    """What changes of a fabric's classes, to be copied for every repair."""
+
+    alternate: CopyOnWrite
+    weight: CopyOnWrite
+    protection: CopyOnWrite
+    bounce: CopyOnWrite
+
+    @classmethod
+    def of(cls, classes: Classes) -> ClassParts:
+        """Prepare classes; that takes as long as a copy."""
+        return cls(**{part.name: CopyOnWrite(getattr(classes, part.name)) for part in fields(cls)})
+
+
+def refilled(left: Left, parts: ClassParts) -> tuple[Classes, NDArray[np.int64]]:
     """Classes without ports that are gone; int64[m, 2], switch and number of those that changed."""
     old, wiring, hurt = left.tables.classes, left.wiring, left.hurt
     missing = (wiring.far >= 0) & ~left.live
@@ -51,11 +67,11 @@ def refilled(left: Left) -> tuple[Classes, NDArray[np.int64]]:
     used = ~gone[here, old.port[hurt]][..., None]
 
     lost = gone[here[..., None], old.alternate[hurt]] & used
-    alternate, weight = old.alternate.copy(), old.weight.copy()
+    alternate, weight = parts.alternate.copy(), parts.weight.copy()
     alternate[hurt] = np.where(lost, 0, alternate[hurt])
     weight[hurt, :, 1:] = np.where(lost, 0, weight[hurt, :, 1:])
 
-    protection, bounce = old.protection.copy(), old.bounce.copy()
+    protection, bounce = parts.protection.copy(), parts.bounce.copy()
     short = np.zeros(lost.shape[:2], np.bool_)
     for order in (protection, bounce):
         dead = gone[here[..., None], order[hurt]] & used

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import Left, refilled
+from compilers.routing.class_repair import ClassParts, Left, refilled
 from compilers.routing.exact_rows import behind, nearer_links, with_rows
 from compilers.tables.build import Build
+from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.intermediate_form import Routes, Tables, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, table_of
@@ -35,7 +36,7 @@ class Intact:
     """A build before failures, as far as repairs need it.
 
     endpoints: bool[S]. diameter: in links. cables: `Wiring.cables()`. link: int64[S, C], the link
-    of each class by its place in `Wiring.port`, K where there is none.
+    of each class by its place in `Wiring.port`, K where there is none. egress: `Routes.egress`.
     """
 
     tables: Tables
@@ -45,6 +46,8 @@ class Intact:
     cables: NDArray[np.int32]
     walker: Walker
     link: NDArray[np.int64]
+    egress: CopyOnWrite
+    class_parts: ClassParts
 
     @classmethod
     def of(cls, build: Build) -> Intact:
@@ -62,6 +65,8 @@ class Intact:
             cables=cables,
             walker=Walker.of(build.tables, cables),
             link=np.take_along_axis(place, classes.port.astype(np.int64), axis=1),
+            egress=CopyOnWrite(build.tables.routes.egress),
+            class_parts=ClassParts.of(classes),
         )
 
     def walker_of(self, routes: Routes) -> Walker:
@@ -140,7 +145,7 @@ def repaired(
         ends=np.flatnonzero(intact.endpoints),
         depth=int(distance[distance != BEYOND].max(initial=intact.diameter)),
     )
-    classes, touched = refilled(left)
+    classes, touched = refilled(left, intact.class_parts)
     return Repaired(
         tables=replace(tables, classes=classes),
         walker=left.walker,
@@ -170,7 +175,7 @@ def _without(
     switch, link = hurt[which], link[which, row]
     prefix = routes.prefix[switch * len(routes.prefix) // len(routes.egress), row]
     goes = dead[switch, link] | (wiring.far[switch, link] != prefix)
-    egress = routes.egress.copy()
+    egress = intact.egress.copy()
     egress[switch[goes], row[goes]] = no_route(egress)
     removed = np.column_stack((switch, prefix))[goes].astype(np.int64)
     return replace(routes, egress=egress), removed
