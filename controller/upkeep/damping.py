@@ -26,9 +26,8 @@ class Penalties:
 
     def flap(self, link: int, now: float) -> bool:
         """A link has gone down; returns whether this suppresses it."""
-        self._penalty[link] = min(
-            self.penalty(now)[link] + PENALTY_STEP, max(self.damping.ceiling, self.damping.suppress)
-        )
+        most = max(self.damping.ceiling, self.damping.suppress)
+        self._penalty[link] = min(float(self.penalty(now, link)) + PENALTY_STEP, most)
         self._since[link] = now
         before = bool(self.suppressed[link])
         self.suppressed[link] |= self._penalty[link] > self.damping.suppress
@@ -36,17 +35,18 @@ class Penalties:
 
     def release(self, now: float) -> NDArray[np.int64]:
         """int64[n]: the links that became usable since the last call."""
-        calm = np.flatnonzero(self.suppressed & (self.penalty(now) <= self.damping.reuse))
+        suppressed = np.flatnonzero(self.suppressed)
+        calm = suppressed[self.penalty(now, suppressed) <= self.damping.reuse]
         self.suppressed[calm] = False
         return calm
 
-    def penalty(self, now: float) -> NDArray[np.float64]:
-        """float64[n]: the penalties at this time."""
-        halves = (now - self._since) / self.damping.half_life
-        faded: NDArray[np.float64] = self._penalty * 0.5**halves
+    def penalty(self, now: float, link: int | NDArray[np.int64]) -> NDArray[np.float64]:
+        """The penalties of these links at this time: float64[n], or of one."""
+        halves = (now - self._since[link]) / self.damping.half_life
+        faded: NDArray[np.float64] = self._penalty[link] * 0.5**halves
         return faded
 
     def wait(self, link: int, now: float) -> float:
         """Seconds until a suppressed link is used, if it does not flap again."""
-        penalty = float(self.penalty(now)[link])
+        penalty = float(self.penalty(now, link))
         return max(0.0, self.damping.half_life * log2(max(penalty, 1e-9) / self.damping.reuse))

@@ -115,10 +115,10 @@ def test_penalties_halve_and_have_a_ceiling() -> None:
     assert damping.ceiling == 750 * 16
     penalties = Penalties(1, damping)
     assert not penalties.flap(0, 0.0)
-    assert penalties.penalty(10.0)[0] == pytest.approx(PENALTY_STEP / 2)
+    assert penalties.penalty(10.0, 0) == pytest.approx(PENALTY_STEP / 2)
     for _ in range(100):
         penalties.flap(0, 10.0)
-    assert penalties.penalty(10.0)[0] == damping.ceiling
+    assert penalties.penalty(10.0, 0) == damping.ceiling
     assert penalties.wait(0, 10.0) == pytest.approx(40)
     assert len(penalties.release(49.9)) == 0
     assert penalties.release(50.1).tolist() == [0]
