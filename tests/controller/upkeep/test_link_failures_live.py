@@ -190,7 +190,7 @@ def test_a_flapping_link_is_suppressed_until_it_is_calm(kept, fabric, expected):
     until(lambda: not running.status()["links"]["down"], "the link is up")
     expected.come(hurt)
     assert running.status()["links"]["suppressed"]
-    running.says("is calm and is used again")
+    running.says("is stable and is used again")
     expected.come(whole)
     running.stop()
 
