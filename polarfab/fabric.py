@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError, Problem
+from polarfab.live_fabric import LiveFabric, Progress
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -30,19 +31,17 @@ if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
     from compilers.proof.proved import Proved
     from compilers.proof.verification import Verification
+    from compilers.readers.emitted_report import EmittedReport
     from compilers.spec.fabric_file import LoadedFabric
     from compilers.tables.build import Build
     from compilers.targets.plane_rendering import Rendering
     from compilers.topology.labelled_graph import Topology
     from compilers.update.compare import Comparison
     from compilers.update.move_report import MoveReport
-    from mininet_scenarios.run.emulation import Emulated
-
-Progress = Callable[[int, int], None]  # is told (done, all)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fabric:
+class Fabric(LiveFabric):
     """A fabric, immutable. What needs tables compiles them, once.
 
     loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
@@ -292,6 +291,7 @@ class Fabric:
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
         unverified: bool = False,
+        check: bool = True,
         progress: Progress | None = None,
     ) -> tuple[Rendering, ...]:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
@@ -303,17 +303,38 @@ class Fabric:
             options: of the target.
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
+            check: read the files back and compare them with the tables before they are good.
             progress: called with (switches done, all switches) for each plane.
 
         Raises:
+            EmittedWrongError: the files say something else than the tables.
             InputError: there is no such target, or it cannot do what the fabric asks for, an
                 option, a template or a node is wrong, or verification has not passed.
         """
         from compilers.targets.plane_rendering import render_planes
 
         with self.usable(unverified) as fabric:
-            where, own = Path(folder), Path(templates) if templates else None
-            return render_planes(fabric.builds, target, where, own, options, nodes, progress)
+            own = Path(templates) if templates else None
+            given = (Path(folder), own, options, nodes, progress, check)
+            return render_planes(fabric.builds, target, *given)
+
+    def check_emitted(
+        self,
+        folder: str | Path,
+        target: str = "",
+        options: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[EmittedReport, ...]:
+        """Read what `render` wrote, follow every pair through it and compare it with the tables.
+
+        The target is that whose files are there; options are those that `render` was given.
+
+        Raises:
+            InputError: there is nothing that can be read back.
+        """
+        from compilers.targets.emitted_files import check_planes
+
+        return check_planes(self.builds, Path(folder), target, options, progress)
 
     def throughput(
         self,
@@ -449,52 +470,3 @@ class Fabric:
         from compilers.update.move_report import MoveReport
 
         return MoveReport.of(self.build, new.build, mixtures, seed, progress)
-
-    def apply(
-        self,
-        url: str,
-        token_file: Path | None = None,
-        authority: Path | None = None,
-        *,
-        accept_loss: bool = False,
-        unverified: bool = False,
-        progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """Have a controller move its fabric to this one; returns how the move ended.
-
-        url, token_file and authority are as for `running`; with accept_loss it goes on although
-        pairs of hosts lose packets; progress is called with (rounds done, all rounds).
-
-        Raises:
-            InputError: it does not answer, or refuses.
-        """
-        from controller.management.client import Client
-        from controller.rollout.build_archive import pack
-
-        with self.usable(unverified) as fabric:
-            client = Client.to(url, "--to", token_file, authority)
-            return client.apply(pack(fabric._folders[0]), accept_loss, unverified, progress)
-
-    def emulate(
-        self, engine: str = "auto", framework: str | None = None, unverified: bool = False
-    ) -> Emulated:
-        """Bring it up on real Open vSwitch and Mininet, or on another engine, and check every pair.
-
-        The options, and what is raised, are those of `polarfab.emulate`.
-        """
-        from mininet_scenarios.run.emulation import emulate
-
-        with self.usable(unverified) as fabric:
-            return emulate(str(fabric.folder), engine, framework, unverified=unverified)
-
-    def rehearse(self, new: Fabric, unverified: bool = False, **options: Any) -> Emulated:
-        """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
-
-        The options are those of `polarfab rehearse`; what is raised is that of `polarfab.emulate`.
-        """
-        from mininet_scenarios.run.emulation import Emulation
-        from mininet_scenarios.run.move_scenario import move_scenario
-
-        with self.usable(unverified) as old, new.usable(unverified) as other:
-            loaded = move_scenario(str(old.folder), str(other.folder), **options)
-            return Emulation(loaded, unverified=unverified).run()

@@ -11,6 +11,7 @@ from polarfab.output import say
 
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
+    from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
     from polarfab.fabric import Fabric
 
@@ -50,3 +51,13 @@ def stop_if_wrong(build: Build, report: Report) -> None:
         say(f"protection fails: {case.lost_pairs:,} pairs are lost, kind of failure: {case.kind}")
     say("the build is not usable")
     raise click.exceptions.Exit(1)
+
+
+def say_emitted(report: EmittedReport) -> None:
+    """Name the places where files say something else than the tables."""
+    for example in report.examples:
+        say(f"wrong: {example}")
+    if (more := report.differences - len(report.examples)) > 0:
+        say(f"{more:,} more differences")
+    if lost := report.pairs - report.delivered:
+        say(f"{lost:,} of {report.pairs:,} pairs are not delivered by these files")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compilers.readers.emitted_forwarding import Difference
+from compilers.readers.emitted_forwarding import EmittedDifference
 
 KEPT = 10
 
@@ -15,13 +15,13 @@ class DifferenceList:
     """How many places say something else than the tables, and the first ones."""
 
     count: int = 0
-    examples: list[Difference] = field(default_factory=list)
+    examples: list[EmittedDifference] = field(default_factory=list)
 
     def add(self, file: Path, line: int, says: str, tables: str, times: int = 1) -> None:
         """Count a difference, or several of one kind."""
         self.count += times
         if len(self.examples) < KEPT:
-            self.examples.append(Difference(str(file), line, says, tables))
+            self.examples.append(EmittedDifference(str(file), line, says, tables))
 
     def unread(self, file: Path, line: int, text: str) -> None:
         """Count a line that makes no sense."""

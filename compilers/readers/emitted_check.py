@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import (
     Chain,
-    Difference,
+    EmittedDifference,
     EmittedSwitch,
     Interface,
     Lookup,
@@ -32,6 +31,7 @@ from compilers.readers.emitted_forwarding import (
     network_text,
 )
 from compilers.readers.emitted_pairs import FirstWays, SwitchWays, delivered_pairs
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.expected_forwarding import ExpectedSwitch, by_destination, expected_claims
 from compilers.tables.build import Build
 
@@ -45,41 +45,6 @@ sense at all.
 """
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class EmittedReport:
-    """What the check found: pairs of switches with hosts, those delivered, and what differs.
-
-    differences counts all; examples are the first of them. pairs is 0 where only some switches
-    were checked.
-    """
-
-    target: str
-    switches: int
-    pairs: int
-    delivered: int
-    differences: int
-    examples: tuple[Difference, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether the files say what the tables say."""
-        return not self.differences and self.delivered == self.pairs
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        counts = ("target", "switches", "pairs", "delivered", "differences")
-        examples = [
-            {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}
-            for e in self.examples
-        ]
-        return {name: getattr(self, name) for name in counts} | {"examples": examples}
-
-    def __repr__(self) -> str:
-        """`<EmittedReport of ovs: 57 switches, no differences>`."""
-        found = f"{self.differences:,} differences" if self.differences else "no differences"
-        return f"<EmittedReport of {self.target}: {self.switches:,} switches, {found}>"
-
-
 @dataclass(frozen=True, slots=True)
 class CheckedSwitch:
     """What is known of a switch once its files were read; small, it comes from another process.
@@ -89,7 +54,7 @@ class CheckedSwitch:
 
     vertex: int
     differences: int
-    examples: tuple[Difference, ...]
+    examples: tuple[EmittedDifference, ...]
     ways: tuple[SwitchWays, ...] = ()
     next_hops: tuple[NextHop, ...] = ()
     addresses: tuple[OwnAddress, ...] = ()
@@ -136,7 +101,7 @@ class EmittedCheck:
         by_vertex = {each.vertex: each for each in sorted(checked, key=lambda s: s.vertex)}
         count = sum(each.differences for each in by_vertex.values())
         examples = [example for each in by_vertex.values() for example in each.examples]
-        for difference in (*self._neighbours(by_vertex), *(self._strangers() if whole else ())):
+        for difference in (*(self._strangers() if whole else ()), *self._neighbours(by_vertex)):
             count += 1
             examples.append(difference)
         pairs = delivered = 0
@@ -155,17 +120,19 @@ class EmittedCheck:
             return port if 0 < port <= len(names) else -1
         return names.index(port) + 1 if port in names else -1
 
-    def _strangers(self) -> Iterator[Difference]:
+    def _strangers(self) -> Iterator[EmittedDifference]:
         """Folders that look like those of switches and are of none."""
         w, there = self.build.wiring, self.build.topology.present.tolist()
         known = {name for name, is_there in zip(w.names, there, strict=True) if is_there}
-        one = next(iter(known), "")
-        files = {f.name for f in (self.folder / one).glob("*")} if one else set()
+        one = next((self.folder / n for n in w.names if (self.folder / n).is_dir()), None)
+        files = {file.name for file in one.glob("*")} if one else set()
         for folder in sorted(self.folder.glob("*")):
             if folder.name not in known and any((folder / file).is_file() for file in files):
-                yield Difference(str(folder), 0, "files of a switch", "there is none of that name")
+                yield EmittedDifference(
+                    str(folder), 0, "files of a switch", "there is none of that name"
+                )
 
-    def _neighbours(self, checked: Mapping[int, CheckedSwitch]) -> Iterator[Difference]:
+    def _neighbours(self, checked: Mapping[int, CheckedSwitch]) -> Iterator[EmittedDifference]:
         """Next hops that are not the switch at the other end, by what that one's own files say."""
         w = self.build.wiring
         owned: dict[str, list[tuple[int, OwnAddress]]] = {}
@@ -178,7 +145,7 @@ class EmittedCheck:
                 first = owners[0][1]
                 where = f"{first.file}:{first.line}"
                 says = f"address {address}, which stands in {where} too"
-                yield Difference(other.file, other.line, says, "one switch has it")
+                yield EmittedDifference(other.file, other.line, says, "one switch has it")
         for vertex, each in checked.items():
             ends = {
                 int(port): (int(far), int(far_port))
@@ -203,7 +170,9 @@ class EmittedCheck:
                 if not there:
                     name = f"{w.names[far]} at the other end" if far >= 0 else "nobody there"
                     says = f"{hop.address} behind {hop.port}"
-                    yield Difference(hop.file, hop.line, says, f"{name}, without that address")
+                    yield EmittedDifference(
+                        hop.file, hop.line, says, f"{name}, without that address"
+                    )
 
 
 class _SwitchCheck:
@@ -214,21 +183,24 @@ class _SwitchCheck:
         self.build = check.build
         self.expected = ExpectedSwitch.of(self.build, vertex)
         self.count = 0
-        self.examples: list[Difference] = []
+        self.examples: list[EmittedDifference] = []
         w = self.build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
         self.number = {name: n for n, name in enumerate(self.names, 1)}
-        self.fabric = [p for p, far in _columns(w.port[vertex], w.far[vertex]) if far >= 0]
+        columns = _columns(w.port[vertex], w.far[vertex])
+        self.fabric = sorted(port for port, far in columns if far >= 0)
         self.hosts = [port for port in w.host_port[vertex].tolist() if port]
         self._chains: dict[Chain, Chain] = {}
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
-        for file, line, text in self.emitted.unread:
-            self.differ(file, line, f"{text!r}", "nothing that the reader understands")
-        self._claims()
-        self._discards()
         ways = self._forwarding()
+        self._discards()
+        self._claims()
+        for file, line, text in self.emitted.unread:
+            self.differ(file, line, f"{text!r}, which is not understood")
+        for file, line, what in self.emitted.unused:
+            self.differ(file, line, f"{what}, to which nothing leads")
         unique = dict.fromkeys(self.emitted.next_hops)
         return CheckedSwitch(
             self.vertex,
@@ -239,10 +211,10 @@ class _SwitchCheck:
             tuple(self.emitted.addresses),
         )
 
-    def differ(self, file: str, line: int, says: str, tables: str, times: int = 1) -> None:
+    def differ(self, file: str, line: int, says: str, tables: str = "", times: int = 1) -> None:
         """Count a difference, and keep the first ones."""
         self.count += times
-        self.examples.append(Difference(file, line, says, tables))
+        self.examples.append(EmittedDifference(file, line, says, tables))
 
     def _claims(self) -> None:
         stated: dict[str, set[tuple[str | int, ...]]] = {}
@@ -294,7 +266,7 @@ class _SwitchCheck:
             key = tuple(id(table.rows) for table in tables)
             groups.setdefault(key, []).append((port, of_host, tables))
         families = self.check.families
-        ways = [FirstWays(self.build.tables.switches) for _ in range(families)]
+        ways = [FirstWays.none(self.build.tables.switches, self.fabric) for _ in range(families)]
         columns: dict[int, NDArray[np.int64]] = {}
         for group in groups.values():
             tables = group[0][2]
@@ -344,7 +316,7 @@ class _SwitchCheck:
         """
         tables = group[0][2]
         entries = np.stack([_entry_of(table, row) for table, row in zip(tables, rows, strict=True)])
-        egress = np.where(np.arange(rows.shape[1]) == self.vertex, -1, self.expected.egress)
+        egress = self.expected.egress
         code = egress + 1
         for entry in entries:
             code = code * (int(entry.max(initial=0)) + 2) + entry + 1
@@ -357,23 +329,42 @@ class _SwitchCheck:
                 continue
             alike = np.flatnonzero(kind == k)
             wrong: tuple[Chain, Chain, int, bool] | None = None
+            passing: dict[Chain, list[int]] = {}
+            usual: tuple[Chain, Chain] | None = None
+            apart = set(self.expected.order[egress[d]] if egress[d] >= 0 else ())
+            apart.update(*(t.aware(e) for t, e in zip(tables, here, strict=True) if e >= 0))
             for port, of_host, looked in group:
-                raw = tuple(
-                    stage
-                    for table, entry in zip(looked, here, strict=True)
-                    if entry >= 0
-                    for stage in table.chain(entry, port)
-                )
-                text = canonical(self._by_number(raw), 0 if of_host else port)
+                if usual and not of_host and port not in apart:
+                    passing[usual[0]].append(port)
+                    continue
+                text = self._text(looked, here, port, of_host)
+                should = self._should(int(egress[d]), port, of_host)
                 if of_host:
                     ways.enter(alike, text)
                 else:
-                    ways.pass_through(alike, port, text)
-                should = self._should(int(egress[d]), port, of_host)
+                    passing.setdefault(text, []).append(port)
+                    used = {at for stage in text for at, _ in stage}
+                    if port not in apart | used:
+                        usual = text, should
+                        apart |= {at for at in used if isinstance(at, int)}
                 if text != should and not self._unreachable(int(egress[d]), port, of_host):
                     wrong = wrong or (text, should, port, of_host)
+            for text, ports in passing.items():
+                ways.pass_through(alike, ports, text)
             if wrong:
                 self._tell_wrong(wrong, tables, rows[:, d], d, family, many)
+
+    def _text(
+        self, tables: Sequence[Lookup], entries: Sequence[int], port: int, of_host: bool
+    ) -> Chain:
+        """What the text does with packets that come in on a port, by their entries in tables."""
+        chain = tuple(
+            stage
+            for table, entry in zip(tables, entries, strict=True)
+            if entry >= 0
+            for stage in table.chain(entry, port)
+        )
+        return canonical(self._by_number(chain), 0 if of_host else port)
 
     def _should(self, egress: int, port: int, of_host: bool) -> Chain:
         if egress < 0:
@@ -450,11 +441,15 @@ def _columns(*columns: NDArray[np.int32]) -> Iterator[tuple[int, ...]]:
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
-def _unreadable(folder: Path, error: OSError | ValueError) -> Difference:
+def _unreadable(folder: Path, error: OSError | ValueError) -> EmittedDifference:
     if isinstance(error, OSError):
         file = str(error.filename or folder)
-        return Difference(file, 0, error.strerror or "cannot be read", "a file of that switch")
+        return EmittedDifference(
+            file, 0, error.strerror or "cannot be read", "a file of that switch"
+        )
     if len(error.args) == 3:
         file, line, text = error.args
-        return Difference(str(file), int(line), f"{text!r}", "nothing that the reader understands")
-    return Difference(str(folder), 0, str(error), "what the reader understands")
+        return EmittedDifference(
+            str(file), int(line), f"{text!r}", "nothing that the reader understands"
+        )
+    return EmittedDifference(str(folder), 0, f"{error}, which is not understood")

@@ -7,7 +7,7 @@ ports that share it by weight; a stage without ports drops. The last stage is fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address, ip_interface, ip_network
@@ -22,17 +22,17 @@ Chain: TypeAlias = tuple[Stage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EmittedDifference:
     """A place in a file that says something else than the tables; line 0 is the whole file."""
 
     file: str
     line: int
     says: str
-    tables: str
+    tables: str = ""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.says}; by the tables: {self.tables}"
+        return f"{place}: {self.says}" + f"; by the tables: {self.tables}" * bool(self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,12 @@ class Lookup:
     """A table as packets of some interface see it.
 
     chain: what its entry of a number does with a packet that came in on a port, by its number.
+    aware: the ports where that can be something else than elsewhere, beside those in the chain.
     """
 
     rows: EmittedRows
     chain: Callable[[int, int], Chain]
+    aware: Callable[[int], Collection[int]] = lambda _entry: ()
 
 
 class Interface(str):
@@ -99,7 +101,8 @@ class EmittedSwitch:
     anywhere: the tables that a packet is looked up in, one after the other until one has a way that
     is up; by_ingress: the same for interfaces that have tables of their own. claimed: the kinds of
     claims that these files have to make in full. discards: prefixes that are dropped where no
-    longer one is found, with file and line. unread: file, line and text of what nobody understands.
+    longer one is found, with file and line. unread: file, line and text of what nobody understands;
+    unused: of what nothing leads to.
     """
 
     anywhere: tuple[Lookup, ...]
@@ -110,6 +113,7 @@ class EmittedSwitch:
     addresses: Sequence[OwnAddress] = ()
     discards: Sequence[tuple[str, str, int]] = ()
     unread: Sequence[tuple[str, int, str]] = ()
+    unused: Sequence[tuple[str, int, str]] = ()
 
 
 @lru_cache(1 << 16)

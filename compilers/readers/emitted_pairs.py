@@ -7,7 +7,7 @@ that very port. So two ports for each destination say where packets go from a sw
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,20 @@ Ports = NDArray[np.uint16]
 class FirstWays:
     """Where packets of one address family go first at a switch, while it is being read.
 
-    transit: by the port where packets come in, uint16[S], the port for each destination, 0: none.
-    sets: the ports that packets from hosts share; chosen: uint16[S], which of them.
+    ports: K ports where packets come in. transit: uint16[K, S], the port for each destination, 0:
+    none. sets: the ports that packets from hosts share; chosen: uint16[S], which of them.
     """
 
-    switches: int
-    transit: dict[int, Ports] = field(default_factory=dict)
-    sets: list[tuple[int, ...]] = field(default_factory=lambda: [()])
-    chosen: Ports = field(default_factory=lambda: np.zeros(0, np.uint16))
+    ports: list[int]
+    transit: Ports
+    chosen: Ports
+    sets: list[tuple[int, ...]]
 
-    def __post_init__(self) -> None:
-        self.chosen = np.zeros(self.switches, np.uint16)
+    @classmethod
+    def none(cls, switches: int, ports: list[int]) -> FirstWays:
+        """Nothing is known yet."""
+        transit = np.zeros((len(ports), switches), np.uint16)
+        return cls(ports, transit, np.zeros(switches, np.uint16), [()])
 
     def enter(self, destinations: NDArray[np.intp], chain: Chain) -> None:
         """Packets from a host to these destinations; ways of several hosts are put together."""
@@ -43,11 +46,12 @@ class FirstWays:
             self.sets.append(ports)
         self.chosen[destinations] = self.sets.index(ports)
 
-    def pass_through(self, destinations: NDArray[np.intp], in_port: int, chain: Chain) -> None:
-        """Packets to these destinations that came in on a port."""
-        if in_port not in self.transit:
-            self.transit[in_port] = np.zeros(self.switches, np.uint16)
-        self.transit[in_port][destinations] = next(iter(_ports(chain)), 0)
+    def pass_through(
+        self, destinations: NDArray[np.intp], in_ports: list[int], chain: Chain
+    ) -> None:
+        """Packets to these destinations that came in on some ports."""
+        rows = np.searchsorted(self.ports, in_ports)
+        self.transit[np.ix_(rows, destinations)] = _ports(chain)[0]
 
     def two_ports(self) -> tuple[Ports, Ports]:
         """uint16[S] twice: the port for each destination, and that of packets that came in there.
@@ -55,18 +59,17 @@ class FirstWays:
         Of packets that come in on three ports those of two go to the same, the port looked for. Of
         two ports either does where both lead on; a packet that is dropped came in on it.
         """
-        came, rows = list(self.transit), list(self.transit.values())
-        if not rows:
-            return np.zeros(self.switches, np.uint16), np.zeros(self.switches, np.uint16)
-        port = rows[0]
-        if len(rows) == 2:
-            port = np.where(rows[0] == 0, rows[1], rows[0])
-        elif len(rows) > 2:
-            port = np.where((rows[0] == rows[1]) | (rows[0] == rows[2]), rows[0], rows[1])
-        back = port.copy()
-        for in_port, row in zip(came, rows, strict=True):
-            back[port == in_port] = row[port == in_port]
-        return port, back
+        if not self.ports:
+            return np.zeros_like(self.chosen), np.zeros_like(self.chosen)
+        first, *more = self.transit[:3]
+        port = first
+        if len(more) == 1:
+            port = np.where(first == 0, more[0], first)
+        elif more:
+            port = np.where((first == more[0]) | (first == more[1]), first, more[0])
+        place = np.minimum(np.searchsorted(self.ports, port), len(self.ports) - 1)
+        back = self.transit[place, np.arange(len(port))]
+        return port, np.where(np.array(self.ports)[place] == port, back, port)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,9 @@ def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
     rows = np.full(max(switches, int(routes.prefix.max(initial=0)) + 1), -1, np.int64)
     egress = routes.egress[vertex].astype(np.int64)
     rows[routes.prefixes(vertex)] = np.where(egress < none, egress, -1)
-    return by_destination(rows, routes.aggregate)
+    found = by_destination(rows, routes.aggregate)
+    found[vertex] = rows[vertex]  # connected, whatever aggregate covers it
+    return found
 
 
 def by_destination(rows: NDArray[np.int64], aggregate: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -117,12 +119,26 @@ def _host_addresses(build: Build, vertex: int) -> Iterator[Value]:
 
 
 def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
-    ports = tuple(sorted(port for port, _, _ in _hosts(build, vertex)))
     a = build.addressing
-    if ports:
-        yield (f"{a.gateway(vertex)}/{a.ipv4_length}", *ports)
+    for port, _, _ in _hosts(build, vertex):
+        yield f"{a.gateway(vertex)}/{a.ipv4_length}", port
         if a.ipv6:
-            yield (f"{a.network6(vertex)[1]}/64", *ports)
+            yield f"{a.network6(vertex)[1]}/64", port
+
+
+def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
+    a = build.addressing
+    yield (str(a.gateway(vertex)),)
+    if a.ipv6:
+        yield (str(a.network6(vertex)[1]),)
+
+
+def _settings(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    yield "net/ipv4/ip_forward", 1
+    yield "net/ipv6/conf/all/forwarding", 1
+    yield "net/ipv4/conf/all/rp_filter", 0
+    yield "net/ipv4/fib_multipath_hash_policy", 1
+    yield "net/ipv6/fib_multipath_hash_policy", 1
 
 
 def _answered(build: Build, vertex: int) -> Iterator[Value]:
@@ -166,6 +182,8 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "host": _host_rows,
     "address of a host": _host_addresses,
     "hosts": _host_blocks,
+    "loopback": _loopbacks,
+    "setting": _settings,
     "answered block": _answered,
     "solicited block": _solicited,
     "neighbour answer": _neighbour_answers,
@@ -173,8 +191,11 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "identity": _identity,
     "far end": _far_ends,
 }
-"""host: address, MAC, gateway's MAC, port. address of a host: address, port. hosts: gateway with
-its length, the ports. answered block: prefix, gateway's MAC, for ARP. solicited block, neighbour
-answer: the same for ND, apart. forwarded: family, gateway's MAC, port
-whose packets are told apart (0: any). identity: its first 12 digits. far end: port, node, port
-there."""
+"""By kind:
+
+host: address, MAC, gateway's MAC, port. address of a host: address, port. hosts: gateway with its
+length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
+prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
+forwarded: family, gateway's MAC, port whose packets are told apart (0: any). identity: its first 12
+digits. far end: port, node, port there.
+"""

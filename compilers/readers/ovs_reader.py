@@ -121,7 +121,7 @@ CLAIMED = frozenset(kind for kind, _, _ in FACTS)
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRow:
+class ReadClass:
     """A row of table 2; in_port 0: any."""
 
     priority: int
@@ -148,7 +148,7 @@ class OvsProgram:
     rows: those of each class, by the port where packets come in, 0: any.
     """
 
-    rows: dict[int, dict[int, list[ClassRow]]] = field(default_factory=dict)
+    rows: dict[int, dict[int, list[ReadClass]]] = field(default_factory=dict)
     groups: dict[int, tuple[str, tuple[Bucket, ...]]] = field(default_factory=dict)
     told: dict[str, set[int]] = field(default_factory=dict)
 
@@ -166,6 +166,11 @@ class OvsProgram:
             return ()
         best = max(rows, key=lambda row: row.priority)
         return self._group(best.group, in_port, 0)
+
+    def aware(self, entry: int) -> list[int]:
+        """The ports whose packets have rows of their own in a class."""
+        told = self.told.get("ipv6" if entry & 1 else "ip", ())
+        return [*self.rows.get(entry >> 1, ()), *told]
 
     def _group(self, number: int, in_port: int, depth: int) -> Chain:
         kind, buckets = self.groups.get(number, ("indirect", ()))
@@ -213,7 +218,7 @@ def read_ovs(folder: Path) -> EmittedSwitch:
     prefixes: list[str] = []
     entries: list[int] = []
     lines: list[int] = []
-    class_lines: dict[ClassRow, int] = {}
+    class_lines: dict[ReadClass, int] = {}
     for line, text in _lines(flows):
         head, _, rest = text.partition("_dst=")
         prefix, _, tail = rest.partition(",")
@@ -236,9 +241,9 @@ def read_ovs(folder: Path) -> EmittedSwitch:
     for claim in claims:
         if claim.kind == "forwarded" and claim.value[2]:
             program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
-    unread += _unused(program, entries, class_lines, group_lines, file, str(groups))
-    table = Lookup(EmittedRows(file, prefixes, entries, lines), program.chain)
-    return EmittedSwitch((table,), claimed=CLAIMED, claims=claims, unread=unread)
+    unused = list(_unused(program, entries, class_lines, group_lines, file, str(groups)))
+    table = Lookup(EmittedRows(file, prefixes, entries, lines), program.chain, program.aware)
+    return EmittedSwitch((table,), claimed=CLAIMED, claims=claims, unread=unread, unused=unused)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -258,12 +263,12 @@ def _route(head: str, tail: str) -> tuple[str, int] | None:
 
 
 @lru_cache(1 << 16)
-def _class_row(text: str) -> ClassRow | None:
+def _class_row(text: str) -> ReadClass | None:
     found = CLASS_ROW.fullmatch(text)
     if not found:
         return None
     priority, in_port, metadata, mask, group = found.groups()
-    return ClassRow(int(priority), int(in_port or 0), int(metadata), int(mask, 16), int(group))
+    return ReadClass(int(priority), int(in_port or 0), int(metadata), int(mask, 16), int(group))
 
 
 def _fact(text: str) -> tuple[str, tuple[str | int, ...]] | None:
@@ -308,7 +313,7 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
 def _unused(
     program: OvsProgram,
     entries: list[int],
-    class_lines: dict[ClassRow, int],
+    class_lines: dict[ReadClass, int],
     group_lines: dict[int, int],
     flows: str,
     groups: str,
@@ -318,13 +323,13 @@ def _unused(
     seen = set()
     for row, line in class_lines.items():
         if row.metadata & CLASS not in used:
-            yield flows, line, f"class {row.metadata & CLASS}, to which no route leads"
+            yield flows, line, f"class {row.metadata & CLASS}"
         match = row.priority, row.in_port, row.metadata, row.mask
         if match in seen:
-            yield flows, line, "a second row of the same match"
+            yield flows, line, "a second row of one match"
         seen.add(match)
     led = {row.group for row in class_lines}
     led |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
     for number, line in group_lines.items():
         if number not in led:
-            yield groups, line, f"group {number}, to which nothing leads"
+            yield groups, line, f"group {number}"

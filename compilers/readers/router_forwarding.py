@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address, ip_interface, ip_network
@@ -19,7 +18,6 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.router_text import DISCARD, RouterText, StaticRows
 
-DIGITS = re.compile(r"(\d+)")
 SMALL = 4
 """Addresses of a network below which all of them are listed."""
 
@@ -195,16 +193,11 @@ def _listed(address: str) -> bool:
         return False
 
 
-def _by_number(name: str) -> list[tuple[int, str]]:
-    """Ethernet9 before Ethernet10."""
-    return [(int(part) if part.isdecimal() else -1, part) for part in DIGITS.split(name)]
-
-
 def _hosts(router: RouterText) -> Iterator[Claim]:
     """The gateways' addresses and the ports behind them."""
     for name, found in router.interfaces.items():
         for address, line in found.addresses:
             alone = address.endswith(("/32", "/128"))
             if not _listed(address) and not alone:
-                ports = map(Interface, sorted(router.ports(name), key=_by_number))
-                yield Claim("hosts", (address, *ports), router.file, line)
+                for port in router.ports(name):
+                    yield Claim("hosts", (address, Interface(port)), router.file, line)

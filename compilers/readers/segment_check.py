@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_check import EmittedReport
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_text import (
     CROSS,
     DECAPSULATE,

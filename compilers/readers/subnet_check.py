@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.layers import layers
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.emitted_check import EmittedReport
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.subnet_text import (
     SubnetText,
     read_policy,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from compilers.readers.emitted_report import EmittedWrongError
 from compilers.tables.build import Build
 from compilers.targets.rendered_folder import put_rendered
 from compilers.targets.rendering import nodes as nodes_of
@@ -15,7 +16,10 @@ from inventory.problems import InputError, Problem, few, nearest, shown
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The files that were written for one plane: how many, how large, for how many nodes."""
+    """The files that were written for one plane: how many, how large, for how many nodes.
+
+    checked: whether they were read back and say what the tables say.
+    """
 
     build: str
     target: str
@@ -23,6 +27,7 @@ class Rendering:
     nodes: int
     files: int
     bytes: int
+    checked: bool
 
 
 def render_planes(
@@ -33,6 +38,7 @@ def render_planes(
     options: Mapping[str, str] | None = None,
     nodes: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
+    check: bool = True,
 ) -> tuple[Rendering, ...]:
     """Write the files in FOLDER/<node>/, or of several planes in FOLDER/plane-1/<node>/ and so on.
 
@@ -46,8 +52,10 @@ def render_planes(
         options: of the target.
         nodes: names of the switches to write; none for all.
         progress: called with (switches done, all switches) for each plane.
+        check: whether to read the files back and compare them with the tables.
 
     Raises:
+        EmittedWrongError: the files say something else than the tables.
         InputError: no switch has one of the names, or what the target's `render` raises.
     """
     chosen, wanted = target_of(target), _vertices(builds, nodes)
@@ -60,8 +68,12 @@ def render_planes(
                 continue
             written = chosen.render(build, beside / name, templates, progress, options, only)
             count = int(build.topology.present.sum()) if only is None else len(only)
+            place = (beside / name, options, only, progress)
+            report = chosen.check_emitted(build, *place) if check else None
+            if report and report.differences:
+                raise EmittedWrongError(report.moved(beside, folder))
             facts = (build.identity, target, folder / name, count)
-            done.append(Rendering(*facts, written.files, written.bytes))
+            done.append(Rendering(*facts, written.files, written.bytes, report is not None))
         return tuple(done)
 
     identities = {name: build.identity for name, build in zip(names, builds, strict=True)}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from compilers.readers.emitted_check import EmittedCheck, EmittedReport, Reader
+from compilers.readers.emitted_check import EmittedCheck, Reader
+from compilers.readers.emitted_report import EmittedReport
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import FabricFacts, NodeFacts

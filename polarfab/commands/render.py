@@ -9,7 +9,7 @@ import click
 
 from polarfab.output import json_option, print_json, progress, say
 from polarfab.target_choice import complete_target, known_target
-from polarfab.verification_output import say_caveats
+from polarfab.verification_output import say_caveats, say_emitted
 
 
 @click.command("render")
@@ -39,6 +39,7 @@ from polarfab.verification_output import say_caveats
 )
 @click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@click.option("--no-check", is_flag=True, help="Do not read the files back.")
 @json_option
 def command(
     folder: Path,
@@ -48,15 +49,20 @@ def command(
     words: tuple[str, ...],
     names: tuple[str, ...],
     unverified: bool,
+    no_check: bool,
     as_json: bool,
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
 
     Where BUILD has several planes, in OUTPUT/plane-1/<node>/ and so on.
 
+    What was written is read back and compared with the tables (`polarfab verify --emitted`);
+    --no-check leaves that out.
+
     `polarfab targets` says what each target writes and which options --set takes; docs/ has a page
     a target.
     """
+    from compilers.readers.emitted_report import EmittedWrongError
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
@@ -66,16 +72,21 @@ def command(
         say("warning: --unverified: nobody has checked that these tables forward")
     else:
         say_caveats(fabric)
-    with progress(f"rendering {target}") as bar:
-        done = fabric.render(
-            target,
-            output,
-            templates=templates,
-            options=options,
-            nodes=names,
-            unverified=unverified,
-            progress=bar,
-        )
+    try:
+        with progress(f"rendering {target}") as bar:
+            done = fabric.render(
+                target,
+                output,
+                templates=templates,
+                options=options,
+                nodes=names,
+                unverified=unverified,
+                check=not no_check,
+                progress=bar,
+            )
+    except EmittedWrongError as error:
+        say_emitted(error.report)
+        raise click.exceptions.Exit(1) from error
     if as_json:
         facts = [{**asdict(each), "folder": str(each.folder)} for each in done]
         single = len(fabric.builds) == 1
@@ -83,3 +94,5 @@ def command(
         return
     for each in done:
         say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}")
+    if not no_check and not all(each.checked for each in done):
+        say(f"nobody has read these files back: there is no reader for target {target}")

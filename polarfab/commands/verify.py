@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
-from polarfab.verification_output import stop_if_wrong, walks
+from polarfab.target_choice import complete_target, known_target
+from polarfab.verification_output import say_emitted, stop_if_wrong, walks
 
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
+    from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
 
 
@@ -62,6 +64,22 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
     default=None,
     help="Count the channels of a lossless fabric (docs/channels.md); by default if it is quick.",
 )
+@click.option(
+    "--emitted",
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Also read what `render` wrote there, and compare it with the tables.",
+)
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    help="Whose files DIR has, where that is not plain.",
+)
+@click.option(
+    "--set", "words", metavar="NAME=VALUE", multiple=True, help="An option that `render` was given."
+)
 @json_option
 def command(
     folder: Path,
@@ -70,6 +88,9 @@ def command(
     sample: int,
     seed: int,
     with_channels: bool | None,
+    emitted: Path | None,
+    target: str | None,
+    words: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Walk every ordered pair of BUILD through the tables that are emitted.
@@ -83,7 +104,11 @@ def command(
     Under failures no controller acts, the switches repair what their tables let them. A build with
     `protect: link` (or `node`) does not pass if it loses a pair; these failures are tried unless
     --failures names others or --quick leaves them out, and the mark says which were.
+
+    With --emitted: the configuration of every switch is read back, by a reader that knows the
+    system and nothing of what wrote it, and has to say of every pair what the tables say.
     """
+    from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
@@ -94,15 +119,30 @@ def command(
         found = fabric.verify(kinds, sample, seed, with_channels, bar)
     if found.unmarked:
         say(found.unmarked)
+    files: tuple[EmittedReport, ...] = ()
+    if emitted and found.passed:
+        with progress("reading back what was emitted") as bar:
+            files = fabric.check_emitted(emitted, target or "", read(words), bar)
     if as_json:
-        print_json(found.as_dict())
+        print_json({**found.as_dict(), **_emitted_facts(files)})
     for build, report in zip(fabric.builds, found.reports, strict=True):
         if not as_json:
             _print(build, report)
             _say_losses(build, report)
         stop_if_wrong(build, report)
-    if not found.passed:
+    for each in files:
+        if not as_json:
+            facts = [(key, value) for key, value in each.as_dict().items() if key != "examples"]
+            print_facts(f"emitted: {emitted}", facts)
+        say_emitted(each)
+    if not found.passed or not all(each.passed for each in files):
         raise click.exceptions.Exit(1)
+
+
+def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
+    """What the files say, of one plane or of several; nothing where none were read."""
+    facts = [each.as_dict() for each in files]
+    return {"emitted": facts[0] if len(facts) == 1 else facts} if facts else {}
 
 
 def _print(build: Build, report: Report) -> None:

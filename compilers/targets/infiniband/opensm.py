@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.layers import Layers, layers
-from compilers.readers.emitted_check import EmittedReport
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.subnet_check import check_subnet
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from compilers.readers.emitted_check import EmittedCheck, EmittedReport
+from compilers.readers.emitted_check import EmittedCheck
 from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.openflow_messages import MessageReader
 from compilers.readers.ovs_reader import read_ovs
 from compilers.tables.build import Build

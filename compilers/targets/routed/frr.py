@@ -13,6 +13,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from compilers.readers.emitted_check import Reader
+from compilers.readers.frr_reader import read_frr
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
@@ -95,6 +97,10 @@ class Frr(Target):
                     todo="add --set version=10.7 or --set routing=bgp",
                 )
             )
+
+    def reader(self, chosen: Chosen) -> Reader | None:
+        """See `Target.reader`: routes that BGP finds stand in no file."""
+        return None if chosen["routing"] == "bgp" else read_frr
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""

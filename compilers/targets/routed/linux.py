@@ -16,6 +16,8 @@ from itertools import repeat
 
 import numpy as np
 
+from compilers.readers.emitted_check import Reader
+from compilers.readers.iproute_reader import read_linux
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
@@ -84,6 +86,10 @@ class Linux(Target):
         """See `Target.require`."""
         super().require(build, chosen)
         require_weights(build, self.name)
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return read_linux
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
         """See `Target.variables`."""

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.emitted_check import EmittedReport
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_segments
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities

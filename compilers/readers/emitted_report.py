@@ -1,0 +1,62 @@
+"""The report on what was emitted, and the refusal of files that say something else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from compilers.readers.emitted_forwarding import EmittedDifference
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EmittedReport:
+    """What the check found: pairs of switches with hosts, those delivered, and what differs.
+
+    differences counts all; examples are the first of them. pairs is 0 where only some switches
+    were checked.
+    """
+
+    target: str
+    switches: int
+    pairs: int
+    delivered: int
+    differences: int
+    examples: tuple[EmittedDifference, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the files say what the tables say."""
+        return not self.differences and self.delivered == self.pairs
+
+    def moved(self, there: Path, here: Path) -> EmittedReport:
+        """The same of files that were read in another folder than where they belong."""
+        examples = (
+            replace(e, file=str(here / Path(e.file).relative_to(there)))
+            if Path(e.file).is_relative_to(there)
+            else e
+            for e in self.examples
+        )
+        return replace(self, examples=tuple(examples))
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        counts = ("target", "switches", "pairs", "delivered", "differences")
+        examples = [
+            {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}
+            for e in self.examples
+        ]
+        return {name: getattr(self, name) for name in counts} | {"examples": examples}
+
+    def __repr__(self) -> str:
+        """`<EmittedReport of ovs: 57 switches, no differences>`."""
+        found = f"{self.differences:,} differences" if self.differences else "no differences"
+        return f"<EmittedReport of {self.target}: {self.switches:,} switches, {found}>"
+
+
+class EmittedWrongError(Exception):
+    """What was rendered says something else than the tables, so it does not take its place."""
+
+    def __init__(self, report: EmittedReport) -> None:
+        self.report = report
+        super().__init__("\n".join(map(str, report.examples)))

@@ -1,0 +1,76 @@
+"""Rendered files read back: which target wrote a folder, and the check of every plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from compilers.readers.emitted_report import EmittedReport
+from compilers.spec.target_names import BUILT_IN
+from compilers.tables.build import Build
+from compilers.targets.rendering import nodes
+from compilers.targets.target_lookup import target as target_of
+from inventory.problems import InputError, Problem
+
+
+def check_planes(
+    builds: Sequence[Build],
+    folder: Path,
+    target: str = "",
+    options: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[EmittedReport, ...]:
+    """Compare FOLDER/<node>/, or of several planes FOLDER/plane-1/<node>/ and so on, with tables.
+
+    Args:
+        builds: one a plane.
+        folder: where `render_planes` wrote.
+        target: the target's name; "" for the one whose files are there.
+        options: those that were given to `render`.
+        progress: called with (switches done, all switches) for each plane.
+
+    Raises:
+        InputError: nothing is there that can be read back, or what the target's `check` raises.
+    """
+    folders = [folder / f"plane-{n}" for n in range(1, len(builds) + 1)]
+    folders = folders if len(builds) > 1 else [folder]
+    chosen = target_of(target or written_by(builds[0], folders[0]))
+    found = []
+    for build, out in zip(builds, folders, strict=True):
+        report = chosen.check_emitted(build, out, options, None, progress)
+        if report is None:
+            raise InputError(
+                Problem(
+                    key="--emitted",
+                    required="files of a target that can read them back",
+                    given=f"target {chosen.name}, which cannot",
+                )
+            )
+        found.append(report)
+    return tuple(found)
+
+
+def written_by(build: Build, folder: Path) -> str:
+    """The name of the target of polarfab whose files are in a folder.
+
+    Raises:
+        InputError: no target's, or those of several.
+    """
+    known = [name for _, name in nodes(build)]
+    switch = next((folder / name for name in known if (folder / name).is_dir()), folder)
+    here = {path.name for place in (folder, switch) for path in place.glob("*")}
+    fitting = {name: set(target_of(name).files) for name in BUILT_IN}
+    fitting = {name: files for name, files in fitting.items() if files <= here}
+    # What one target writes can be a part of what another does.
+    largest = [n for n, f in fitting.items() if not any(f < other for other in fitting.values())]
+    if len(largest) == 1:
+        return largest[0]
+    raise InputError(
+        Problem(
+            file=str(folder),
+            key="--emitted",
+            required="a folder with what `render` wrote for one target",
+            given=f"files of {' and of '.join(largest)}" if largest else "files of none",
+            todo="say which with --target",
+        )
+    )

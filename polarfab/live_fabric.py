@@ -1,0 +1,79 @@
+"""A fabric where switches run: brought up, rehearsed, moved to by a controller."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mininet_scenarios.run.emulation import Emulated
+
+Progress = Callable[[int, int], None]
+"""Is told (done, all)."""
+
+
+class LiveFabric(ABC):
+    """What of `Fabric` needs switches that run."""
+
+    folder: Path | None
+
+    @property
+    @abstractmethod
+    def _folders(self) -> tuple[Path, ...]:
+        """Those of its planes; none in memory."""
+
+    @abstractmethod
+    def usable(self, unverified: bool = False) -> AbstractContextManager[LiveFabric]:
+        """The fabric in a folder, verified."""
+
+    def apply(
+        self,
+        url: str,
+        token_file: Path | None = None,
+        authority: Path | None = None,
+        *,
+        accept_loss: bool = False,
+        unverified: bool = False,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Have a controller move its fabric to this one; returns how the move ended.
+
+        url, token_file and authority are as for `running`; with accept_loss it goes on although
+        pairs of hosts lose packets; progress is called with (rounds done, all rounds).
+
+        Raises:
+            InputError: it does not answer, or refuses.
+        """
+        from controller.management.client import Client
+        from controller.rollout.build_archive import pack
+
+        with self.usable(unverified) as fabric:
+            client = Client.to(url, "--to", token_file, authority)
+            return client.apply(pack(fabric._folders[0]), accept_loss, unverified, progress)
+
+    def emulate(
+        self, engine: str = "auto", framework: str | None = None, unverified: bool = False
+    ) -> Emulated:
+        """Bring it up on real Open vSwitch and Mininet, or on another engine, and check every pair.
+
+        The options, and what is raised, are those of `polarfab.emulate`.
+        """
+        from mininet_scenarios.run.emulation import emulate
+
+        with self.usable(unverified) as fabric:
+            return emulate(str(fabric.folder), engine, framework, unverified=unverified)
+
+    def rehearse(self, new: LiveFabric, unverified: bool = False, **options: Any) -> Emulated:
+        """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
+
+        The options are those of `polarfab rehearse`; what is raised is that of `polarfab.emulate`.
+        """
+        from mininet_scenarios.run.emulation import Emulation
+        from mininet_scenarios.run.move_scenario import move_scenario
+
+        with self.usable(unverified) as old, new.usable(unverified) as other:
+            loaded = move_scenario(str(old.folder), str(other.folder), **options)
+            return Emulation(loaded, unverified=unverified).run()
