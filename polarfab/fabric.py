@@ -336,6 +336,20 @@ class Fabric(LiveFabric):
 
         return check_planes(self.builds, Path(folder), target, options, progress)
 
+    def check_messages(self, progress: Progress | None = None) -> tuple[EmittedReport, ...]:
+        """Read the messages that a controller sends, and compare them with the tables.
+
+        By the parser of Ryu, or of os-ken where there is no Ryu.
+
+        Raises:
+            InputError: neither is there, or the fabric asks for what OpenFlow switches cannot do.
+        """
+        from compilers.targets.openflow.emitted_messages import check_messages
+        from controller.switches.framework import package
+
+        parser = package()
+        return tuple(check_messages(build, parser, progress) for build in self.builds)
+
     def throughput(
         self,
         patterns: Sequence[str] = (),

@@ -58,7 +58,8 @@ def written_by(build: Build, folder: Path) -> str:
     """
     known = [name for _, name in nodes(build)]
     switch = next((folder / name for name in known if (folder / name).is_dir()), folder)
-    here = {path.name for place in (folder, switch) for path in place.glob("*")}
+    host = next(folder.glob("hosts/*"), folder)
+    here = {path.name for place in (folder, switch, host) for path in place.glob("*")}
     fitting = {name: set(target_of(name).files) for name in BUILT_IN}
     fitting = {name: files for name, files in fitting.items() if files <= here}
     # What one target writes can be a part of what another does.

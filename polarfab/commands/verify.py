@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from compilers.readers.emitted_report import EmittedReport
     from compilers.tables.build import Build
 
+OPENFLOW = "openflow"
+"""Names the messages of the controller, in the place of a folder."""
+
 
 def _say_losses(build: Build, report: Report) -> None:
     """Name the pairs that failures lose, the first of each kind."""
@@ -38,6 +41,16 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
         if word not in FAILURE_KINDS:
             raise click.BadParameter(f"{word!r} is not one of {', '.join(FAILURE_KINDS)}")
     return tuple(dict.fromkeys(chosen))
+
+
+def _emitted_place(
+    context: click.Context, option: click.Parameter, value: Path | None
+) -> Path | None:
+    """A folder that is there, or the word for what a controller sends."""
+    if value is None or str(value) == OPENFLOW:
+        return value
+    click.Path(exists=True, file_okay=False).convert(value, option, context)
+    return value
 
 
 @click.command("verify")
@@ -66,9 +79,11 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
 )
 @click.option(
     "--emitted",
-    metavar="DIR",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Also read what `render` wrote there, and compare it with the tables.",
+    metavar="DIR|openflow",
+    type=click.Path(path_type=Path),
+    callback=_emitted_place,
+    help="Also read what `render` wrote there, or the controller's messages, and compare it with "
+    "the tables.",
 )
 @click.option(
     "--target",
@@ -106,7 +121,9 @@ def command(
     --failures names others or --quick leaves them out, and the mark says which were.
 
     With --emitted: the configuration of every switch is read back, by a reader that knows the
-    system and nothing of what wrote it, and has to say of every pair what the tables say.
+    system and nothing of what wrote it, and has to say of every pair what the tables say. With
+    `--emitted openflow` so have the messages that the controller sends, by the parser of Ryu or
+    os-ken (a folder of that name is ./openflow).
     """
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
@@ -122,7 +139,10 @@ def command(
     files: tuple[EmittedReport, ...] = ()
     if emitted and found.passed:
         with progress("reading back what was emitted") as bar:
-            files = fabric.check_emitted(emitted, target or "", read(words), bar)
+            if str(emitted) == OPENFLOW:
+                files = fabric.check_messages(bar)
+            else:
+                files = fabric.check_emitted(emitted, target or "", read(words), bar)
     if as_json:
         print_json({**found.as_dict(), **_emitted_facts(files)})
     for build, report in zip(fabric.builds, found.reports, strict=True):

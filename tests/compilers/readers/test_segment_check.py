@@ -2,6 +2,7 @@
 
 import pytest
 
+from compilers.targets.emitted_files import check_planes
 from compilers.targets.target_lookup import target
 from tests.compilers.readers.emitted import change, check, fabric, write
 
@@ -88,3 +89,10 @@ def test_frr_says_the_same(tmp_path):
     )
     (example,) = check("srv6", build, tmp_path).examples
     assert (example.file, example.line) == (str(file), line)
+
+
+def test_the_target_is_found_by_its_files(tmp_path):
+    build = fabric("minimal")
+    write("srv6", build, tmp_path)
+    (report,) = check_planes([build], tmp_path)
+    assert (report.target, report.passed) == ("srv6", True)
