@@ -6,17 +6,17 @@ says where packets go, is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from socket import AF_INET6, inet_pton
 from typing import Any
 
-from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, StaticRows, lines_of
+from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, lines_of
 from compilers.readers.strict_json import parse
 
 Tree = dict[str, Any]
 SRL = "srl_nokia-"
 SEGMENT_BLOCK = 4
-ROUTE_KEYS = {"prefix", "next-hop-group", "preference", "admin-state"}
+WAY_KEYS = {"next-hop-group", "preference", "admin-state"}
 AVD_STEERING = {"router", "vrfs", "policy_maps", "ip_routing", "route_maps", "virtual_source_nat"}
 SONIC_STEERING = {"VRF", "VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"}
 
@@ -66,20 +66,45 @@ def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
 
 
 def _avd_routes(router: RouterText, routes: list[Tree], text: str) -> None:
+    prefixes = [entry.pop("prefix", "") for entry in routes]
+    lines = lines_of(text, (f'"prefix": "{prefix}"' for prefix in prefixes))
+    _add(router, zip(prefixes, routes, strict=True), lines, _avd_hops)
+
+
+def _avd_hops(way: Tree) -> list[str]:
+    match way:
+        case {"interface": "Null0", "distance": distance, **more} if not more:
+            return [DISCARD] if str(distance) == LAST_RESORT else []
+        case {"interface": interface, "next_hop": gateway, **more} if not more:
+            return [f"{gateway} {interface}"]
+    return []
+
+
+def _add(
+    router: RouterText,
+    routes: Iterable[tuple[str, Tree]],
+    lines: Iterable[int],
+    hops_of: Callable[[Tree], list[str]],
+) -> None:
+    """Add static routes of a prefix and a way each; ways are few, so each is understood once.
+
+    Args:
+        router: whose routes they are.
+        routes: the prefix, "" where there is none, and what the entry says beside it.
+        lines: where each stands.
+        hops_of: the next hops that a way says, none where it is not understood.
+    """
+    known: dict[tuple[tuple[str, Any], ...], list[int]] = {}
     rows = router.transit
-    lines = lines_of(text, (f'"prefix": "{entry.get("prefix")}"' for entry in routes))
-    for entry, line in zip(routes, lines, strict=True):
-        match entry:
-            case {"prefix": prefix, "interface": "Null0", "distance": distance, **more}:
-                usable, hop = str(distance) == LAST_RESORT, DISCARD
-            case {"prefix": prefix, "interface": interface, "next_hop": gateway, **more}:
-                usable, hop = True, f"{gateway} {interface}"
-            case _:
-                usable, more = False, {}
-        if usable and not more:
-            rows.add(prefix, rows.number(hop), line)
-        else:
-            router.fault(line, str(entry))
+    for (prefix, entry), line in zip(routes, lines, strict=True):
+        way = tuple(entry.items())
+        if way not in known:
+            known[way] = [rows.number(hop) for hop in hops_of(entry)]
+        hops = known[way]
+        for hop in hops:
+            rows.add(prefix, hop, line)
+        if not hops or not prefix:
+            router.fault(line, f"{prefix or 'a route'}: {entry}")
 
 
 def read_srlinux(text: str, file: str) -> RouterText:
@@ -149,17 +174,16 @@ def _srl_instance(router: RouterText, instance: Tree, text: str) -> None:
             router.fault(found.line, f"{name} has addresses or is in network-instance default")
     groups = dict(_srl_groups(router, instance))
     routes = instance.get(f"{SRL}static-routes:static-routes", {}).get("route", [])
-    lines = lines_of(text, (f'"prefix": "{route.get("prefix")}"' for route in routes))
-    rows = router.transit
-    for route, line in zip(routes, lines, strict=True):
-        hops = groups.get(route.get("next-hop-group"), [])
-        last = str(route.get("preference", "")) == LAST_RESORT
-        up = route.get("admin-state", "enable") == "enable"
-        if not hops or not up or (hops == [DISCARD]) != last or set(route) - ROUTE_KEYS:
-            router.fault(line, str(route))
-        else:
-            for hop in hops:
-                rows.add(route["prefix"], rows.number(hop), line)
+    prefixes = [route.pop("prefix", "") for route in routes]
+    lines = lines_of(text, (f'"prefix": "{prefix}"' for prefix in prefixes))
+
+    def hops_of(way: Tree) -> list[str]:
+        hops = groups.get(way.get("next-hop-group", ""), [])
+        last = str(way.get("preference", "")) == LAST_RESORT
+        up = way.get("admin-state", "enable") == "enable"
+        return hops if up and (hops == [DISCARD]) == last and way.keys() <= WAY_KEYS else []
+
+    _add(router, zip(prefixes, routes, strict=True), lines, hops_of)
 
 
 def _srl_groups(router: RouterText, instance: Tree) -> Iterator[tuple[str, list[str]]]:
@@ -215,18 +239,21 @@ def _sonic_addresses(router: RouterText, table: Tree, text: str) -> None:
 
 
 def _sonic_routes(router: RouterText, table: Tree, text: str) -> None:
-    rows: StaticRows = router.transit
     lines = lines_of(text, (f'"{key}": {{' for key in table))
-    for (key, entry), line in zip(table.items(), lines, strict=True):
-        vrf, _, prefix = key.partition("|")
-        match entry:
-            case {"advertise": "false", "nexthop": gateway, "ifname": interface, **more}:
-                usable, hop = "," not in gateway + interface, f"{gateway} {interface}"
-            case {"advertise": "false", "blackhole": "true", "distance": distance, **more}:
-                usable, hop = distance == LAST_RESORT, DISCARD
-            case _:
-                usable, more, hop = False, {}, DISCARD
-        if usable and vrf == "default" and not more:
-            rows.add(prefix, rows.number(hop), line)
-        else:
-            router.fault(line, f"{key}: {entry}")
+    routes = ((_default(key), entry) for key, entry in table.items())
+    _add(router, routes, lines, _sonic_hops)
+
+
+def _default(key: str) -> str:
+    """The prefix of a route of the default VRF, "" where it is of another."""
+    vrf, _, prefix = key.partition("|")
+    return prefix if vrf == "default" else ""
+
+
+def _sonic_hops(way: Tree) -> list[str]:
+    match way:
+        case {"advertise": "false", "nexthop": gateway, "ifname": interface, **more} if not more:
+            return [] if "," in gateway + interface else [f"{gateway} {interface}"]
+        case {"advertise": "false", "blackhole": "true", "distance": distance, **more} if not more:
+            return [DISCARD] if distance == LAST_RESORT else []
+    return []

@@ -60,7 +60,10 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
 
 def agree(first: RouterText, second: RouterText) -> None:
     """Note in the second file what it says otherwise than the first, where both say the same."""
-    rows = _by_prefix(first), _by_prefix(second)
+    plain = _by_prefix(first)
+    if plain is not None and plain == _by_prefix(second):
+        return
+    rows = _with_lines(first), _with_lines(second)
     for prefix in rows[0].keys() | rows[1].keys():
         hops, line = rows[0].get(prefix, ([], 0))
         given, place = rows[1].get(prefix, ([], 0))
@@ -81,7 +84,15 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
             second.fault(line, f"interface {name} is not as in {first.file}")
 
 
-def _by_prefix(router: RouterText) -> dict[str, tuple[list[str], int]]:
+def _by_prefix(router: RouterText) -> dict[str, str] | None:
+    """The next hop of every prefix; None where one has several."""
+    rows, hops = router.transit, list(router.transit.hops)
+    found = dict(zip(rows.prefix, map(hops.__getitem__, rows.hop), strict=True))
+    return found if len(found) == len(rows.prefix) else None
+
+
+def _with_lines(router: RouterText) -> dict[str, tuple[list[str], int]]:
+    """The next hops of every prefix, and the line where the first one stands."""
     rows = router.transit
     hops = [hop or "discard" for hop in rows.hops]
     found: dict[str, tuple[list[str], int]] = {}
