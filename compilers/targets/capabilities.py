@@ -68,11 +68,12 @@ class Capabilities:
         """Only where the target shares traffic at all; otherwise that is the message."""
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
+        share = build.policy.get("minimal_share", "equal-cost")
         return [
             Problem(
                 key="routing.minimal_share",
                 required=f"equal-cost: target {target} cannot do {SHARES}",
-                given=str(build.policy.get("minimal_share", "unequal shares")),
+                given=share if share != "equal-cost" else "unequal shares",
                 todo="change the fabric's policy, options of the target, or choose another target",
             )
         ] * _unequal(build.tables.classes)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from mininet_scenarios.machine.netns import entered
 from mininet_scenarios.ovs.collector_frames import STILL, WAVE, HostFrame
-from mininet_scenarios.traffic.probing import BUFFER, SO_RCVBUFFORCE
+from mininet_scenarios.traffic.probing import widen_receiving
 
 EVERY_PROTOCOL = 3
 """ETH_P_ALL of Linux."""
@@ -64,6 +64,6 @@ def _socket(process: int) -> socket.socket:
     with entered(process):
         end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(EVERY_PROTOCOL))
         end.bind(("eth0", EVERY_PROTOCOL))
-    end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+    widen_receiving(end)
     end.setblocking(False)
     return end

@@ -159,11 +159,19 @@ def _socket(pid: int) -> socket.socket:
     with entered(pid):
         end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
-    end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+    widen_receiving(end)
     end.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
     end.setblocking(False)
     end.bind(("", PROBE_PORT))
     return end
+
+
+def widen_receiving(end: socket.socket) -> None:
+    """Give a socket a large receive buffer; as large as allowed to root of a user namespace."""
+    try:
+        end.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+    except PermissionError:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)
 
 
 def main() -> None:
