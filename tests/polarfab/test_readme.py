@@ -18,12 +18,17 @@ def demo() -> list[str]:
     run = subprocess.run(
         [sys.executable, "-m", "polarfab", *words], capture_output=True, text=True, check=True
     )
-    return [line.rstrip() for line in run.stdout.splitlines()]
+    return [squeezed(line) for line in run.stdout.splitlines()]
+
+
+def squeezed(line: str) -> str:
+    """A line without the padding: a run with packets has a longer label, and so wider columns."""
+    return " ".join(line.split())
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/emulate.md"])
 def test_the_capture_of_the_demo_is_up_to_date(demo: list[str], page: str) -> None:
-    shown = [line.rstrip() for line in (ROOT / page).read_text().splitlines()]
-    rows = [line for line in demo if line.startswith(("│", " delivered", " over"))]
+    shown = [squeezed(line) for line in (ROOT / page).read_text().splitlines()]
+    rows = [line for line in demo if line.startswith(("│", "delivered", "over"))]
     assert len(rows) == 13
     assert [row for row in rows if row not in shown] == []
