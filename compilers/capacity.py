@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.targets.openflow.groups import groups
+from compilers.targets.openflow.class_groups import groups
 from compilers.wiring.wiring import Wiring
 from compilers.wiring.wiring_checks import Site
 from inventory.problems import Finding

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from compilers.spec.fabric_checks import check_nodes, check_spec
+from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
 from inventory.inventory_file import examine, schema_of
 from inventory.model import Inventory

@@ -15,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.targets.openflow.bundled_blocks import added_groups, row_places, with_instructions
+from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.groups import GroupRole
+from compilers.targets.openflow.group_and_flow_bytes import (
+    IPV6_NUMBER,
+    ROLE_SHIFT,
+    kind_of,
+    xid_numbers,
+)
 from compilers.targets.openflow.message_parts import Block
-from compilers.targets.openflow.message_rows import IPV6_NUMBER, ROLE_SHIFT, kind_of, xid_numbers
 from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import Counts, Part, Slots, counts, messages
 

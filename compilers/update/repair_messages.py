@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
-from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.groups import (
+from compilers.targets.openflow.class_groups import (
     FROM_HOSTS,
     NOT_LED,
     Groups,
     by_buckets,
     class_groups,
 )
+from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.message_parts import Block
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.move_plan import PREPARE

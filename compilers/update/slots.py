@@ -21,8 +21,8 @@ from compilers.targets.openflow.bundled_blocks import (
     same_but_xid,
 )
 from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.group_and_flow_bytes import kind_of, xid_numbers
 from compilers.targets.openflow.message_parts import Block
-from compilers.targets.openflow.message_rows import kind_of, xid_numbers
 
 Numbers = NDArray[Any]
 Part = Literal["groups", "classes", "routes", "local"]

@@ -135,7 +135,7 @@ def plan(spec: FabricSpec, inventory: Inventory, topology: Topology, plane: int 
     """The addresses of a fabric: the spec's pools, the inventory's MAC addresses where it has any.
 
     Args:
-        spec: pools that are large enough (`compilers.spec.fabric_checks`).
+        spec: pools that are large enough (`compilers.spec.cross_checks`).
         inventory: host h of the node at vertex v takes the MAC address of the node's h-th entry.
         topology: the fabric graph.
         plane: from 1, where there are several.

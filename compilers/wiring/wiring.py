@@ -204,7 +204,7 @@ def _host_ports(
 def place(order: int, inventory: Inventory) -> list[int]:
     """Which of the inventory's nodes each vertex is: those that name one first, others in order.
 
-    There are enough of them, at vertices that are there (`compilers.spec.fabric_checks`).
+    There are enough of them, at vertices that are there (`compilers.spec.cross_checks`).
     """
     nodes = inventory.nodes
     fixed = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}

@@ -8,8 +8,8 @@ import numpy as np
 
 from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.targets.openflow.message_parts import Block
-from compilers.targets.openflow.message_rows import kind_of
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 

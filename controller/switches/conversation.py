@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from time import monotonic
 
-from compilers.targets.openflow.message_rows import MOST_NUMBER, XID_BITS, xid
+from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, XID_BITS, xid
 from compilers.targets.openflow.protocol import MessageType, Multipart, header
 from controller.openflow import multipart
 from controller.openflow.messages import Error, Malformed, SessionXid

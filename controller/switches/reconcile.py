@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import (
     GROUP_FORM,
     ROW,

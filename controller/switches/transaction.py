@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.protocol import MessageType, header
 from controller.openflow.messages import Error, SessionXid, commits

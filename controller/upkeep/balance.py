@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes
-from compilers.targets.openflow.groups import HASH_VALUES
+from compilers.targets.openflow.class_groups import HASH_VALUES
 
 Numbers = NDArray[Any]
 DETOUR = 1.5

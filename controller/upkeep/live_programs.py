@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
 from compilers.targets.openflow.message_parts import bundle
-from compilers.targets.openflow.message_rows import BUNDLE
 from compilers.targets.openflow.protocol import (
     MULTIPART,
     PORT_DOWN,

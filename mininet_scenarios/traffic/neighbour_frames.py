@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.targets.openflow.flow_tables import ND_ANSWER_FLAGS
-from compilers.targets.openflow.message_rows import (
+from compilers.targets.openflow.group_and_flow_bytes import (
     ADVERTISEMENT,
     ARP,
     ICMPV6,

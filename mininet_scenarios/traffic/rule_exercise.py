@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from compilers.tables.build import Build
-from compilers.targets.openflow.groups import GroupRole
+from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL
 from mininet_scenarios.ovs.collector_frames import HostFrame
 from mininet_scenarios.ovs.packets import checksum

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import Pipeline, RowKind
-from compilers.targets.openflow.groups import GroupRole, group_numbers
-from compilers.targets.openflow.message_rows import (
+from compilers.targets.openflow.group_and_flow_bytes import (
     IPV6_NUMBER,
     MOST_NUMBER,
     ROLE_SHIFT,

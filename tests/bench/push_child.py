@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.tables.build_folder import load
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import unwrapped
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.protocol import (

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow.class_groups import GroupRole, Groups, roles
 from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
     Pipeline,
@@ -27,9 +28,7 @@ from compilers.targets.openflow.flow_tables import (
     marker_cookie,
     require,
 )
-from compilers.targets.openflow.groups import GroupRole, Groups, roles
-from compilers.targets.openflow.message_parts import Block, filled, mac_bytes, output_buckets
-from compilers.targets.openflow.message_rows import (
+from compilers.targets.openflow.group_and_flow_bytes import (
     IPV4,
     IPV6,
     IPV6_NUMBER,
@@ -38,6 +37,7 @@ from compilers.targets.openflow.message_rows import (
     XID_BITS,
     Records,
 )
+from compilers.targets.openflow.message_parts import Block, filled, mac_bytes, output_buckets
 from compilers.targets.openflow.protocol import GroupType
 
 

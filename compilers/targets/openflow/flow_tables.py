@@ -16,7 +16,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
-from compilers.targets.openflow.groups import Groups, groups, roles
+from compilers.targets.openflow.class_groups import Groups, groups, roles
 
 GENERATIONS = 2
 """A program comes in two generations of class and group numbers, so that two builds can stand in

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from compilers.readers.emitted_check import Reader
 from compilers.readers.ovs_reader import read_ovs
 from compilers.tables.build import Build
+from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import (
     ClassPriority,
@@ -22,7 +23,6 @@ from compilers.targets.openflow.flow_tables import (
     marker_cookie,
 )
 from compilers.targets.openflow.flow_tables import require as require_openflow
-from compilers.targets.openflow.groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 from compilers.targets.options import Chosen
 from compilers.targets.target import Target

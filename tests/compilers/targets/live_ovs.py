@@ -16,7 +16,7 @@ from pathlib import Path
 from compilers.tables.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.message_rows import barrier, commit, opening
+from compilers.targets.openflow.group_and_flow_bytes import barrier, commit, opening
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 
 HELLO, ERROR, ECHO, BARRIER_REPLY = 0, 1, 2, 21

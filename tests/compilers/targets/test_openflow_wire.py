@@ -27,7 +27,7 @@ from compilers.tables.intermediate_form import Classes, no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import RowKind
-from compilers.targets.openflow.message_rows import barrier, commit, opening
+from compilers.targets.openflow.group_and_flow_bytes import barrier, commit, opening
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from tests.compilers.targets.openflow_switch import Switch

@@ -15,7 +15,7 @@ from shutil import copytree, rmtree
 import pytest
 
 from compilers.tables.build_folder import load
-from compilers.targets.openflow import message_rows, protocol
+from compilers.targets.openflow import group_and_flow_bytes, protocol
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import MARKERS
 from compilers.targets.openflow.protocol import ControllerRole, MessageType
@@ -287,13 +287,13 @@ def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
         one, other = Session(old), Session(new)
         before = dump(switches, "y")
         assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
-        one.socket.sendall(message_rows.opening())
+        one.socket.sendall(group_and_flow_bytes.opening())
         assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ROLE_REPLY, None)
         assert other.says(request(ControllerRole.MASTER, 11)) == (MessageType.ROLE_REPLY, None)
         for message in (
-            message_rows.opening(),
+            group_and_flow_bytes.opening(),
             program.flows[0].tobytes(),
-            message_rows.commit(),
+            group_and_flow_bytes.commit(),
         ):
             assert one.says(message) == (MessageType.ERROR, (1, 10))
         assert one.says(request(ControllerRole.MASTER, 10)) == (MessageType.ERROR, (11, 0))

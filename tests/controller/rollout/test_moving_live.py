@@ -16,7 +16,7 @@ import pytest
 
 from compilers.tables.build_folder import load
 from compilers.targets.openflow.flow_tables import RowKind, Table
-from compilers.targets.openflow.message_rows import kind_of
+from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from mininet_scenarios.engines.mininet_engine import MininetEngine

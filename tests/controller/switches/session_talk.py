@@ -4,8 +4,8 @@ import struct
 
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
 from tests.controller.fake_switches import as_entries

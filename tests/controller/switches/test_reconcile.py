@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow.encoder import Encoder, Program
 from controller.openflow import row_forms
 from controller.openflow.messages import Malformed

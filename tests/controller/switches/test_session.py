@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
-from compilers.targets.openflow import message_rows as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
 from controller.openflow.messages import SessionXid

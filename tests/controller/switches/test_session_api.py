@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compilers.targets.openflow import message_rows as rows
+from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
 from controller.openflow import multipart as reading
 from controller.openflow.messages import Malformed

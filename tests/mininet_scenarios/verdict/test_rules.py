@@ -6,8 +6,8 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_folder import save
+from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.flow_tables import Pipeline
-from compilers.targets.openflow.groups import GroupRole
 from inventory.problems import InputError
 from mininet_scenarios.run.rehearsal import rules_expected
 from mininet_scenarios.scenario.engine import HostSample

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.flow_tables import (
     CLASS_MASK,
     GROUP_SPACE,
@@ -27,7 +28,6 @@ from compilers.targets.openflow.flow_tables import (
     class_metadata,
     cookie,
 )
-from compilers.targets.openflow.groups import GroupRole, group_numbers
 from compilers.targets.openflow.message_parts import Block, Column, Parts
 from compilers.targets.openflow.protocol import BUNDLED, IN_PORT, Bundle, GroupType, MessageType
 
