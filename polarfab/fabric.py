@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError, Problem
-from polarfab.live_fabric import LiveFabric, Progress
+from polarfab.runnable_fabric import Progress, RunnableFabric
 
 if TYPE_CHECKING:
     from networkx import Graph
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fabric(LiveFabric):
+class Fabric(RunnableFabric):
     """A fabric, immutable. What needs tables compiles them, once.
 
     loaded: spec and inventory, None where it began as a build. folder: where its build is, None in

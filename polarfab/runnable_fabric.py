@@ -15,8 +15,8 @@ Progress = Callable[[int, int], None]
 """Is told (done, all)."""
 
 
-class LiveFabric(ABC):
-    """What of `Fabric` needs switches that run."""
+class RunnableFabric(ABC):
+    """The part of `Fabric` that needs running switches."""
 
     folder: Path | None
 
@@ -26,7 +26,7 @@ class LiveFabric(ABC):
         """Those of its planes; none in memory."""
 
     @abstractmethod
-    def usable(self, unverified: bool = False) -> AbstractContextManager[LiveFabric]:
+    def usable(self, unverified: bool = False) -> AbstractContextManager[RunnableFabric]:
         """The fabric in a folder, verified."""
 
     def apply(
@@ -66,7 +66,7 @@ class LiveFabric(ABC):
         with self.usable(unverified) as fabric:
             return emulate(str(fabric.folder), engine, framework, unverified=unverified)
 
-    def rehearse(self, new: LiveFabric, unverified: bool = False, **options: Any) -> Emulated:
+    def rehearse(self, new: RunnableFabric, unverified: bool = False, **options: Any) -> Emulated:
         """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
 
         The options are those of `polarfab rehearse`; what is raised is that of `polarfab.emulate`.
