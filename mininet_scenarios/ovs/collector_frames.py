@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compilers.targets.openflow.message_parts import output
@@ -24,10 +24,12 @@ from mininet_scenarios.ovs.ovsfabric import COLLECTED
 
 HostFrame = tuple[int, bytes]
 """A host, and a frame that it sends or gets."""
+Awaited = Callable[[HostFrame], bool]
+"""Whether a frame that a host gets is one of those that are waited for."""
 WAVE = 32
 """Frames sent at once: Open vSwitch drops packet-ins when more than a hundred wait."""
 STILL = 0.1
-"""Seconds without any frame after which those that are missing are lost."""
+"""Seconds without any frame after which the next are sent."""
 BARRIER_POLL = 0.1
 
 
@@ -56,8 +58,12 @@ class CollectorFrames:
         for connection in self.connections:
             connection.socket.close()
 
-    def exchange(self, frames: Sequence[HostFrame], answers: int) -> list[HostFrame]:
-        """Send each frame from its host; what hosts get, `answers` frames or until it is quiet.
+    def exchange(
+        self, frames: Sequence[HostFrame], awaited: Awaited, answers: int, patience: float
+    ) -> list[HostFrame]:
+        """Send each frame from its host; what hosts get until so many awaited ones have come.
+
+        patience: seconds without any frame after which it ends, too.
 
         Raises:
             OpenVSwitchError: Open vSwitch refused a frame, or does not answer.
@@ -68,8 +74,10 @@ class CollectorFrames:
                 out = frame_out(data, host % COLLECTED + 1)
                 self.connections[host // COLLECTED].outgoing += out
             heard += self._heard(settled(self.connections))
-        while len(heard) < answers and (more := self._heard(_waiting(self.connections, STILL))):
+        missing = answers - sum(map(awaited, heard))
+        while missing > 0 and (more := self._heard(_waiting(self.connections, patience))):
             heard += more
+            missing -= sum(map(awaited, more))
         return heard
 
     def _heard(self, packets: list[tuple[int, bytes]]) -> list[HostFrame]:

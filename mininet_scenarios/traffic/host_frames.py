@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from mininet_scenarios.machine.netns import entered
-from mininet_scenarios.ovs.collector_frames import STILL, WAVE, HostFrame
+from mininet_scenarios.ovs.collector_frames import STILL, WAVE, Awaited, HostFrame
 from mininet_scenarios.traffic.probing import widen_receiving
 
 EVERY_PROTOCOL = 3
@@ -32,17 +32,25 @@ class HostFrames:
         for end in self.sockets:
             end.close()
 
-    def exchange(self, frames: Sequence[HostFrame], answers: int) -> list[HostFrame]:
-        """Send each frame from its host; what hosts get, `answers` frames or until it is quiet."""
+    def exchange(
+        self, frames: Sequence[HostFrame], awaited: Awaited, answers: int, patience: float
+    ) -> list[HostFrame]:
+        """Send each frame from its host; what hosts get until so many awaited ones have come.
+
+        patience: seconds without any frame after which it ends, too.
+        """
         heard: list[HostFrame] = []
+        came = 0
         for first in range(0, len(frames), WAVE):
             wave = frames[first : first + WAVE]
             for host, data in wave:
                 with suppress(OSError):  # one that an interface does not take is lost
                     self.sockets[host].send(data)
-            due = min(answers, first + len(wave))
-            while len(heard) < due and (more := self._hear(STILL)):
+            sent = first + len(wave)
+            still = STILL if sent < len(frames) else patience
+            while came < min(answers, sent) and (more := self._hear(still)):
                 heard += more
+                came += sum(map(awaited, more))
         return heard
 
     def _hear(self, patience: float) -> list[HostFrame]:

@@ -8,18 +8,15 @@ gets more flows, other ports each, until the counters say that it was reached or
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import cycle, islice
-from typing import Protocol
 
 import numpy as np
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL
-from mininet_scenarios.ovs.collector_frames import HostFrame
 from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, packets_by_rule
@@ -32,6 +29,7 @@ from mininet_scenarios.traffic.crafted_frames import (
     FrameCrafter,
     marked,
 )
+from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
 from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
@@ -50,13 +48,6 @@ LAST_HOP = 2
 FIXED_PORT = 1024
 Injected = tuple[int, bytes, tuple[Rule, ...]]
 """A port, a packet that comes in on it, and the rules that it reaches."""
-
-
-class HostEnds(Protocol):
-    """Sends frames as hosts, and gets theirs."""
-
-    def exchange(self, frames: Sequence[HostFrame], answers: int) -> list[HostFrame]:
-        """Send each frame from its host; what hosts get, `answers` frames or until it is quiet."""
 
 
 class RuleExercise:
@@ -112,14 +103,14 @@ class RuleExercise:
     def _ask(self) -> None:
         """Hosts' own questions, and their answers, as they have to be."""
         asked = questions(self.build, self.hosts)
-        answers = sum(question.answer is not None for question in asked)
-        heard = Counter(self.ends.exchange([question.sent for question in asked], answers))
+        due = [q.answer and (q.sent[0], q.answer) for q in asked]
+        heard, _ = exchanged(self.ends, [q.sent for q in asked], due, came=lambda frame: frame)
         self.frames += len(asked)
-        for question in asked:
+        for question, answer in zip(asked, due, strict=True):
             host = question.sent[0]
-            if question.answer is not None and not heard[host, question.answer]:
+            if answer and answer not in heard:
                 others = [data for there, data in heard if there == host]
-                near = next((d for d in others if len(d) == len(question.answer)), b"")
+                near = next((d for d in others if len(d) == len(answer[1])), b"")
                 seen = f"answered by {near.hex()}" if near else "no answer"
                 self.wrong.append((question.words, "answered by the switch", seen))
 
@@ -141,12 +132,14 @@ class RuleExercise:
         rows = (data[place : place + width] for place in range(0, len(data), width))
         sent = list(zip(frames.source.tolist(), rows, strict=True))
         arrived = np.zeros(count, np.int64)
-        for host, got in self.ends.exchange(sent, count):
+        due = range(first, first + count)
+        heard, times = exchanged(self.ends, sent, due, came=lambda frame: marked(frame[1]))
+        for host, got in heard:
             number = marked(got)
-            if number is not None and first <= number < first + count:
+            if number is not None and number in due:
                 arrived[number - first] += 1
                 self._judge(frames, number - first, host, got)
-        for number in np.flatnonzero(arrived != 1).tolist():
+        for number in np.flatnonzero((arrived < 1) | (arrived > times)).tolist():
             seen = "lost" if not arrived[number] else f"arrived {arrived[number]} times"
             self._differs(frames, number, "delivered once", seen)
         self.progress(self.frames, self.frames)

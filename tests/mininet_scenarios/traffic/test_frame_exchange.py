@@ -1,0 +1,56 @@
+"""Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
+
+from mininet_scenarios.traffic.frame_exchange import PATIENCE, exchanged
+
+FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
+DUE = [b"one", b"two", b"three", None]
+
+
+class SlowEnds:
+    """Echoes frames to host 9: those of `drops` not before they were sent so often."""
+
+    def __init__(self, drops, strays=()):
+        self.drops, self.strays, self.sent, self.quiet = dict(drops), list(strays), [], []
+
+    def exchange(self, frames, awaited, answers, patience):
+        self.sent.append([data for _, data in frames])
+        got, self.strays = self.strays, []
+        for _, data in frames:
+            self.drops[data] = self.drops.get(data, 0) - 1
+            if self.drops[data] < 0:
+                got.append((9, data))
+        if sum(map(awaited, got)) < answers:
+            self.quiet.append(patience)
+        return got
+
+
+def answer(frame):
+    return frame[1]
+
+
+def test_all_is_sent_once_where_nothing_is_missing():
+    ends = SlowEnds({b"silent": 9})
+    heard, times = exchanged(ends, FRAMES, DUE, answer)
+    assert [data for _, data in heard] == DUE[:3]
+    assert (times, ends.quiet) == ([1, 1, 1, 1], [])
+
+
+def test_only_what_is_missing_goes_again_until_it_arrives():
+    ends = SlowEnds({b"two": 2, b"three": 1, b"silent": 9})
+    heard, times = exchanged(ends, FRAMES, DUE, answer)
+    assert {data for _, data in heard} == {b"one", b"two", b"three"}
+    assert ends.sent[1:] == [[b"two", b"three"], [b"two"]]
+    assert times == [1, 3, 2, 1]
+
+
+def test_what_never_arrives_is_lost_after_the_last_time():
+    heard, times = exchanged(SlowEnds({b"two": 9}), FRAMES, DUE, answer)
+    assert b"two" not in {data for _, data in heard}
+    assert times == [1, len(PATIENCE), 1, 1]
+
+
+def test_other_frames_do_not_pass_for_those_that_are_awaited():
+    ends = SlowEnds({b"two": 1}, strays=[(9, b"late"), (9, b"ours")])
+    heard, _ = exchanged(ends, FRAMES, DUE, answer)
+    assert ends.quiet == [PATIENCE[0]]
+    assert (9, b"two") in heard
