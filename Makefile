@@ -41,7 +41,7 @@ test-all: lint | debian ## the same with the tests marked long
 # Quick tests that use every dependency. Python 3.11 has the lowest versions that pyproject.toml
 # allows, newer ones those of constraints.txt.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
-  compilers/routing/test_minimal.py compilers/tables compilers/drawing controller/management \
+  compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
   mininet_scenarios/verdict polarfab/test_cli.py polarfab/test_readme.py)
 test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on Python 3.12 and 3.13
 	@lowest=$(VENV)/lowest.txt

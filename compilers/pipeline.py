@@ -8,8 +8,8 @@ from compilers.capacity import over_capacity
 from compilers.memory import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, require_targets
 from compilers.routing.exact_rows import with_exceptions
-from compilers.routing.minimal import minimal
 from compilers.routing.policy_passes import choices, require_searchable
+from compilers.routing.routes_by_family import minimal
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.tables.build import Build

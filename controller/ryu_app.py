@@ -18,7 +18,7 @@ from controller.rollout.mover import Mover
 from controller.switches import framework
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
-from controller.upkeep.keeper import Keeper
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"

@@ -18,7 +18,7 @@ from controller.switches import listening
 from controller.switches.current import Current
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
-from controller.upkeep.keeper import Keeper
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError, Problem
 
 SIGNAL_POLL = 0.1

@@ -205,7 +205,7 @@ class Damping:
 
 @dataclass(frozen=True, slots=True)
 class Duties:
-    """The tasks of the keeper (`controller.upkeep.keeper`).
+    """The tasks of the keeper (`controller.upkeep.repair_keeper`).
 
     repair: tables follow failures. discover: send LLDP frames, at most `rate` a second. adapt:
     weights follow loads; None: only if the build asks for `ugal-pf`. link_rate: bit/s of a port, if

@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from inventory.document_errors import part, sound
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Rack
 from inventory.library import library_names, library_type
 from inventory.model import Node, NodeType, PortBlock
 from inventory.names import NAME
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
-from inventory.validate import part, sound
 
 Data = Mapping[str, Any]
 Nodes = Sequence[tuple[int, Node]]

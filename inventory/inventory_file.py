@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from inventory.document_errors import checked, part, sound
 from inventory.floor import Generate
 from inventory.floor_checks import check_floor
 from inventory.library import library_names, library_type
 from inventory.model import Inventory, Node, NodeType
 from inventory.problems import Finding, InputError, KeyPath, did_you_mean, shown
-from inventory.validate import checked, part, sound
 from inventory.yamlfile import Document, from_values, read
 
 MOST_TYPE_PORTS = 65_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from inventory.document_errors import validate
 from inventory.model import NodeType
-from inventory.validate import validate
 from inventory.yamlfile import read
 
 TYPES = Path(__file__).with_name("types")

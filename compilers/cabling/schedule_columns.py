@@ -1,4 +1,4 @@
-"""Rows of the cable schedule for people and other tools, made a block at a time."""
+"""Columns and rows of the cable schedule, made for a block of cables at a time."""
 
 from __future__ import annotations
 

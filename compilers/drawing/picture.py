@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import by_kind, place
 from compilers.drawing.scene import compose, name_width
-from compilers.routing.minimal import minimal
+from compilers.routing.routes_by_family import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology

@@ -15,10 +15,10 @@ from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH
 from compilers.spec.share import share
 from compilers.topology.families import check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
+from inventory.document_errors import sound
 from inventory.inventory_file import Examined
 from inventory.model import Inventory
 from inventory.problems import Finding, KeyPath, shown
-from inventory.validate import sound
 
 Data = Mapping[str, Any]
 MOST_HOSTS, MOST_PLANES = 1024, 16

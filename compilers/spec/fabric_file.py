@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
+from inventory.document_errors import checked
 from inventory.inventory_file import examine, schema_of
 from inventory.model import Inventory
 from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few, shown
-from inventory.validate import checked
 from inventory.yamlfile import STDIN, Document, Unreadable, from_values, read
 
 

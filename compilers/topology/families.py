@@ -1,4 +1,8 @@
-"""Topologies by name: a family and its parameters, from a spec or the command line."""
+"""Topologies by name: a family and its parameters, from a spec or the command line.
+
+A new family is an entry in `_ALL`, and one for its routes in `ROUTES_OF_FAMILY` of
+`compilers/routing/routes_by_family.py`.
+"""
 
 from __future__ import annotations
 

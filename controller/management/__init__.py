@@ -64,7 +64,7 @@ def start(
     from controller.management.moves import Moves
     from controller.management.overview import Overview
     from controller.management.tokens import Tokens
-    from controller.management.web import serve
+    from controller.management.wsgi_server import serve
 
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
     overview = Overview(reporter.fabric, ports)

@@ -232,7 +232,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def _file(name: str, kind: str) -> Response:
-    text = (TEMPLATES / "status" / name).read_bytes()
+    text = (TEMPLATES / "status_page" / name).read_bytes()
     response = Response(text, content_type=kind)
     response.headers["Content-Security-Policy"] = POLICY
     return response

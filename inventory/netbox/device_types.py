@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from inventory.document_errors import part
 from inventory.model import NodeType
 from inventory.netbox.extras import from_comment, to_comment
 from inventory.netbox.interface_types import DeviceInterface, blocks, carries_cable, interfaces
 from inventory.problems import InputError, Problem, shown
-from inventory.validate import part
 from inventory.yamlfile import Document
 
 DEVICE_TYPE = "a device type of the community library: manufacturer, model, interfaces"

@@ -10,9 +10,9 @@ from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec
 from compilers.tables.build_folder import load as load_build
 from compilers.tables.generations import MANIFEST
+from inventory.document_errors import validate
 from inventory.inventory_file import schema_of
 from inventory.problems import InputError, Problem, nearest
-from inventory.validate import validate
 from inventory.yamlfile import STDIN, Document, read
 from mininet_scenarios.scenario.scenario_format import HAPPENS, MOVES, Scenario
 

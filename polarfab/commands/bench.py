@@ -96,7 +96,7 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
     Over switches that confirm at once: it is the controller alone that is timed.
     """
     from compilers.tables.build_folder import load
-    from controller.upkeep.repair_timing import repair_timings
+    from controller.upkeep.repair_benchmark import repair_timings
 
     routing = "routing: {balance: compact-valiant, protect: link}\n" if spread else ""
     with _compiled(q, routing) as build:

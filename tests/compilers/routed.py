@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from ipaddress import IPv4Network
 
-from compilers.routing.minimal import minimal
 from compilers.routing.policy_passes import choices
+from compilers.routing.routes_by_family import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build

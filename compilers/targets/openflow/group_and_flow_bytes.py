@@ -1,7 +1,7 @@
-"""Each kind of OpenFlow message of a program, laid out once for the whole fabric.
+"""The bytes of groups and flows: each kind of message, laid out once for the whole fabric.
 
-Every function gives one structured array, a message an element, wrapped for the bundle. Columns
-that differ from switch to switch hold 0 until `message_parts.filled` fills them.
+Every function gives one structured array with one message per element, wrapped for the bundle.
+Columns that differ from switch to switch hold 0 until `message_parts.filled` fills them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.minimal import ROUTES_OF_FAMILY
+from compilers.routing.routes_by_family import ROUTES_OF_FAMILY
 from compilers.tables.intermediate_form import (
     Classes,
     Routes,

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.minimal import minimal
 from compilers.routing.protection import polarfly
+from compilers.routing.routes_by_family import minimal
 from compilers.routing.split_classes import split_direct
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import load_fabric

@@ -12,7 +12,7 @@ from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
-from controller.upkeep.keeper import Keeper
+from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
 from tests.compilers.routed import routed

@@ -35,7 +35,7 @@ from controller.settings import Damping, Duties
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.switches.transaction import COMMIT
-from controller.upkeep.keeper import Keeper
+from controller.upkeep.repair_keeper import Keeper
 
 LINKS_TIMED, REPAIR_REPEATS = 12, 5
 
