@@ -17,7 +17,7 @@ from inventory.problems import Finding
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
-LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports a group"}
+LIMITS = {"lpm_rows": "LPM rows", "groups": "groups", "ecmp_width": "ports per group"}
 NEEDS_IN_WORDS = {
     "ipv6": "IPv6",
     "weights": "weighted groups",

@@ -1,4 +1,4 @@
-"""Whether the routes of a fabric fit into memory, asked before the work begins."""
+"""The memory that a fabric's routes need, checked before the work begins."""
 
 from __future__ import annotations
 

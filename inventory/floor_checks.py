@@ -252,4 +252,4 @@ def _cables(
                 yield Finding(path, required, shown(port), todo)
             elif (before := taken.setdefault((name, port), i)) != i:
                 given, also = f"{shown(port)} of {shown(name)}", ("cables", before)
-                yield Finding(path, "one cable a port", given, "change one of them", also)
+                yield Finding(path, "one cable per port", given, "change one of them", also)

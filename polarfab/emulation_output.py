@@ -1,4 +1,4 @@
-"""What `polarfab emulate` and `polarfab rehearse` print of a run."""
+"""The output of `polarfab emulate` and `polarfab rehearse`."""
 
 from __future__ import annotations
 

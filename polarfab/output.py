@@ -1,4 +1,4 @@
-"""What every verb prints with: tables and progress for people, JSON for machines."""
+"""The output of every verb: tables and progress for people, JSON for machines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
-    """Two columns, a name and a value a line, on stdout."""
+    """Two columns, a name and a value per line, on stdout."""
     from rich.table import Table
 
     table = Table(show_header=False, box=None)

@@ -37,7 +37,7 @@ def design(
     """The fabrics that can be built, compared; sizes, cost and power come from formulas.
 
     Args:
-        radix: fabric ports a node. A family with none of exactly one radix gives the next below;
+        radix: fabric ports per node. A family with none of exactly one radix gives the next below;
             of several, exactly these; of None, each family's smallest with `min_nodes`.
         min_nodes: leave out smaller fabrics.
         links_per_module: of co-packaged optics.

@@ -1,4 +1,4 @@
-"""How commands tell what verification found."""
+"""The output of a verification: what was walked, and every fault."""
 
 from __future__ import annotations
 

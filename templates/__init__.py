@@ -1,4 +1,4 @@
-"""Jinja2 templates, a folder a target. They print and compute nothing."""
+"""Jinja2 templates, one folder for each target or kind of page. They print and compute nothing."""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import grimp
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -71,6 +73,19 @@ def test_imports_run_one_way() -> None:
     lint_imports = Path(sys.executable).with_name("lint-imports")
     run = subprocess.run([lint_imports], cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_no_imports_form_a_circle(project: dict) -> None:
+    """Imports for types and inside functions included."""
+    rooms = project["tool"]["importlinter"]["root_packages"]
+    graph = grimp.build_graph(*rooms, cache_dir=None)
+    imports = nx.DiGraph(
+        (module, other)
+        for module in graph.modules
+        for other in graph.find_modules_directly_imported_by(module)
+    )
+    assert imports.number_of_edges() > 1000
+    assert [c for c in nx.strongly_connected_components(imports) if len(c) > 1] == []
 
 
 def test_no_file_holds_two_ideas() -> None:

@@ -23,7 +23,7 @@ def relabelling(
     Args:
         planned: the planned cables.
         wired: the present cables.
-        width: W, ports a node (`compilers.audit.resolve`).
+        width: W, ports per node (`compilers.audit.resolve`).
         node_type: of each vertex; only nodes of the same type can be swapped.
     """
     rounds: list[Cycle] = []

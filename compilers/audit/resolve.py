@@ -170,7 +170,7 @@ def resolve(facts: Facts, wiring: Wiring, hardware: Hardware | None = None) -> W
 
 
 def likeliest(seen: Counter[tuple[int, int]], planned: Pairs) -> tuple[Pairs, Pairs]:
-    """At most one cable a port, and the contested cables, whose port was taken."""
+    """At most one cable per port, and the contested cables, whose port was taken."""
     ways = Counter((min(pair), max(pair)) for pair in seen)
     order = sorted(ways, key=lambda pair: (-ways[pair], pair not in planned, pair))
     taken: set[int] = set()

@@ -23,7 +23,7 @@ NETBOX = (
 
 
 def as_csv(rows: Iterable[Row]) -> Iterator[str]:
-    """One line a cable with every column of `CABLE_COLUMNS`."""
+    """One line per cable with every column of `CABLE_COLUMNS`."""
     return _csv(CABLE_COLUMNS, rows)
 
 
@@ -72,7 +72,7 @@ def _csv(columns: Iterable[str], rows: Iterable[Row]) -> Iterator[str]:
 
 
 def as_markdown(rows: Iterable[Row]) -> Iterator[str]:
-    """One section a phase and pair of racks, with a table of its cables, as a page for a crew."""
+    """One section per phase and pair of racks, with a table of its cables, as a page for a crew."""
     heads = ("cable", "bundle", "from", "port", "to", "port", "type", "m")
     ruler = f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
     where = ("phase", "a_rack", "b_rack")
@@ -97,7 +97,7 @@ def _markdown_line(row: Row) -> str:
 
 
 def as_labels(rows: Iterable[Row], title: str) -> Iterator[str]:
-    """A printable HTML sheet, two labels a cable: each names this end and the other one."""
+    """A printable HTML sheet, two labels per cable: each names this end and the other one."""
     from templates import environment
 
     template = environment().get_template("cables/labels.html.j2")

@@ -26,7 +26,7 @@ PICTURE_FORMS = ("svg", "html")
 class Subject:
     """The subject of a picture: a fabric on its nodes, its tables, and the places of its nodes.
 
-    sites: one text a vertex, or none if places are unknown. build: its identity, "" without one.
+    sites: one text per vertex, or none if places are unknown. build: its identity, "" without one.
     """
 
     title: str

@@ -61,7 +61,7 @@ def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             title=f"Direct networks of diameter {diameter}",
-            across="radix (fabric ports a node)",
+            across="radix (fabric ports per node)",
             up="% of the Moore bound",
             curves=tuple(
                 Curve(

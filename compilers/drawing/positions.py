@@ -69,7 +69,7 @@ def node_radius(order: int) -> float:
 
 
 def by_kind(topology: Topology) -> Layout:
-    """One rack a kind of vertex, such as points over lines, for families without layouts."""
+    """One rack per kind of vertex, such as points over lines, for families without layouts."""
     kind = topology.kind.astype(np.int32)
     position = np.empty(len(kind), np.int32)
     for number in range(len(topology.kinds)):

@@ -13,7 +13,7 @@ class FabricCounts:
     """The size of a build.
 
     routes and classes: of all switches together. openflow_entries: rows and groups of the largest
-    switch as they are pushed. openflow_entries_naive: the same with one group a destination.
+    switch as they are pushed. openflow_entries_naive: the same with one group per destination.
     """
 
     build: str

@@ -2,9 +2,9 @@
 
 Traffic is a fluid that follows the tables: ingress traffic is split over the ports of its class by
 their weights, then goes minimally. Every direction of a link carries 1, as does a host's link. If
-the hottest link carries L times what a switch's hosts send, p hosts a switch can each send 1/(p·L)
-of their link's rate: the saturation. Queues are not modelled. `adaptive` is the estimate with
-weights fitted to the traffic, one set a switch and class (`balance: ugal-pf`).
+the hottest link carries L times what a switch's hosts send, p hosts per switch can each send
+1/(p·L) of their link's rate: the saturation. Queues are not modelled. `adaptive` is the estimate
+with weights fitted to the traffic, one set per switch and class (`balance: ugal-pf`).
 """
 
 from __future__ import annotations
@@ -99,9 +99,9 @@ class Fluid:
     def fitted(self, traffic: Traffic) -> NDArray[np.float64]:
         """float64[S·L]: the loads of the best weights found for this traffic.
 
-        There is one weight a switch, class and way. In every round a way loses weight by the price
-        of its links; prices rise more steeply towards the hottest link, and steps get smaller. The
-        result is within a few per cent of the optimum of the linear program (tests).
+        There is one weight per switch, class and way. In every round a way loses weight by the
+        price of its links; prices rise more steeply towards the hottest link, and steps get
+        smaller. The result is within a few per cent of the optimum of the linear program (tests).
         """
         arc, flow, way = self._paths(traffic)
         rows = np.concatenate([t.row(p.source, c) for t, p, c in self._parts(traffic)])
@@ -166,7 +166,7 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
     Args:
         build: its tables and cables.
         pattern: its name.
-        hosts: p, hosts a switch, at least 1.
+        hosts: p, hosts per switch, at least 1.
         seed: of random patterns.
     """
     fluid = Fluid.of(build)
@@ -198,7 +198,7 @@ def saturations(
     Args:
         build: its tables and cables.
         patterns: their names, none for all.
-        hosts: hosts a switch; 0 for as built.
+        hosts: hosts per switch; 0 for as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
 

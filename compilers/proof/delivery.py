@@ -53,7 +53,7 @@ class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links.
 
     hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
-    first few. ways: None where there are no alternates. failures: one report a kind tried.
+    first few. ways: None where there are no alternates. failures: one report per kind tried.
     promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
     under the same failures of one link or node; None unless asked for. unsound: values that
     contradict others; pairs is 0 where these are such that no packet can be followed.

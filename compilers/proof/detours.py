@@ -1,4 +1,4 @@
-"""Where a packet gets to over every other neighbour, by the class that it belongs to.
+"""Detours: the switch that a packet reaches over each other neighbour, by its class.
 
 Next hops towards one destination make a tree. So two paths to it that meet share all links from
 there on, and a neighbour's path is as good as what it meets first: the switch itself, its next hop,

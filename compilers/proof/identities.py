@@ -1,4 +1,4 @@
-"""What has to be somebody's own: names, datapath ids, MAC and management addresses, blocks."""
+"""Identities that only one node or host may have: names, datapath ids, addresses, blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers: one channel a pair of switches, for lossless fabrics whose packets never change channel.
+"""Layers: one channel per pair of switches, for lossless fabrics whose packets keep their channel.
 
 An InfiniBand packet has one service level for its whole path, and so one lane. Pairs are split into
 layers such that the waits within each layer (`compilers.proof.channels`) form no cycle:

@@ -1,4 +1,4 @@
-"""What every port of a fabric is used for: a cable to a switch, a host, or nothing."""
+"""The use of every port of a fabric: a cable to a switch, a host, or nothing."""
 
 from __future__ import annotations
 

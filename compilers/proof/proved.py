@@ -1,4 +1,4 @@
-"""What verification proved of a build, as its mark says: walks, identities, kinds of failures."""
+"""The proved properties of a build, as its mark lists them: walks, identities, failures."""
 
 from __future__ import annotations
 

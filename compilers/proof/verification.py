@@ -22,7 +22,7 @@ CHANNELS_UP_TO = 1 << 26
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verification:
-    """The result of verification, one report a plane.
+    """The result of verification, one report per plane.
 
     names: of the planes. unmarked: why a folder could not be marked, "" if all were.
     """

@@ -4,7 +4,7 @@ At switch u, let v be the next hop towards d. A neighbour r of u *repairs* d whe
 from r to d meets neither u nor v, so r helps whether the link u–v or the switch v has failed. It is
 an *alternate* for d if its path does not meet u; *edge-disjoint*, if it shares no link with the
 minimal path either. Rows of a switch with the same next hop, alternates and repairs form one class,
-so that no state a destination is needed. In PolarStar that makes 4 to 6 classes a link.
+so that no state per destination is needed. In PolarStar that makes 4 to 6 classes per link.
 
 Where too few neighbours repair, one whose own next hop is u can still help: it *bounces* the packet
 to a neighbour that repairs u for it. The last choice is a neighbour whose path meets v: it helps if

@@ -1,4 +1,4 @@
-"""Minimal routes in ER_q: one exact row a destination, filled from a table of q³ entries.
+"""Minimal routes in ER_q: one exact row per destination, filled from a table of q³ entries.
 
 The next hop from s to d is d itself where they are adjacent, else the point s×d (PolarFly paper,
 §IV-D). Scale s to (A, B, 1). For d = (1, y, z) the cross product is (Bz-y, 1-Az, ·), so the next

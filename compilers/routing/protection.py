@@ -1,6 +1,6 @@
 """Protection in the switch: the ports that stand in when a class's minimal port is down.
 
-No state a destination is needed. With the minimal path u–v–d, one neighbour r of u serves all the
+No state per destination is needed. With the minimal path u–v–d, one neighbour r of u serves all the
 destinations behind v by plain minimal forwarding, whether the link u–v or the switch v has failed:
 in ER_q any r but v and the apex of the triangle on u–v, since r×d is then neither u nor v. The
 neighbour v itself is reached over that apex. Where there is none (a quadric's link), the next hop

@@ -1,4 +1,4 @@
-"""Two classes a link: one for destinations behind the neighbour, one for the neighbour itself.
+"""Two classes per link: one for destinations behind the neighbour, one for the neighbour itself.
 
 An adjacent switch is reached minimally only (PolarFly paper, §VII), and its repair differs. Class
 k < K leads behind the k-th neighbour, class K + k to the k-th neighbour.
@@ -24,7 +24,7 @@ from compilers.wiring.wiring import Wiring
 
 
 def split_direct(tables: Tables, wiring: Wiring) -> Tables:
-    """K classes a switch become 2K: rows of adjacent switches move to the direct classes."""
+    """K classes per switch become 2K: rows of adjacent switches move to the direct classes."""
     routes = tables.routes
     links = tables.classes.port.shape[1]
     egress = _widened(routes.egress, 2 * links)

@@ -61,7 +61,7 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
 
 
 def _sizes(data: Data) -> tuple[int, int]:
-    """Hosts a node and planes, 1 where they are wrong: it takes least."""
+    """Hosts per node and planes, 1 where they are wrong: it takes least."""
     hosts, planes = data.get("hosts_per_node", 1), data.get("planes", 1)
     return (
         hosts if type(hosts) is int and 0 <= hosts <= MOST_HOSTS else 1,
@@ -137,7 +137,7 @@ def _between_planes(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _vertices(data: Data, hardware: Examined, planes: int) -> Iterator[Finding]:
-    """Every plane has a node a vertex, and none at a vertex that is not there."""
+    """Every plane has a node per vertex, and none at a vertex that is not there."""
     topology = sound(TopologySpec, data.get("topology"))
     if topology is None or check_topology(topology.family, topology.parameters()):
         return

@@ -2,7 +2,7 @@
 
 One insight shapes it (docs/architecture.md): in ER_q the alternates and the repair depend only on
 the switch and its minimal port, so a switch's program is *routes* (destination prefix to egress
-class) and *classes* (what a class does): N + O(q) entries a switch, never N·q.
+class) and *classes* (what a class does): N + O(q) entries per switch, never N·q.
 
 This module imports no other of polarfab. Its values are frozen and their arrays read-only; a pass
 makes changed values with `dataclasses.replace`.
@@ -63,7 +63,7 @@ class Routes:
 
     @property
     def exact(self) -> bool:
-        """Whether every switch has one row a destination, and column d is destination d."""
+        """Whether every switch has one row per destination, and column d is destination d."""
         order = len(self.egress)
         shared = self.prefix.shape == (1, order)
         return shared and bool((self.prefix[0] == np.arange(order)).all())

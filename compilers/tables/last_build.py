@@ -1,4 +1,4 @@
-"""The way back: the last proved build in its place again."""
+"""Rollback: the last proved build in its place again."""
 
 from __future__ import annotations
 

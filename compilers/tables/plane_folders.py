@@ -1,4 +1,4 @@
-"""Folders of fabrics with several planes: `planes.json`, and one build a plane in `plane-1`, ….
+"""Folders of fabrics with several planes: `planes.json`, and one build per plane in `plane-1`, ….
 
 Each of these is a complete build. Arrays that planes share are hard links to one file.
 """

@@ -1,4 +1,4 @@
-"""What a killed process left beside a place: parts that nobody writes any more."""
+"""Parts of files and folders that a killed process left beside their place."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Walker:
     LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
     and one for all other values: an egress value plus 2, wrapping in its own type, is its column.
     by_prefix and first: the entries of `Routes.prefix` in the order of their prefixes, and where
-    each prefix starts; empty where there is one row a destination.
+    each prefix starts; empty where there is one row per destination.
     """
 
     routes: Routes
@@ -93,8 +93,8 @@ class Walker:
 
         LOST, UNCABLED, LOOPED or MISDELIVERED where it does not arrive; 0 from a switch to itself.
         All packets step together: each cell of `after` holds the flat index of the cell that its
-        packet moves to, so one look-up a hop moves every packet. Below the last switch there is one
-        row a fault, whose cells point to themselves.
+        packet moves to, so one look-up per hop moves every packet. Below the last switch there is
+        one row per fault, whose cells point to themselves.
         """
         order, count = len(self.step), len(destinations)
         column = np.arange(count)

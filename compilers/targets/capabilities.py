@@ -100,7 +100,7 @@ class Capabilities:
                 problems.append(
                     Problem(
                         key="topology",
-                        required=f"at most {limit} {what} a switch for target {target}",
+                        required=f"at most {limit} {what} per switch for target {target}",
                         given=f"{most}",
                         todo="choose a smaller fabric or another target",
                     )

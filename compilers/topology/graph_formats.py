@@ -141,7 +141,7 @@ def _dot(topology: Topology) -> Iterator[str]:
 
 
 def _booksim(topology: Topology, hosts_per_node: int = 1) -> Iterator[str]:
-    """BookSim's anynet: one line a router with its hosts and links; each link stands once."""
+    """BookSim's anynet: one line per router with its hosts and links; each link stands once."""
     graph = topology.graph
     host = 0
     for vertex, endpoint in enumerate(topology.endpoints.tolist()):

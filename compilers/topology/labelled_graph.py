@@ -79,7 +79,7 @@ def moore_bound(degree: int, diameter: int) -> int:
 
 
 class Family(Protocol):
-    """A family of topologies. To add one, write a module and list its class in `FAMILIES`."""
+    """A family of topologies. To add one, see `families.py`."""
 
     name: str
     parameters: tuple[str, ...]

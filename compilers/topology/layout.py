@@ -180,7 +180,7 @@ def _stars(q: int, topology: Topology, start: int | None) -> Layout:
 
 
 def _supernode_racks(q: int, topology: Topology, start: int | None) -> Layout:
-    """One rack a supernode, members in canonical order; those of quadrics have loop links."""
+    """One rack per supernode, members in canonical order; those of quadrics have loop links."""
     del start
     count = order(q)
     members = topology.graph.order // count

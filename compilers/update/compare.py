@@ -1,4 +1,4 @@
-"""What differs between two builds, by what it means: nodes, cables, next hops, what classes do.
+"""Differences between two builds by their meaning: nodes, cables, next hops, classes.
 
 Numbers of classes don't count here, nor vertices: a row is its network and the port that it leads
 to, a class is what it does with packets.
@@ -96,7 +96,7 @@ def _said(build: Build) -> dict[str, str]:
         "balance": build.balance,
         "protect": build.protect,
         **{f"routing.{word}": str(value) for word, value in build.policy.items()},
-        "ipv4": f"{a.ipv4}, /{a.ipv4_length} a switch",
+        "ipv4": f"{a.ipv4}, /{a.ipv4_length} per switch",
         "ipv6": str(a.ipv6 or "none"),
         **{f"input {role}": digest[:12] for role, digest in build.inputs.items()},
     }

@@ -1,4 +1,4 @@
-"""Which cells, rows and classes differ between two builds, and whether they change in place.
+"""The cells, rows and classes that differ between two builds, and whether they change in place.
 
 In place means in the generation of metadata and group numbers that stands: only rows and classes
 that differ are sent. That is possible where a class number means the same port before and after.

@@ -1,4 +1,4 @@
-"""Which pairs of hosts an update cannot keep: the plan promises nothing for these.
+"""Pairs of hosts that an update cannot keep: the plan promises nothing for these.
 
 Hosts that are gone, moved or renumbered lose their traffic whatever the order. Pairs whose packets
 may take a cable that the new build has not lose packets from the moment in which it is pulled until

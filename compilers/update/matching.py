@@ -1,4 +1,4 @@
-"""What two builds of a fabric have in common: switches, networks and hosts.
+"""The common part of two builds of a fabric: switches, networks and hosts.
 
 A switch is the same when its datapath id is; its vertex, name and links may be others. A network
 is the same when its address and length are: vertices own the blocks of the pool in order, so a

@@ -1,4 +1,4 @@
-"""In which order route rows may change: a row after those that its packets meet next.
+"""The order in which route rows may change: a row after those that its packets meet next.
 
 A *cell* is a switch and a destination. A row may change once, for every destination that it
 covers, the cell that its new next hop leads to does what the new tables say. So a cell's level is

@@ -1,4 +1,4 @@
-"""Addresses: a prefix a vertex, a gateway and hosts in each, taken in order from the pools.
+"""Addresses: a prefix per vertex, a gateway and hosts in each, taken in order from the pools.
 
 Vertex v owns the v-th block of the pool. Where vertices are the members of supernodes, each of
 these starts at the next power of two of blocks, so that its blocks are one prefix, the aggregate.
@@ -36,7 +36,7 @@ class Addressing:
 
     ipv4: the pool; ipv4_length: prefix length of a vertex's block. ipv6: the pool or None; its
     blocks are /64. gateway_mac: 48-bit number, the same on every switch. host_mac: uint64[S, P].
-    hierarchy: vertices a supernode; 1 where there are none, and so no aggregates.
+    hierarchy: vertices per supernode; 1 where there are none, and so no aggregates.
     """
 
     ipv4: IPv4Network

@@ -98,10 +98,10 @@ def _taken(
     before = used.get((*end[:2], None), used.setdefault(end, i))
     if before != i:
         given, todo = "a second for one port", "change one of them"
-        yield _finding((i,), "one cable a port", given, todo, ("cables", before))
+        yield _finding((i,), "one cable per port", given, todo, ("cables", before))
     elif link in pinned and (end[2] is None or pinned[link] != end[1]):
         given = f"another between {cable.a} and {cable.b}"
-        yield _finding((i,), "one cable a link", given, "remove one of them")
+        yield _finding((i,), "one cable per link", given, "remove one of them")
 
 
 def _finding(rest: KeyPath, required: str, given: str, todo: str, also: KeyPath = ()) -> Finding:

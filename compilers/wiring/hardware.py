@@ -54,7 +54,7 @@ class Hardware:
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
     unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place:
     int32[racks, 2], row and column; rack_units: int32[racks]. host_rack, host_unit: int32[S, P],
-    where hosts stand, -1 and 0 where that is unknown. serial and guid: a text a vertex, "" where
+    where hosts stand, -1 and 0 where that is unknown. serial and guid: a text per vertex, "" where
     unknown; host_guid: a text for each entry of `Wiring.host_names`. types: by
     `Wiring.node_type`. cabling: `inventory.floor.Cabling` as plain data; hand: cables of the
     inventory as plain data. plane: from 1, 0 where the fabric has one only.

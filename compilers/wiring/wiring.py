@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 class Wiring:
     """Who is cabled to whom, S switches with at most K links and P hosts each.
 
-    names, management: a text a vertex ("" without a management address). datapath_id: uint64[S].
+    names, management: a text per vertex ("" without a management address). datapath_id: uint64[S].
     port: int32[S, K], the port of the k-th link, 0 beyond the last; far: int32[S, K], the vertex at
     its other end, -1 beyond the last; far_port: int32[S, K], the port there.
     host_port: int32[S, P], 0 where there is no host; host_names: S·P texts, vertex by vertex.
@@ -67,7 +67,7 @@ class Wiring:
 
 
 def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0) -> Inventory:
-    """An inventory that just fits: one node type, a node a vertex, named by its vertex.
+    """An inventory that just fits: one node type, a node per vertex, named by its vertex.
 
     Behind `plane`, where there are several. Fabric ports come first and are as many as the largest
     degree, so the host ports have the same numbers on every switch; a quadric leaves one free.

@@ -20,7 +20,7 @@ class Tokens:
 
     @classmethod
     def read(cls, file: Path) -> Tokens:
-        """Read one token a line, ignoring empty lines and those that begin with #.
+        """Read one token per line, ignoring empty lines and those that begin with #.
 
         Raises:
             InputError: the file cannot be read, others can read it, or a token is invalid.

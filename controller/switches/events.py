@@ -1,4 +1,4 @@
-"""Events of a running fabric: one class a kind, as JSON for programs and as a line for people.
+"""Events of a running fabric: one class per kind, as JSON for programs and as a line for people.
 
 Link events are in `upkeep.link_events`, events of several controllers in `cluster.leader_events`.
 """

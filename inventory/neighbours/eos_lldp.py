@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from inventory.neighbours.facts import End, Seen, Source, items, mapping, words
 
-EOS_LLDP = "the output of show lldp neighbors | json, a file a node"
+EOS_LLDP = "the output of show lldp neighbors | json, a file per node"
 
 
 def fits(source: Source) -> bool:
@@ -15,7 +15,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact a neighbour."""
+    """A fact per neighbour."""
     for entry in items(mapping(source.data).get("lldpNeighbors")):
         known = mapping(entry)
         near = words(known.get("port"))

@@ -1,4 +1,4 @@
-"""What a neighbour table says, whoever printed it, and the file that it was printed to."""
+"""Neighbour facts as values, the same for every tool, and the file that each was read from."""
 
 from __future__ import annotations
 

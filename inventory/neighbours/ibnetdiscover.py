@@ -21,7 +21,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact a port. A node is known by its GUID, or by the first word of its description."""
+    """A fact per port. A node is known by its GUID, or by the first word of its description."""
     here: tuple[str, ...] = ()
     for line in source.text.splitlines():
         if node := IBNET_NODE.match(line):

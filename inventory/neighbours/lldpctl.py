@@ -7,7 +7,7 @@ from typing import Any
 
 from inventory.neighbours.facts import End, Seen, Source, items, mapping, words
 
-LLDPCTL = "the output of lldpctl -f json, a file a node"
+LLDPCTL = "the output of lldpctl -f json, a file per node"
 
 
 def fits(source: Source) -> bool:

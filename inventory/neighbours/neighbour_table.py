@@ -1,4 +1,4 @@
-"""A plain CSV with a line a neighbour: node, port, neighbour, neighbour_port."""
+"""A plain CSV with a line per neighbour: node, port, neighbour, neighbour_port."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _header(columns: list[str]) -> tuple[int, ...] | None:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact a line; a line without a neighbour says nothing."""
+    """A fact per line; a line without a neighbour says nothing."""
     rows = csv.reader(io.StringIO(source.text.lstrip("\ufeff")))
     try:
         columns = [cell.strip().lower() for cell in next(rows, [])]

@@ -19,7 +19,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact a link and direction."""
+    """A fact per link and direction."""
     for i, entry in enumerate(items(source.data)):
         ends = [_end(mapping(entry).get(side)) for side in ("src", "dst")]
         if None in ends:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from inventory.neighbours.facts import End, Seen, Source, words
 
-SONIC_LLDP = "the output of show lldp table, a file a node"
+SONIC_LLDP = "the output of show lldp table, a file per node"
 LLDP_COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
 
 
@@ -17,7 +17,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact a row; the rule under the header says where columns begin and end."""
+    """A fact per row; the rule under the header says where columns begin and end."""
     lines = source.text.splitlines()
     header = next((i for i, line in enumerate(lines) if "LocalPort" in line), len(lines))
     rule = lines[header + 1] if header + 1 < len(lines) else ""

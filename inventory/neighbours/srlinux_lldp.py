@@ -20,7 +20,7 @@ def fits(source: Source) -> bool:
 
 
 def read(source: Source) -> Iterator[Seen]:
-    """A fact a neighbour."""
+    """A fact per neighbour."""
     if source.data is not None:
         yield from _state(source)
         return

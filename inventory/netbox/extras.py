@@ -1,4 +1,4 @@
-"""What the other side has no field for, as a line of JSON in its comments."""
+"""Values that NetBox and Nautobot have no field for, as a line of JSON in their comments."""
 
 from __future__ import annotations
 

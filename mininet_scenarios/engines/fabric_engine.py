@@ -12,7 +12,7 @@ from mininet_scenarios.scenario.engine import Counts, Observation, Progress, Set
 
 
 class FabricEngine(InnerEngine):
-    """One Open vSwitch with a bridge a switch, and the controller, in namespaces of their own."""
+    """One Open vSwitch with a bridge per switch, and the controller, in namespaces of their own."""
 
     name = "ovs-fabric"
 

@@ -1,8 +1,8 @@
 """Resources that a Mininet network needs, compared with those of the machine.
 
 Limits of the whole machine are told, never set. Memory was measured (docs/emulate.md); the rest
-follows from what is started: a shell and a ping a host, two descriptors a port of Open vSwitch, and
-in each host's neighbour table its gateway. That table has one limit for all namespaces.
+follows from what is started: a shell and a ping per host, two descriptors per port of Open vSwitch,
+and in each host's neighbour table its gateway. That table has one limit for all namespaces.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def require(
     smaller = "a smaller fabric, fewer hosts (hosts: 1), or --engine model"
     todo = {
         "memory": ("{:,} MB of memory", smaller),
-        "files": ("{:,} open files a process", f"ulimit -Hn {wanted.files}, or {smaller}"),
+        "files": ("{:,} open files per process", f"ulimit -Hn {wanted.files}, or {smaller}"),
         "processes": ("{:,} processes", f"ulimit -u {wanted.processes}, or {smaller}"),
         "neighbours": (
             "{:,} entries in the neighbour tables of all namespaces (gc_thresh3)",

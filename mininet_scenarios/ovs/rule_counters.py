@@ -1,4 +1,4 @@
-"""How many packets each rule of the switches' programs has had: flows and buckets of groups."""
+"""Packet counters of every rule of the switches' programs: flows and buckets of groups."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import Happened, Result
 
 BURST = (4, 0.05)
-"""Packets a pair, and seconds between them: with fewer one could be lost for another reason."""
+"""Packets per pair, and seconds between them: with fewer one could be lost for another reason."""
 MOST_IN_BURST = 2000
 LEAD = 0.5
 """Seconds that a probe runs before the first event, and when nothing may be lost any more."""

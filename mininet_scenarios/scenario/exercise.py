@@ -1,4 +1,4 @@
-"""Which rules of the emitted program packets have exercised, and what came of those packets."""
+"""The result of an exercise: the rules that packets have reached, and what became of them."""
 
 from __future__ import annotations
 

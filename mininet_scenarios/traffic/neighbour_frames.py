@@ -1,4 +1,4 @@
-"""What hosts ask of their own switch, by ARP and neighbour discovery, and the answers due."""
+"""Requests of hosts to their own switch, by ARP and neighbour discovery, and the answers due."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Predictions from the tables: hops of every pair, and the load of every link.
 
-With alternates a switch chooses among several ways by a hash that nobody predicts, so hops and
+With alternates, a switch chooses among several ways by a hash that nobody predicts, so hops and
 loads are known between bounds; without, the bounds meet. The same under an outage, where packets
 are forwarded by the rule of `compilers.tables.intermediate_form.Classes` and no controller acts.
 """

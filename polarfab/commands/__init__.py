@@ -1,1 +1,1 @@
-"""The verbs, a module each; imported by `polarfab.cli` when called."""
+"""The verbs, one module each; imported by `polarfab.cli` when called."""

@@ -1,4 +1,4 @@
-"""`polarfab analyse`: what a built fabric graph is worth."""
+"""`polarfab analyse`: measures of a built graph: distances, paths, load, bisection, resilience."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
 @click.option("--q", type=int, default=7, show_default=True, help="Order of the field.")
 @json_option
 def emulate(q: int, as_json: bool) -> None:
-    """Start PolarFly, a host a switch, in Mininet as it comes and by our engines.
+    """Start PolarFly, a host per switch, in Mininet as it comes and by our engines.
 
     Stock Mininet takes minutes from q=11. Needs root, or user namespaces, Open vSwitch and Mininet.
     """

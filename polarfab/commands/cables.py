@@ -37,7 +37,7 @@ def command(
 
     \b
     csv       every cable, both ends, type, length, bundle, phase
-    markdown  the same in a table a phase and rack pair, for crews
+    markdown  the same in a table per phase and rack pair, for crews
     netbox    for NetBox's bulk import of cables
     labels    HTML to print, a label for each end
     bom       bill of materials, CSV

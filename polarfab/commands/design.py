@@ -43,10 +43,10 @@ def _range(value: str) -> range:
     "--radix",
     metavar="N|N..M",
     callback=lambda _ctx, _param, value: None if value is None else _range(value),
-    help="Fabric ports a node; a range as in 8..128.",
+    help="Fabric ports per node; a range as in 8..128.",
 )
-@click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules a node.")
-@click.option("--links", type=click.IntRange(1, 512), help="Hardware: links a module.")
+@click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules per node.")
+@click.option("--links", type=click.IntRange(1, 512), help="Hardware: links per module.")
 @click.option("--min-nodes", type=click.IntRange(1, 10_000_000), help="Leave out smaller fabrics.")
 @click.option("--family", "names", multiple=True, help="Only this family; may be repeated.")
 @click.option("--baselines", is_flag=True, help="Also the families that the papers compare with.")
@@ -126,7 +126,7 @@ def _show(found: Sequence[Candidate], title: str, as_csv: bool, as_json: bool) -
             [each.name, *(row[key] for key in SHORT)] for each, row in zip(found, rows, strict=True)
         ]
         print_table(
-            f"{title} (hosts a node; $, W and optical ports a host)",
+            f"{title} (hosts per node; $, W and optical ports per host)",
             ["fabric", *SHORT.values()],
             body,
         )

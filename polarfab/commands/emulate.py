@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     "--clean",
     "clean_up",
     is_flag=True,
-    help="Remove what runs that were killed have recorded and left, and nothing else.",
+    help="Remove what killed runs have left, by their records, and nothing else.",
 )
 @click.option(
     "--unverified",
@@ -76,9 +76,10 @@ def command(
     """Bring SCENARIO up, prove that a wrong table would be seen, check every pair and every link.
 
     SCENARIO is the name of one that comes with polarfab (--list), a scenario file, or a build
-    folder. Real Open vSwitch, Mininet hosts and the real controller run in namespaces of their own:
-    the host is not touched, and nothing is left, whatever happens. Every ordered pair of hosts
-    pings; hops (from the TTL) and the counter of every link must be what the tables predict.
+    folder. Real Open vSwitch, Mininet hosts and the real controller run in namespaces of their own,
+    which go with the run, also when it is killed: the host is not touched. What a killed run leaves
+    on disk, --clean removes. Every ordered pair of hosts pings; hops (from the TTL) and the counter
+    of every link must be what the tables predict.
 
     \b
         polarfab emulate first-light-q3

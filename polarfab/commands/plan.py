@@ -1,4 +1,4 @@
-"""`polarfab plan`: what a move from one build to another would do, and whether anybody loses."""
+"""`polarfab plan`: what a move from one build to another would do, and whether it loses packets."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def command(
     --no-check leaves that out.
 
     `polarfab targets` says what each target writes and which options --set takes; docs/ has a page
-    a target.
+    per target.
     """
     from compilers.readers.emitted_report import EmittedWrongError
     from compilers.targets.options import read

@@ -1,4 +1,4 @@
-"""`polarfab status`: how a running controller's fabric is."""
+"""`polarfab status`: the state of the fabric that a running controller has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`polarfab targets`: what can be rendered for, and what each can do."""
+"""`polarfab targets`: the systems that can be rendered for, and what each can do."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.option("--pattern", "names", metavar="NAME", multiple=True, help="Default: every pattern.")
-@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts a switch, if not as built.")
+@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch, if not as built.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw FILE.svg or FILE.png, too.")
 @json_option
@@ -51,13 +51,13 @@ def command(
     with progress("following traffic") as report:
         found = fabric.throughput(names, hosts, seed, report)
     if plot:
-        _plot(found, f"{build.topology.title()}, {hosts} hosts a node", plot, form)
+        _plot(found, f"{build.topology.title()}, {hosts} hosts per node", plot, form)
     if as_json:
         patterns = [asdict(each) for each in found]
         print_json({"name": build.name, "hosts_per_node": hosts, "patterns": patterns})
         return
     print_table(
-        f"{build.name}: {build.topology.title()}, {hosts} hosts a node; saturation",
+        f"{build.name}: {build.topology.title()}, {hosts} hosts per node; saturation",
         ["pattern", "flows", *WAYS.values(), "hottest link (minimal)"],
         [_row(build, each, tuple(WAYS)) for each in found],
     )

@@ -54,7 +54,7 @@ def test_every_node_and_number(tmp_path):
     )
     assert sum("required at most 3 groups" in text for text in texts) == 9
     assert not any("big" in text for text in texts)
-    assert all(("given 1 at" in t or "more" in t) for t in texts if "ports a group" in t)
+    assert all(("given 1 at" in t or "more" in t) for t in texts if "ports per group" in t)
 
 
 def test_both_address_families_count(tmp_path):

@@ -80,7 +80,7 @@ def test_on_missing_minimal_makes_shares_equal(tmp_path):
     ("name", "balance", "said"),
     [
         ("linux", "compact-valiant, minimal_share: 0.999", "weights are at most 256 for target"),
-        ("srlinux", "minimal", "at most 5 routes a switch for target srlinux, given 13"),
+        ("srlinux", "minimal", "at most 5 routes per switch for target srlinux, given 13"),
     ],
 )
 def test_limits_of_targets_are_checked_on_the_tables(tmp_path, monkeypatch, name, balance, said):

@@ -10,7 +10,7 @@ from compilers.spec.fabric_file import load_fabric
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
-    """A function of q and hosts a switch: the PolarFly build, in memory."""
+    """A function of q and hosts per switch: the PolarFly build, in memory."""
     folder = tmp_path_factory.mktemp("fabrics")
 
     @cache

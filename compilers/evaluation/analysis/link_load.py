@@ -30,7 +30,7 @@ class Load:
 
     @property
     def full_throughput_hosts(self) -> float:
-        """Δ0: the hosts a node at which the fullest arc is just full, 2E·u/(L·k̄)."""
+        """Δ0: the hosts per node at which the fullest arc is just full, 2E·u/(L·k̄)."""
         return (self.endpoints - 1) / float(self.arcs.max())
 
     def histogram(self) -> list[tuple[float, int]]:

@@ -17,9 +17,9 @@ SHORT_SUPERNODES = {"inductive-quad": "IQ", "paley": "Paley", "complete": "K"}
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost a host: $ and W (Projective Networks §V-C), and optical ports.
+    """The cost per host: $ and W (Projective Networks §V-C), and optical ports.
 
-    optical_uniform, optical_permutation: co-packaged optical ports a host over the load that the
+    optical_uniform, optical_permutation: co-packaged optical ports per host over the load that the
     fabric sustains (PolarFly §X).
     """
 

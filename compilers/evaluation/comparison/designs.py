@@ -85,7 +85,7 @@ def chosen(
 
 
 def fitting(radix: int, min_nodes: int = 1, among: Iterable[Family] | None = None) -> list[Design]:
-    """The designs that use `radix` fabric ports a node, largest first.
+    """The designs that use `radix` fabric ports per node, largest first.
 
     A family without a design of exactly this radix gives those of its next lower radix.
     """

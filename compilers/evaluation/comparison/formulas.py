@@ -32,7 +32,7 @@ class Formulas:
     basis: str | None
 
     def full_throughput_hosts(self, links: int) -> float | None:
-        """Δ0 = 2E·u/(L·k̄): the hosts a node at which uniform traffic just fills the fullest link.
+        """Δ0 = 2E·u/(L·k̄): the hosts per node at which uniform traffic just fills the fullest link.
 
         Projective Networks paper, formula (1) and §VI, with the mean degree if degrees differ, as
         in its derivation.

@@ -1,4 +1,4 @@
-"""GUIDs: by what InfiniBand knows the switches and the host adapters of a build."""
+"""GUIDs: the numbers by which InfiniBand knows the switches and the host adapters of a build."""
 
 from __future__ import annotations
 

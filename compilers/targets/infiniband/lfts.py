@@ -1,6 +1,6 @@
 """OpenSM's LFT file: linear forwarding tables as its `file` routing engine reads them.
 
-A block a switch: a line `Unicast lids … guid 0xGUID`, then a line a destination, `0xLID PORT
+A block per switch: a line `Unicast lids … guid 0xGUID`, then a line per destination, `0xLID PORT
 portguid 0xGUID`. By the port GUID OpenSM finds the LID that it has really given. It takes most
 broken files without a word, so what is written is read back (`read`).
 """

@@ -138,7 +138,7 @@ def _require(build: Build, found: Layers) -> None:
         )
         for what, given, limit in (
             ("LIDs (InfiniBand's unicast addresses)", lids, lfts.MOST_LIDS),
-            ("ports a switch", max(map(len, w.port_names)), MOST_SWITCH_PORTS),
+            ("ports per switch", max(map(len, w.port_names)), MOST_SWITCH_PORTS),
             ("data lanes", found.count, LANES[-1]),
         )
         if given > limit

@@ -58,7 +58,7 @@ def restated(block: Block, layout: Layout, form: Layout) -> Block:
 
 
 def entries(block: Block) -> list[bytes]:
-    """A bytes object an entry."""
+    """A bytes object per entry."""
     data, length = block.tobytes(), block.shape[1]
     return [data[place : place + length] for place in range(0, len(data), length)]
 

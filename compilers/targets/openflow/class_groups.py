@@ -1,9 +1,9 @@
-"""What the egress classes of a switch do, as groups and the rows of table 2 that lead to them.
+"""Egress classes as OpenFlow groups, and the rows of table 2 that lead to them.
 
-The rule is that of `Classes`. Open vSwitch never sends a packet back to where it
-came in unless the output says so, and a fast-failover group would choose just that port; so a class
-has one group more for each port that a packet can have come in on, and a row by in_port that leads
-there. In it that port comes last, as the output IN_PORT.
+The rule is that of `Classes`. Open vSwitch never sends a packet back to where it came in unless the
+output says so, and a fast-failover group would choose just that port. So a class has one group more
+for each port that a packet can have come in on, and a row by in_port that leads there. In it that
+port comes last, as the output IN_PORT.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Encoder:
         self._layout()
 
     def with_tables(self, tables: Tables) -> Encoder:
-        """The encoder of the same build with other tables, as many classes a switch."""
+        """The encoder of the same build with other tables, as many classes per switch."""
         other = copy(self)
         other.build = replace(self.build, tables=tables)
         other._pipeline = Pipeline(other.build)

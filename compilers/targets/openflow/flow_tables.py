@@ -166,7 +166,7 @@ def require(build: Build, target: str = "openflow") -> None:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Flows and groups of the switch that has most: as emitted, and with groups a destination."""
+    """Flows and groups of the switch that has most: as emitted, and with groups per destination."""
 
     emitted: int
     naive: int

@@ -199,7 +199,7 @@ def nd_finish(gateway: int) -> Block:
 
 
 def own_arp(hosts: int) -> Records:
-    """Silence when a host asks for its own `address` (RFC 5227); a row a host number."""
+    """Silence when a host asks for its own `address` (RFC 5227); a row per host number."""
     columns = _port_column(hosts), parts.column("address", _zeros(hosts), 4)
     return _own(columns, _arp_request(), "arp_tpa", 0)
 
@@ -211,7 +211,7 @@ def own_nd(hosts: int) -> Records:
 
 
 def ipv4_routes(networks: NDArray[np.uint32], lengths: NDArray[np.uint8]) -> Records:
-    """A row a prefix: its egress class into `metadata` (column)."""
+    """A row per prefix: its egress class into `metadata` (column)."""
 
     def match(network: NDArray[np.uint32], length: int) -> tuple[Parts, ...]:
         mask = (1 << 32) - (1 << 32 - length)
@@ -234,7 +234,7 @@ def ipv6_routes(networks: NDArray[np.uint64], lengths: NDArray[np.uint8]) -> Rec
 
 
 def ipv4_hosts(gateway: int, hosts: int) -> Records:
-    """A row a host number: `address`, `mac` and `port` are its columns."""
+    """A row per host number: `address`, `mac` and `port` are its columns."""
     address = parts.oxm("ipv4_dst", parts.column("address", _zeros(hosts), 4))
     return _hosts((parts.oxm("eth_type", IPV4), address), gateway, hosts, 32, 0)
 

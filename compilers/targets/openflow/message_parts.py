@@ -1,7 +1,7 @@
 """Messages from parts, many of a kind at once: matches, instructions, actions, buckets, wrappers.
 
 A message is a tuple of parts: constant bytes, and columns that differ from message to message.
-`records` lays them out as one structured array, a message an element; its columns can then be
+`records` lays them out as one structured array, a message per element; its columns can then be
 filled again for every switch.
 """
 

@@ -1,4 +1,4 @@
-"""How systems name their ports."""
+"""Names of ports in each system."""
 
 from __future__ import annotations
 

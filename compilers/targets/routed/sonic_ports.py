@@ -18,7 +18,7 @@ Table = dict[str, Entry]
 
 
 def port_facts(build: Build) -> list[Table]:
-    """Lanes and speed by port name, a table a node type; none without an inventory.
+    """Lanes and speed by port name, a table per node type; none without an inventory.
 
     Lane numbers follow SONiC's names: a port EthernetN of L lanes has lanes N + 1 to N + L. A port
     whose speed or lanes the node type doesn't say has no entry.

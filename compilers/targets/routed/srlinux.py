@@ -1,6 +1,6 @@
 """The srlinux target: a device config as JSON (RFC 7951) of the system's models (docs/srlinux.md).
 
-A next hop group a link and address family, and routes that name it.
+A next hop group per link and address family, and routes that name it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The srv6 target: hosts choose paths, as weighted nexthops with uSID carriers (docs/srv6.md).
 
 A host encapsulates a packet in a carrier that names the switches of a path one after the other;
-switches hold one route a switch and their own SIDs, and shift. The paths and weights are those of
+switches hold one route per switch and their own SIDs, and shift. The paths and weights are those of
 the tables: the minimal path and the alternates. The switches' other configuration is that of
 target linux or frr.
 """

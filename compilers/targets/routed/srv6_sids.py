@@ -51,7 +51,7 @@ def parse_block(text: str) -> IPv6Network | None:
 
 
 def require_numbers(switches: int, hosts: int) -> None:
-    """Pass when there are uSIDs for so many switches, and hosts a switch.
+    """Pass when there are uSIDs for so many switches, and hosts per switch.
 
     Raises:
         InputError: there are not.
@@ -65,7 +65,7 @@ def require_numbers(switches: int, hosts: int) -> None:
         )
         for key, what, count, limit in (
             ("topology.q", "switches for target srv6", switches, SWITCHES),
-            ("hosts_per_node", "hosts a switch for target srv6", hosts, HOSTS),
+            ("hosts_per_node", "hosts per switch for target srv6", hosts, HOSTS),
         )
         if count > limit
     ]

@@ -38,7 +38,7 @@ class Dragonfly:
     optional: tuple[str, ...] = ("a", "groups")
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """At least two routers a group, and groups that share out the global links evenly."""
+        """At least two routers per group, and groups that share out the global links evenly."""
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h, _ = shape(parameters)

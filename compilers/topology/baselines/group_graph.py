@@ -3,7 +3,7 @@
 Every group has the same number of global ports. Port t of group i is cabled to port P-1-t of
 group i + (t mod (g-1)) + 1 (mod g), with P ports and g groups: the relative arrangement of
 Hastings et al., "Comparing global link arrangements for Dragonfly networks" (CLUSTER 2015), which
-looks the same from every group. With h ports a router, consecutive, a link that leaves by router
+looks the same from every group. With h ports per router, consecutive, a link that leaves by router
 j of A arrives at router a-1-j, and no link is doubled as long as h < g.
 """
 
@@ -47,7 +47,7 @@ def check_groups(parameters: Parameters, ports: int, each: int) -> list[Problem]
     return [
         Problem(
             key="groups",
-            required=f"above h = {each}, with groups - 1 dividing the {ports} global ports a group",
+            required=f"above h = {each}, with groups - 1 dividing a group's {ports} global ports",
             given=str(count),
             todo=f"the nearest are {', '.join(map(str, sorted(near)))}",
         )

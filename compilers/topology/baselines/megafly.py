@@ -47,7 +47,7 @@ class Megafly:
     optional: tuple[str, ...] = ("groups",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
-        """An even number of routers a group, and groups that share out the global links evenly."""
+        """An even number of routers per group, and groups that share the global links evenly."""
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h = int(parameters["a"]), int(parameters["h"])

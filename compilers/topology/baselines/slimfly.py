@@ -136,7 +136,7 @@ class SlimFly:
         return mean_of_diameter_two(order(q), degree(q))
 
     def utilisation(self, parameters: Parameters) -> float | None:
-        """From q = 5 on the links between S0 and S1 carry the most, 3q - 2 pairs an arc.
+        """From q = 5 on the links between S0 and S1 carry the most, 3q - 2 pairs per arc.
 
         The limit is 8/9 (Projective Networks paper, §IV-B).
         """

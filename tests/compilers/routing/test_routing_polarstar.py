@@ -48,7 +48,7 @@ def walker(topology: Topology, routes: Routes) -> Walker:
 
 
 def dense(topology: Topology, routes: Routes) -> Routes:
-    """One exact row a destination, by a look-up row by row: no walker, no arrays of all rows."""
+    """One exact row per destination, by a look-up row by row: no walker, no arrays of all rows."""
     order = topology.graph.order
     egress = empty_egress(order, order, int(topology.graph.degrees.max()))
     for s in range(order):

@@ -1,6 +1,6 @@
 """Run in namespaces of its own by test_ovs_live.py: real Open vSwitch, real hosts; prints JSON.
 
-live_ovs.py BUILD TEXT FOLDER POLICIES TEXT: a q=2 build with two hosts a switch and IPv6, its
+live_ovs.py BUILD TEXT FOLDER POLICIES TEXT: a q=2 build with two hosts per switch and IPv6, its
 rendering, a folder for the daemons, and the same fabric with alternates and protection.
 """
 
@@ -79,7 +79,7 @@ def dump(ovs, bridge):
 
 
 def bridges(ovs, build):
-    """A bridge a vertex, all cabled with patch ports as the wiring says."""
+    """A bridge per vertex, all cabled with patch ports as the wiring says."""
     commands = []
     w = build.wiring
     for v in range(len(w.names)):

@@ -1,7 +1,7 @@
 """Run in namespaces of its own by test_routed_live.py: the kernel forwards, real hosts ping.
 
-live_routed.py BUILD OUT TARGET JSON: a build with one host a switch, its rendering, and what to do;
-prints JSON. The switches and hosts are those of the engines `linux` and `frr`.
+live_routed.py BUILD OUT TARGET JSON: a build with one host per switch, its rendering, and what to
+do; prints JSON. The switches and hosts are those of the engines `linux` and `frr`.
 """
 
 import json

@@ -299,7 +299,7 @@ def test_management_is_left_alone(name, tmp_path):
 def test_srlinux_holds_16384_static_routes(tmp_path, monkeypatch):
     monkeypatch.setattr("compilers.targets.routed.srlinux.MOST_ROUTES", 10)
     target("srlinux").render(fabric(q=2, ipv6=""), tmp_path / "one")
-    with pytest.raises(InputError, match="at most 5 routes a switch for target srlinux, given 7"):
+    with pytest.raises(InputError, match="at most 5 routes per switch for target srlinux, given 7"):
         target("srlinux").render(fabric(q=2), tmp_path / "both")
 
 

@@ -388,7 +388,7 @@ def test_aggregated_routes_and_too_many_classes_are_refused():
     assert "without aggregated routes" in str(error.value)
     with pytest.raises(InputError) as error:
         Encoder(wide)
-    assert "at most 1024 groups a switch for target openflow, given 1025" in str(error.value)
+    assert "at most 1024 groups per switch for target openflow, given 1025" in str(error.value)
 
 
 def test_polarstar_reads_back_with_its_aggregates_and_policy(tmp_path):

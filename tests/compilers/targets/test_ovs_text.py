@@ -77,5 +77,7 @@ def test_a_folder_that_cannot_be_written_is_named(build, tmp_path):
 def test_limits_are_told_in_the_name_of_this_target(build, tmp_path):
     classes = Classes.minimal(np.ones((7, 1025), np.int32))
     wide = replace(build, tables=replace(build.tables, classes=classes))
-    with pytest.raises(InputError, match="at most 1024 groups a switch for target ovs, given 1025"):
+    with pytest.raises(
+        InputError, match="at most 1024 groups per switch for target ovs, given 1025"
+    ):
         target("ovs").render(wide, tmp_path / "out")

@@ -207,7 +207,7 @@ def test_numbers_that_16_bits_have_not():
     with pytest.raises(InputError) as error:
         require_numbers(36_864, 16_385)
     assert "topology.q: required at most 36,863 switches" in str(error.value)
-    assert "hosts_per_node: required at most 16,384 hosts a switch" in str(error.value)
+    assert "hosts_per_node: required at most 16,384 hosts per switch" in str(error.value)
 
 
 def test_paths_too_long_for_a_carrier():

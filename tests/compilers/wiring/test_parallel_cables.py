@@ -225,8 +225,8 @@ WRONG = {
     ),
     "askew": (TYPES, "CABLE Ethernet1 Ethernet2", "whole ports, or sockets of one number"),
     "half": (TYPES, "CABLE bond1 Ethernet1", "whole ports, or sockets of one number"),
-    "twice": (TYPES, "CABLE bond1 bond1 CABLE Ethernet1 Ethernet1", "required one cable a port"),
-    "apart": (TYPES, "CABLE Ethernet1 Ethernet1 CABLE Ethernet4 Ethernet4", "one cable a link"),
+    "twice": (TYPES, "CABLE bond1 bond1 CABLE Ethernet1 Ethernet1", "required one cable per port"),
+    "apart": (TYPES, "CABLE Ethernet1 Ethernet1 CABLE Ethernet4 Ethernet4", "one cable per link"),
     "unknown": (TYPES, "CABLE Ethernet13 Ethernet1", "a port of n0 for links"),
 }
 

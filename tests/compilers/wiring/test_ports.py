@@ -1,4 +1,4 @@
-"""Ports: few modules a rack pair, ports chosen by hand kept, the usual order without racks."""
+"""Ports: few modules per rack pair, ports chosen by hand kept, the usual order without racks."""
 
 from collections import Counter
 
@@ -128,9 +128,9 @@ def test_wrong_cables_by_hand():
         )
     assert [p.required for p in caught.value.problems] == [
         "a link of the fabric",
-        "one cable a port",
-        "one cable a link",
-        "one cable a link",
+        "one cable per port",
+        "one cable per link",
+        "one cable per link",
         "a port of n0 for links",
         "a node with a vertex",
     ]

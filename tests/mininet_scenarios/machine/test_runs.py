@@ -153,7 +153,7 @@ def test_what_is_short_is_told_at_once(compiled):
         resources.require(build, hosts, here=none)
     told = {problem.required: problem.todo for problem in error.value.problems}
     assert len(told) == 4
-    assert f"{wanted.files:,} open files a process" in told
+    assert f"{wanted.files:,} open files per process" in told
     table = "62 entries in the neighbour tables of all namespaces (gc_thresh3)"
     assert told[table] == "as root: sysctl -w net.ipv4.neigh.default.gc_thresh3=62"
     with pytest.raises(InputError, match=f"{wanted.memory:,} MB of memory, given 1; a smaller"):

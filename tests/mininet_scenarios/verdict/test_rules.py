@@ -20,7 +20,7 @@ from mininet_scenarios.verdict.rule_set import RuleSet
 
 @pytest.fixture(scope="module")
 def build_of(tmp_path_factory):
-    """A function of the routing policy: a saved build of q=3 with IPv6, two hosts a switch."""
+    """A function of the routing policy: a saved build of q=3 with IPv6, two hosts per switch."""
 
     def build(routing):
         folder = tmp_path_factory.mktemp("rules")
