@@ -6,15 +6,13 @@ from collections.abc import Callable
 
 from compilers.readers.router_text import DISCARD, LAST_RESORT, InterfaceText, RouterText
 
-ROUTES = ("ip route ", "ipv6 route ")
+ROUTES = {"ip route ": False, "ipv6 route ": True}
 STEERING = {"ip", "ipv6", "no", "router", "route-map", "vrf", "policy-map", "vlan", "default"}
 """First words of lines that may change where packets go; lines with others are passed over."""
 HARMLESS = {"description", "mtu", "speed", "lldp", "logging", "load-interval", "snmp", "sflow"}
 """First words of lines about an interface that do not change where packets go."""
 UNADVERTISED = "2"
 """The tag that bgpcfgd gives routes with `advertise: false`."""
-HopWords = Callable[[list[str]], str | None]
-"""The next hop that the words behind a prefix say; None where they are not understood."""
 
 
 def read_eos(text: str, file: str) -> RouterText:
@@ -43,8 +41,8 @@ def read_frr_under_sonic(text: str, file: str) -> RouterText:
     return _sections(text, file, _tagged)[0]
 
 
-def _interface_and_gateway(words: list[str]) -> str | None:
-    match words:
+def _interface_and_gateway(text: str) -> str | None:
+    match text.split():
         case ["Null0", distance] if distance == LAST_RESORT:
             return DISCARD
         case [interface, gateway] if interface != "Null0":
@@ -52,8 +50,8 @@ def _interface_and_gateway(words: list[str]) -> str | None:
     return None
 
 
-def _tagged(words: list[str]) -> str | None:
-    match words:
+def _tagged(text: str) -> str | None:
+    match text.split():
         case ["blackhole", distance, "tag", tag] if (distance, tag) == (LAST_RESORT, UNADVERTISED):
             return DISCARD
         case [gateway, interface, "tag", tag] if tag == UNADVERTISED:
@@ -61,28 +59,19 @@ def _tagged(words: list[str]) -> str | None:
     return None
 
 
-def _sections(text: str, file: str, hop_of: HopWords) -> tuple[RouterText, set[str]]:
+def _sections(
+    text: str, file: str, hop_of: Callable[[str], str | None]
+) -> tuple[RouterText, set[str]]:
     """The lines of a configuration, and those that stand alone and say how the router works.
 
-    A line that is indented is about the last one that is not.
+    A line that is indented is about the last one that is not. hop_of: see `RouterText.routes`.
     """
     router = RouterText(file)
     said: set[str] = set()
-    known: dict[str, int | None] = {}
     here: InterfaceText | None = None
-    add = router.transit.add
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith(ROUTES):
-            first, _, prefix, rest = (*line.split(" ", 3), "")[:4]
-            if rest not in known:
-                way = hop_of(rest.split())
-                known[rest] = None if way is None else router.transit.number(way)
-            hop = known[rest]
-            if hop is None or (":" in prefix) != (first == "ipv6"):
-                router.fault(number, line)
-            else:
-                add(prefix, hop, number)
-        elif line[:1] == " ":
+    lines = list(enumerate(text.splitlines(), 1))
+    for number, line in router.routes(router.transit, lines, ROUTES, hop_of):
+        if line[:1] == " ":
             if here is not None:
                 _about(router, here, number, line)
         elif line and line[0] != "!":

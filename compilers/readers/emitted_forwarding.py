@@ -7,12 +7,15 @@ ports that share it by weight; a stage without ports drops. The last stage is fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address, ip_interface, ip_network
 from math import gcd
 from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 Port: TypeAlias = str | int
 """An interface by its name, or a port by its number."""
@@ -35,27 +38,27 @@ class EmittedDifference:
         return f"{place}: {self.says}" + f"; by the tables: {self.tables}" * bool(self.tables)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class EmittedRows:
-    """Rows of one lookup table: n prefixes as text, the number of each one's entry, its line."""
+    """Rows of one lookup table, a column each: prefixes as text, numbers of entries, lines."""
 
     file: str
     prefixes: Sequence[str]
-    entries: Sequence[int]
-    lines: Sequence[int]
+    entries: NDArray[np.int64]
+    lines: NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """A table as packets of some interface see it.
+    """A table as packets that come in on some interface see it.
 
-    chain: what its entry of a number does with a packet that came in on a port, by its number.
-    aware: the ports where that can be something else than elsewhere, beside those in the chain.
+    chains: what each of its entries does with such a packet. places: the file and the line where
+    that is said, by entry; () where the rows themselves say it.
     """
 
     rows: EmittedRows
-    chain: Callable[[int, int], Chain]
-    aware: Callable[[int], Collection[int]] = lambda _entry: ()
+    chains: Sequence[Chain]
+    places: Sequence[tuple[str, int]] = ()
 
 
 class Interface(str):

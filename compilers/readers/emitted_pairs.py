@@ -6,13 +6,12 @@ that very port. So two ports for each destination say where packets go from a sw
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.emitted_forwarding import Chain, Stage
 from compilers.tables.build import Build
 
 DESTINATIONS_AT_ONCE = 512
@@ -20,61 +19,42 @@ Ports = NDArray[np.uint16]
 
 
 @dataclass(slots=True)
-class FirstWays:
-    """Where packets of one address family go first at a switch, while it is being read.
+class HostWays:
+    """The ports that packets from hosts share, while a switch is compared.
 
-    ports: K ports where packets come in. transit: uint16[K, S], the port for each destination, 0:
-    none. sets: the ports that packets from hosts share; chosen: uint16[S], which of them.
+    sets: of ports; chosen: uint16[D], which of them for each destination.
     """
 
-    ports: list[int]
-    transit: Ports
+    sets: dict[tuple[int, ...], int]
     chosen: Ports
-    sets: list[tuple[int, ...]]
 
     @classmethod
-    def none(cls, switches: int, ports: list[int]) -> FirstWays:
+    def none(cls, destinations: int) -> HostWays:
         """Nothing is known yet."""
-        transit = np.zeros((len(ports), switches), np.uint16)
-        return cls(ports, transit, np.zeros(switches, np.uint16), [()])
+        return cls({(): 0}, np.zeros(destinations, np.uint16))
 
-    def enter(self, destinations: NDArray[np.intp], chain: Chain) -> None:
-        """Packets from a host to these destinations; ways of several hosts are put together."""
-        before = self.sets[int(self.chosen[destinations[0]])]
-        ports = tuple(sorted({*before, *_ports(chain)}))
-        if ports not in self.sets:
-            self.sets.append(ports)
-        self.chosen[destinations] = self.sets.index(ports)
+    def enter(self, kind: NDArray[np.int64], ports: Sequence[Sequence[int]]) -> None:
+        """The ports of one more host by the kind of destination; several hosts' are put together.
 
-    def pass_through(
-        self, destinations: NDArray[np.intp], in_ports: list[int], chain: Chain
-    ) -> None:
-        """Packets to these destinations that came in on some ports."""
-        rows = np.searchsorted(self.ports, in_ports)
-        self.transit[np.ix_(rows, destinations)] = _ports(chain)[0]
-
-    def two_ports(self) -> tuple[Ports, Ports]:
-        """uint16[S] twice: the port for each destination, and that of packets that came in there.
-
-        Of packets that come in on three ports those of two go to the same, the port looked for. Of
-        two ports either does where both lead on; a packet that is dropped came in on it.
+        Args:
+            kind: int64[D], of each destination.
+            ports: of each kind.
         """
-        if not self.ports:
-            return np.zeros_like(self.chosen), np.zeros_like(self.chosen)
-        first, *more = self.transit[:3]
-        port = first
-        if len(more) == 1:
-            port = np.where(first == 0, more[0], first)
-        elif more:
-            port = np.where((first == more[0]) | (first == more[1]), first, more[0])
-        place = np.minimum(np.searchsorted(self.ports, port), len(self.ports) - 1)
-        back = self.transit[place, np.arange(len(port))]
-        return port, np.where(np.array(self.ports)[place] == port, back, port)
+        code, which = np.unique(kind * len(self.sets) + self.chosen, return_inverse=True)
+        sets, number = list(self.sets), []
+        for each, before in zip(*(part.tolist() for part in divmod(code, len(sets))), strict=True):
+            both = tuple(sorted({*sets[before], *ports[each]}))
+            number.append(self.sets.setdefault(both, len(self.sets)))
+        self.chosen = np.array(number, np.uint16)[which]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SwitchWays:
-    """The same once it is read: port, back: uint16[S]; sets and chosen as in `FirstWays`."""
+    """Where packets of one address family go first at a switch.
+
+    port, back: uint16[S], the port for each destination, and that of packets that came in there.
+    sets: the ports that packets from hosts share; chosen: uint16[S], which of them.
+    """
 
     port: Ports
     back: Ports
@@ -82,15 +62,42 @@ class SwitchWays:
     chosen: Ports
 
     @classmethod
-    def of(cls, ways: FirstWays) -> SwitchWays:
-        """What was read of a switch."""
-        return cls(*ways.two_ports(), tuple(ways.sets), ways.chosen)
+    def by_family(
+        cls, ports: Sequence[int], transit: Ports, hosts: HostWays, families: int
+    ) -> tuple[SwitchWays, ...]:
+        """What was read of a switch.
+
+        Args:
+            ports: P ports where packets come in, ascending.
+            transit: uint16[P, F * S], the port for each destination, 0: none.
+            hosts: packets from hosts.
+            families: F.
+        """
+        sets = tuple(hosts.sets)
+        parts = np.split(transit, families, axis=1), np.split(hosts.chosen, families)
+        return tuple(
+            cls(*_two_ports(ports, way), sets, chosen) for way, chosen in zip(*parts, strict=True)
+        )
 
 
-def _ports(chain: Chain) -> list[int]:
-    """The ports of the first stage; 0 where that is none that the switch has."""
-    first: Stage = chain[0] if chain else ()
-    return [port if isinstance(port, int) else 0 for port, _ in first] or [0]
+def _two_ports(ports: Sequence[int], transit: Ports) -> tuple[Ports, Ports]:
+    """uint16[S] twice: the port for each destination, and that of packets that came in there.
+
+    Of packets that come in on three ports those of two go to the same, the port looked for. Of two
+    ports either does where both lead on; a packet that is dropped came in on it.
+    """
+    if not ports:
+        none = np.zeros(transit.shape[1], np.uint16)
+        return none, none
+    first, *more = transit[:3]
+    port = first
+    if len(more) == 1:
+        port = np.where(first == 0, more[0], first)
+    elif more:
+        port = np.where((first == more[0]) | (first == more[1]), first, more[0])
+    place = np.minimum(np.searchsorted(ports, port), len(ports) - 1)
+    back = transit[place, np.arange(len(port))]
+    return port, np.where(np.array(ports)[place] == port, back, port).astype(np.uint16)
 
 
 def delivered_pairs(

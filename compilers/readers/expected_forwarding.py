@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,57 +20,69 @@ from compilers.wiring.addressing import format_mac
 Value = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ExpectedSwitch:
     """One switch by the tables.
 
-    egress: int64[S], its class for each destination, -1 where it has none. order, entering: of
-    each class, the ports of transit in order, and {port: weight} of packets from hosts.
-    bounce: the ports for a packet that came in on the minimal one.
+    egress: int64[S], its class for each destination, -1 where it has none. order, bounce:
+    int64[C + 1, M], the ports in transit of each class, and those of a packet that came in on the
+    first of them; 0 beyond the last, and in the last row, which stands for no class. entering: of
+    each class {port: weight} of packets from hosts. plain: there are no alternates and no repair.
     """
 
     egress: NDArray[np.int64]
-    order: list[list[int]]
+    order: NDArray[np.int64]
+    bounce: NDArray[np.int64]
     entering: list[dict[int, int]]
-    bounce: list[list[int]]
     plain: bool
 
     @classmethod
     def of(cls, build: Build, vertex: int) -> ExpectedSwitch:
         """What the tables say of a switch."""
         c = build.tables.classes
-        minimal = c.port[vertex].tolist()
         used = zip(
             np.column_stack((c.port[vertex], c.alternate[vertex])).tolist(),
             c.weight[vertex].tolist(),
             strict=True,
         )
+        order = np.column_stack((c.port[vertex], c.protection[vertex]))
+        width = max(order.shape[1], c.bounce.shape[2])
         return cls(
             egress=_egress(build, vertex),
-            order=[
-                [port for port in (first, *rest) if port]
-                for first, rest in zip(minimal, c.protection[vertex].tolist(), strict=True)
-            ],
+            order=_to_the_left(_widened(order, width)),
+            bounce=_widened(c.bounce[vertex], width),
             entering=[
                 {port: weight for port, weight in zip(*ways, strict=True) if port and weight}
                 for ways in used
             ],
-            bounce=[[port for port in ports if port] for ports in c.bounce[vertex].tolist()],
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
         )
 
     def from_hosts(self, egress: int) -> Chain:
         """What a class does with packets from hosts."""
-        order = tuple(((port, 1),) for port in self.order[egress])
+        order = tuple(((port, 1),) for port in self.order[egress].tolist() if port)
         shared = tuple(self.entering[egress].items())
         return (shared, *order) if shared else order
 
-    def transit(self, egress: int, in_port: int) -> Chain:
-        """What a class does with packets that came in on a fabric port."""
+    def transit(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[n, M + 1]: the ports that n packets in transit are to try, 0: none."""
+        came = in_port[:, None]
         order = self.order[egress]
-        tried = self.bounce[egress] if order[:1] == [in_port] else order
-        back = [in_port] if in_port in order else []
-        return tuple(((port, 1),) for port in [p for p in tried if p != in_port] + back)
+        tried = np.where(order[:, :1] == came, self.bounce[egress], order)
+        back = np.where((order == came).any(axis=1), in_port, 0)
+        return np.column_stack((np.where(tried == came, 0, tried), back))
+
+
+def _widened(ports: NDArray[np.integer[Any]], width: int) -> NDArray[np.int64]:
+    """The rows in a wider array, a row of zeros behind them."""
+    wide = np.zeros((len(ports) + 1, width), np.int64)
+    wide[:-1, : ports.shape[1]] = ports
+    return wide
+
+
+def _to_the_left(ports: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same with zeros behind all others."""
+    return np.take_along_axis(ports, np.argsort(ports == 0, axis=1, kind="stable"), axis=1)
 
 
 def _egress(build: Build, vertex: int) -> NDArray[np.int64]:

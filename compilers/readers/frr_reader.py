@@ -6,17 +6,18 @@ installed; several of one distance share by weight.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, Stage, address_text
-from compilers.readers.iproute_reader import MAIN, RouterFiles, RoutingTables
+from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, address_text
+from compilers.readers.iproute_reader import MAIN, RouterFiles
+from compilers.readers.route_tables import RouteLines, Way
 
 NAME = "frr.conf"
 HARMLESS = frozenset({"!", "end", "exit", "frr", "hostname", "service", "log"})
 """Words at the beginning of lines that forward nothing."""
 LARGEST_DISTANCE = 254
 """A route of distance 255 is never used."""
+ROUTES = {"ip route ": False, "ipv6 route ": True}
 
 
 def read_frr(folder: Path) -> EmittedSwitch:
@@ -26,29 +27,9 @@ def read_frr(folder: Path) -> EmittedSwitch:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    files = RouterFiles(folder)
-    tables = RoutingTables(str(folder / NAME))
-    numbers: dict[tuple[str, str, int], int] = {}
-    lines: dict[tuple[str, str], int] = {}
+    files, routes = RouterFiles(folder), RouteLines()
     interface = ""
-    for line, text in files.lines(NAME, "!"):
-        family, _, rest = text.partition(" route ")
-        if rest and family in ("ip", "ipv6"):
-            prefix, _, way = rest.partition(" ")
-            route = _static(way)
-            if route is None:
-                discard = way.split()
-                if discard[:1] == ["reject"] and discard[1:] == [str(LARGEST_DISTANCE)]:
-                    files.discards.append((prefix, tables.file, line))
-                else:
-                    files.unknown(NAME, line, text)
-                continue
-            table, distance, hop = route
-            if hop not in numbers:
-                numbers[hop] = len(numbers)
-                lines.setdefault(hop[:2], line)
-            tables.add(table, prefix, (distance, numbers[hop]), line)
-            continue
+    for line, text in files.but_routes(NAME, routes, ROUTES, "!"):
         match text.split():
             case ["interface", name]:
                 interface = name
@@ -67,18 +48,22 @@ def read_frr(folder: Path) -> EmittedSwitch:
     files.read_links()
     files.read_rules()
     files.read_settings()
-    stages: dict[int, Stage] = {n: ((hop[1], hop[2]),) for hop, n in numbers.items()}
-    hops = {
-        n: NextHop(port, address_text(gateway), tables.file, line)
-        for n, ((gateway, port), line) in enumerate(lines.items())
-    }
-    return files.switch(tables, stages, hops)
+    file = str(folder / NAME)
+    first = dict(zip(reversed(routes.way), reversed(routes.line), strict=True))
+    hops: dict[tuple[str, str], NextHop] = {}
+    for text, number in routes.ways.items():
+        if (way := _static(text)) and way.stage:
+            gateway, port = text.split(" ", 2)[:2]
+            hop = NextHop(port, address_text(gateway), file, first[number])
+            hops.setdefault((gateway, port), hop)
+    return files.switch(file, files.tables(NAME, routes, _static), hops.values())
 
 
-@lru_cache(1 << 16)
-def _static(way: str) -> tuple[int, int, tuple[str, str, int]] | None:
-    """The table, the distance, and gateway, interface and weight of a static route."""
-    match way.split():
+def _static(text: str) -> Way | None:
+    """What a static route says behind its prefix."""
+    match text.split():
+        case ["reject", last] if last == str(LARGEST_DISTANCE):
+            return Way(MAIN, LARGEST_DISTANCE, ())
         case [gateway, interface, *rest] if gateway[0].isalnum() and gateway != "reject":
             pass
         case _:
@@ -95,4 +80,4 @@ def _static(way: str) -> tuple[int, int, tuple[str, str, int]] | None:
             return None
     if not 0 < distance <= LARGEST_DISTANCE:
         return None
-    return given["table"], distance, (gateway, interface, given["weight"])
+    return Way(given["table"], distance, ((interface, given["weight"]),))

@@ -6,15 +6,13 @@ In a table the route of the least metric whose next hop is up is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
 
 from compilers.readers.emitted_forwarding import (
     Claim,
-    EmittedRows,
     EmittedSwitch,
     Interface,
     Lookup,
@@ -25,6 +23,7 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     interface_network,
 )
+from compilers.readers.route_tables import RouteLines, Way
 
 MAIN = 254
 OURS = ["protocol", "80"]
@@ -36,57 +35,9 @@ SETTINGS = (
     "net/ipv6/fib_multipath_hash_policy",
 )
 """What forwarding depends on."""
+ROUTES = {"route replace unreachable ": None, "route replace ": None}
+"""How routes begin: those that discard, and those to a nexthop object."""
 CLAIMED = frozenset({"hosts", "loopback", "far end", "setting"})
-Row = tuple[int, int]
-"""The metric of a route, and what it leads to: a number of the reader's own."""
-
-
-@dataclass(slots=True)
-class RoutingTables:
-    """The routes of a switch by table and prefix, while they are read.
-
-    lines: that of the first row of each prefix.
-    """
-
-    file: str
-    rows: dict[int, dict[str, list[Row]]] = field(default_factory=dict)
-    lines: dict[int, dict[str, int]] = field(default_factory=dict)
-
-    def add(self, table: int, prefix: str, row: Row, line: int) -> None:
-        """One route more."""
-        if table not in self.rows:
-            self.rows[table], self.lines[table] = {}, {}
-        rows = self.rows[table].get(prefix)
-        if rows is None:
-            self.rows[table][prefix] = [row]
-            self.lines[table][prefix] = line
-        else:
-            rows.append(row)
-
-    def lookups(self, stages: Mapping[int, Stage]) -> dict[int, Lookup]:
-        """Every table; rows of one metric are one stage.
-
-        Args:
-            stages: what a route leads to, by the number of the reader's own.
-        """
-        return {table: self._lookup(table, stages) for table in self.rows}
-
-    def _lookup(self, table: int, stages: Mapping[int, Stage]) -> Lookup:
-        number: dict[tuple[Row, ...], int] = {}
-        rows = self.rows[table]
-        entries = [number.setdefault(tuple(sorted(r)), len(number)) for r in rows.values()]
-        chains = [tuple(_stages(key, stages)) for key in number]
-        lines = list(self.lines[table].values())
-        return Lookup(
-            EmittedRows(self.file, list(rows), entries, lines), lambda entry, _: chains[entry]
-        )
-
-
-def _stages(rows: tuple[Row, ...], stages: Mapping[int, Stage]) -> Iterator[Stage]:
-    by_metric: dict[int, list[tuple[Port, int]]] = {}
-    for metric, to in rows:
-        by_metric.setdefault(metric, []).extend(stages.get(to, ((f"nexthop {to}", 1),)))
-    yield from (tuple(stage) for _, stage in sorted(by_metric.items()))
 
 
 @dataclass(slots=True)
@@ -103,16 +54,35 @@ class RouterFiles:
     discards: list[tuple[str, str, int]] = field(default_factory=list)
     blocks: list[tuple[str, str, str, int]] = field(default_factory=list)
 
-    def lines(self, name: str, comment: str = "#") -> Iterator[tuple[int, str]]:
+    def lines(self, name: str) -> list[tuple[int, str]]:
         """The lines of a file that say something, with their numbers.
 
         Raises:
             OSError: there is no such file.
         """
-        text = (self.folder / name).read_text()
-        for line, words in enumerate(text.splitlines(), 1):
-            if words and words[0] != comment:
-                yield line, words
+        return self.but_routes(name, RouteLines(), {})
+
+    def but_routes(
+        self,
+        name: str,
+        routes: RouteLines,
+        heads: Mapping[str, bool | None],
+        comment: str = "#",
+    ) -> list[tuple[int, str]]:
+        """The lines of a file that say something, but for its routes, which are added to others.
+
+        Args:
+            name: of the file.
+            routes: takes them.
+            heads: see `RouteLines.take`.
+            comment: how lines begin that say nothing.
+
+        Raises:
+            OSError: there is no such file.
+        """
+        lines = enumerate((self.folder / name).read_text().splitlines(), 1)
+        others = routes.take(list(lines), heads)
+        return [(line, text) for line, text in others if text and text[0] != comment]
 
     def unknown(self, name: str, line: int, text: str) -> None:
         """A line that nobody understands."""
@@ -181,46 +151,64 @@ class RouterFiles:
                 file = str(self.folder / name)
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
 
+    def tables(
+        self, name: str, routes: RouteLines, way_of: Callable[[str], Way | None]
+    ) -> dict[int, Lookup]:
+        """The tables of routes; those that discard, and those that make no sense, are noted.
+
+        Args:
+            name: of the file where they stand.
+            routes: all of them.
+            way_of: what the text of a way says, without ports if it discards; None: nothing.
+        """
+        file = str(self.folder / name)
+        said = {text: way_of(text) for text in routes.ways}
+        last = [text for text, way in said.items() if not way or not way.stage]
+        for prefix, text, line in routes.rows(*last):
+            if said[text]:
+                self.discards.append((prefix, file, line))
+            else:
+                self.unknown(name, line, f"{prefix} {text}")
+        return routes.tables(file, {text: way for text, way in said.items() if way and way.stage})
+
     def switch(
-        self, tables: RoutingTables, stages: Mapping[int, Stage], hops: Mapping[int, NextHop]
+        self, file: str, tables: Mapping[int, Lookup], hops: Collection[NextHop]
     ) -> EmittedSwitch:
         """All of it, once every file was read.
 
         Args:
-            tables: the routes.
-            stages: what they lead to, by the number of the reader's own.
-            hops: the addresses behind these.
+            file: where the routes stand.
+            tables: made of them.
+            hops: the addresses to which they lead.
         """
         for own in self.addresses:
             if own.port not in self.up:
                 what = f"{own.address} on {own.port}, which is not set up"
                 self.unread.append((own.file, own.line, what))
-        for interface, block, file, line in self.blocks:
+        for interface, block, place, line in self.blocks:
             for port in self.members.get(interface, [interface]):
-                self.claims.append(Claim("hosts", (block, Interface(port)), file, line))
-        lookups = tables.lookups(stages)
-        empty = Lookup(EmittedRows(tables.file, (), (), ()), lambda _entry, _port: ())
-        main = lookups.get(MAIN, empty)
+                self.claims.append(Claim("hosts", (block, Interface(port)), place, line))
+        main = (tables[MAIN],) if MAIN in tables else ()
         by_ingress: dict[Port, tuple[Lookup, ...]] = {
-            port: (lookups[table], main)
+            port: (tables[table], *main)
             for interface, table in self.rules.items()
             for port in self.members.get(interface, [interface])
-            if table in lookups
+            if table in tables
         }
         led = {MAIN, *self.rules.values()}
         unused = [
-            (tables.file, min(tables.lines[table].values()), f"table {table}")
-            for table in lookups.keys() - led
+            (file, int(tables[table].rows.lines.min()), f"table {table}")
+            for table in tables.keys() - led
         ]
         rules = str(self.folder / "rules.batch")
-        for table in sorted(led - lookups.keys() - {MAIN}):
+        for table in sorted(led - tables.keys() - {MAIN}):
             self.unread.append((rules, 0, f"table {table}, in which nothing is"))
         return EmittedSwitch(
-            (main,),
+            main,
             by_ingress,
             CLAIMED,
             self.claims,
-            list(hops.values()),
+            list(hops),
             self.addresses,
             self.discards,
             self.unread,
@@ -256,29 +244,19 @@ def read_linux(folder: Path) -> EmittedSwitch:
 
 def _read_routes(files: RouterFiles) -> EmittedSwitch:
     name = "routes.batch"
-    tables = RoutingTables(str(files.folder / name))
+    file, routes = str(files.folder / name), RouteLines()
     hops: dict[int, NextHop] = {}
     groups: dict[int, list[tuple[int, int]]] = {}
-    for line, text in files.lines(name):
-        if text.startswith("route replace "):
-            prefix, _, rest = text[14:].partition(" ")
-            route = _route(rest)
-            if route:
-                tables.add(route[0], prefix, route[1:], line)
-                continue
+    for line, text in files.but_routes(name, routes, ROUTES):
         match text.split():
             case ["nexthop", "replace", "id", number, "via", address, "dev", port, *ours] if (
                 ours == OURS and number.isdecimal() and int(number) not in hops
             ):
-                hops[int(number)] = NextHop(port, address_text(address), tables.file, line)
+                hops[int(number)] = NextHop(port, address_text(address), file, line)
             case ["nexthop", "replace", "id", number, "group", members, *ours] if (
                 ours == OURS and number.isdecimal() and (shared := _group(members))
             ):
                 groups[int(number)] = shared
-            case ["route", "replace", "unreachable", prefix, "metric", metric, *ours] if (
-                ours == OURS and metric == "4000000000"
-            ):
-                files.discards.append((prefix, tables.file, line))
             case _:
                 files.unknown(name, line, text)
     stages: dict[int, Stage] = {number: ((hop.port, 1),) for number, hop in hops.items()}
@@ -286,17 +264,20 @@ def _read_routes(files: RouterFiles) -> EmittedSwitch:
         stages[index] = tuple(
             (hops[to].port if to in hops else f"nexthop {to}", weight) for to, weight in group
         )
-    return files.switch(tables, stages, hops)
+    tables = files.tables(name, routes, lambda way: _route(way, stages))
+    return files.switch(file, tables, hops.values())
 
 
-@lru_cache(1 << 16)
-def _route(rest: str) -> tuple[int, int, int] | None:
-    """The table, the metric and the nexthop object of `nhid N metric M table T protocol 80`."""
-    match rest.split():
+def _route(way: str, stages: Mapping[int, Stage]) -> Way | None:
+    """What `nhid N metric M table T protocol 80` says, or what discards behind all others."""
+    match way.split():
+        case ["metric", "4000000000", *ours] if ours == OURS:
+            return Way(MAIN, 4_000_000_000, ())
         case ["nhid", nexthop, "metric", metric, "table", table, *ours] if (
             ours == OURS and nexthop.isdecimal() and metric.isdecimal() and table.isdecimal()
         ):
-            return int(table), int(metric), int(nexthop)
+            stage = stages.get(int(nexthop), ((f"nexthop {nexthop}", 1),))
+            return Way(int(table), int(metric), stage)
     return None
 
 

@@ -94,17 +94,18 @@ def _add(
         lines: where each stands.
         hops_of: the next hops that a way says, none where it is not understood.
     """
-    known: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-    rows = router.transit
+    known: dict[tuple[tuple[str, Any], ...], list[str]] = {}
+    found: list[tuple[str, str, int]] = []
     for (prefix, entry), line in zip(routes, lines, strict=True):
         way = tuple(entry.items())
-        if way not in known:
-            known[way] = [rows.number(hop) for hop in hops_of(entry)]
-        hops = known[way]
-        for hop in hops:
-            rows.add(prefix, hop, line)
+        hops = known.get(way)
+        if hops is None:
+            hops = known[way] = hops_of(entry)
         if not hops or not prefix:
             router.fault(line, f"{prefix or 'a route'}: {entry}")
+        found += [(prefix, hop, line) for hop in hops]
+    if found:
+        router.transit.extend(*zip(*found, strict=True))
 
 
 def read_srlinux(text: str, file: str) -> RouterText:

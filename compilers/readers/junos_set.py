@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
+from collections.abc import Sequence
 
-from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, StaticRows
+from compilers.readers.route_tables import RouteLines
+from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText
 
-TABLES = {
-    "set routing-options static route ": (False, False),
-    "set routing-options rib inet6.0 static route ": (False, True),
-    "set routing-instances polarfab routing-options static route ": (True, False),
-    "set routing-instances polarfab routing-options rib polarfab.inet6.0 static route ": (
-        True,
-        True,
-    ),
+TRANSIT = {
+    "set routing-options static route ": False,
+    "set routing-options rib inet6.0 static route ": True,
 }
-"""How a static route begins: whether it is for packets that enter, and whether it is IPv6."""
-ROUTE = " static route "
+ENTERING = {
+    "set routing-instances polarfab routing-options static route ": False,
+    "set routing-instances polarfab routing-options rib polarfab.inet6.0 static route ": True,
+}
+"""How static routes begin, those for packets that enter apart; whether they are IPv6."""
+LAST = f"preference {LAST_RESORT}"
 STEERING = {"interfaces", "vlans", "forwarding-options", "bridge-domains", "protocols"}
 """What lines may change where packets go; others are passed over."""
 REACHED = ("then", "routing-instance", "polarfab")
@@ -29,41 +29,32 @@ def read_junos(text: str, file: str) -> RouterText:
     """The configuration of a Junos device."""
     router = RouterText(file)
     others: dict[Words, int] = {}
-    discards: dict[tuple[bool, str], dict[str, int]] = defaultdict(dict)
-    known: dict[tuple[bool, str], int] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        head, found, rest = line.partition(ROUTE)
-        table = TABLES.get(f"{head}{ROUTE}") if found else None
-        if table is None:
-            _other(router, others, number, line)
-            continue
-        entering, six = table
-        prefix, _, way = rest.partition(" ")
-        if (":" in prefix) != six:
-            router.fault(number, line)
-        elif way.startswith("next-hop "):
-            rows = router.entering if entering else router.transit
-            hop = known.get((entering, way))
-            if hop is None:
-                hop = known[entering, way] = rows.number(way[9:])
-            rows.add(prefix, hop, number)
-        elif way in ("discard", f"preference {LAST_RESORT}"):
-            discards[entering, prefix][way] = number
-        else:
-            router.fault(number, line)
-    _discards(router, discards)
+    lines: Sequence[tuple[int, str]] = list(enumerate(text.splitlines(), 1))
+    for rows, heads in ((router.transit, TRANSIT), (router.entering, ENTERING)):
+        lines = router.routes(rows, lines, heads, _hop)
+    router.transit = _discarded(router, router.transit)
+    router.entering = _discarded(router, router.entering)
+    for number, line in lines:
+        _other(router, others, number, line)
     _forwarding_by_filter(router, others)
     return router
 
 
-def _discards(router: RouterText, found: dict[tuple[bool, str], dict[str, int]]) -> None:
-    """A route that discards has a preference of its own, or it would be before the others."""
-    for (entering, prefix), lines in found.items():
-        rows: StaticRows = router.entering if entering else router.transit
-        if len(lines) == 2:
-            rows.add(prefix, rows.number(DISCARD), min(lines.values()))
-        else:
-            router.fault(*next((number, f"{prefix} {way} alone") for way, number in lines.items()))
+def _hop(text: str) -> str | None:
+    """The next hop of a static route, LAST for the line that goes with one that discards."""
+    if text in ("discard", LAST):
+        return DISCARD if text == "discard" else LAST
+    return text[9:] if text.startswith("next-hop ") else None
+
+
+def _discarded(router: RouterText, rows: RouteLines) -> RouteLines:
+    """The routes; one that discards has a preference of its own, or it would be before others."""
+    last = {prefix: line for prefix, _, line in rows.rows(LAST)}
+    ends = {prefix: line for prefix, _, line in rows.rows(DISCARD)}
+    for prefix in last.keys() ^ ends.keys():
+        line = last.get(prefix) or ends[prefix]
+        router.fault(line, f"{prefix} with only one of discard and {LAST}")
+    return rows.without(LAST)
 
 
 def _other(router: RouterText, others: dict[Words, int], number: int, line: str) -> None:
@@ -129,9 +120,7 @@ def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
             ("routing-instances", "polarfab", "instance-type", "forwarding"),
         }
     rows = router.entering
-    ends = [
-        p for p, hop in zip(rows.prefix, rows.hop, strict=True) if rows.hops.get(DISCARD) == hop
-    ]
+    ends = [prefix for prefix, _, _ in rows.rows(DISCARD)]
     for family, rib in RIBS.items():
         six = family == "inet6"
         if (

@@ -8,10 +8,13 @@ those that are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from compilers.readers.emitted_forwarding import (
     Chain,
@@ -19,11 +22,15 @@ from compilers.readers.emitted_forwarding import (
     EmittedRows,
     EmittedSwitch,
     Lookup,
+    Port,
     Stage,
     address_text,
     network_text,
 )
+from compilers.readers.route_tables import Numbers
 
+Entry = tuple[int, str]
+"""The class to which a prefix is sent, and the prefix's family."""
 CLASS, INGRESS = 0xFFFF, 0x10000
 """Bits of metadata: the class, and what tells packets from hosts."""
 MAC = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
@@ -143,18 +150,21 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class OvsProgram:
-    """Classes and groups of a switch, and the ports whose packets are told from others.
+    """Classes and groups of a switch with their lines, and what tells packets from hosts.
 
-    rows: those of each class, by the port where packets come in, 0: any.
+    rows: those of each class, by the port where packets come in, 0: any. told: the ports whose
+    packets are told from others, by family.
     """
 
     rows: dict[int, dict[int, list[ReadClass]]] = field(default_factory=dict)
     groups: dict[int, tuple[str, tuple[Bucket, ...]]] = field(default_factory=dict)
     told: dict[str, set[int]] = field(default_factory=dict)
+    row_lines: dict[ReadClass, int] = field(default_factory=dict)
+    group_lines: dict[int, int] = field(default_factory=dict)
 
-    def chain(self, entry: int, in_port: int) -> Chain:
-        """What happens to a packet of a class; entries of IPv6 have their family's bit."""
-        egress, family = entry >> 1, "ipv6" if entry & 1 else "ip"
+    def row(self, entry: Entry, in_port: int) -> ReadClass | None:
+        """The row that a packet of a class meets."""
+        egress, family = entry
         metadata = egress | INGRESS * (in_port in self.told.get(family, ()))
         of_class = self.rows.get(egress, {})
         rows = [
@@ -162,17 +172,10 @@ class OvsProgram:
             for row in (*of_class.get(in_port, ()), *of_class.get(0, ()))
             if metadata & row.mask == row.metadata
         ]
-        if not rows:
-            return ()
-        best = max(rows, key=lambda row: row.priority)
-        return self._group(best.group, in_port, 0)
+        return max(rows, key=lambda row: row.priority, default=None)
 
-    def aware(self, entry: int) -> list[int]:
-        """The ports whose packets have rows of their own in a class."""
-        told = self.told.get("ipv6" if entry & 1 else "ip", ())
-        return [*self.rows.get(entry >> 1, ()), *told]
-
-    def _group(self, number: int, in_port: int, depth: int) -> Chain:
+    def chain(self, number: int, in_port: int, depth: int = 0) -> Chain:
+        """What a group does with a packet."""
         kind, buckets = self.groups.get(number, ("indirect", ()))
         if kind == "select":
             return (tuple((self._port(b, in_port), b.weight) for b in buckets),)
@@ -180,7 +183,7 @@ class OvsProgram:
         for bucket in buckets:
             if bucket.kind == "group":
                 watched = bucket.watch == ("group", bucket.to) and depth < 2
-                inner = self._group(bucket.to, in_port, depth + 1)
+                inner = self.chain(bucket.to, in_port, depth + 1)
                 stages += inner if watched else ((("a group that is not watched", 1),),)
             elif bucket.kind == "output" and bucket.to == in_port:
                 stages.append(())
@@ -197,6 +200,16 @@ class OvsProgram:
             return f"port {to} while {' '.join(map(str, bucket.watch))} is up"
         return f"port {to}, where it came in" if (bucket.kind, to) == ("output", in_port) else to
 
+    def aware(self, number: int, depth: int = 0) -> set[int]:
+        """The ports whose packets a group may treat otherwise than those of other ports."""
+        found: set[int] = set()
+        for bucket in self.groups.get(number, ("", ()))[1]:
+            if bucket.kind == "group":
+                found |= self.aware(bucket.to, depth + 1) if depth < 2 else set()
+            else:
+                found.add(bucket.to or bucket.watch[1])
+        return found
+
 
 def read_ovs(folder: Path) -> EmittedSwitch:
     """The program of a switch, from its folder.
@@ -205,45 +218,92 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         OSError: a file is not there.
         ValueError: a line makes no sense (file, line, text).
     """
-    program, unread, claims = OvsProgram(), [], []
-    groups, flows = folder / "groups.txt", folder / "flows.txt"
-    group_lines: dict[int, int] = {}
-    for line, text in _lines(groups):
+    program, claims = OvsProgram(), list[Claim]()
+    unread: list[tuple[str, int, str]] = []
+    files = str(folder / "flows.txt"), str(folder / "groups.txt")
+    for line, text in _lines(Path(files[1])):
         if (made := _group(text)) and made[0] not in program.groups:
             program.groups[made[0]] = made[1:]
-            group_lines[made[0]] = line
+            program.group_lines[made[0]] = line
         else:
-            unread.append((str(groups), line, text))
-    file = str(flows)
+            unread.append((files[1], line, text))
     prefixes: list[str] = []
-    entries: list[int] = []
+    numbers: list[int] = []
     lines: list[int] = []
-    class_lines: dict[ReadClass, int] = {}
-    for line, text in _lines(flows):
+    entries: Numbers[Entry] = Numbers()
+    for line, text in _lines(Path(files[0])):
         head, _, rest = text.partition("_dst=")
         prefix, _, tail = rest.partition(",")
-        route = _route(head, tail)
-        if route is not None:
+        if route := _route(head, tail):
             if not prefix.endswith(route[0]):
-                raise ValueError(file, line, text)
+                raise ValueError(files[0], line, text)
             prefixes.append(prefix)
-            entries.append(route[1])
+            numbers.append(entries[route[1]])
             lines.append(line)
         elif row := _class_row(text):
-            class_lines[row] = line
-            program.rows.setdefault(row.metadata & CLASS, {}).setdefault(row.in_port, []).append(
-                row
-            )
+            program.row_lines[row] = line
+            of_class = program.rows.setdefault(row.metadata & CLASS, {})
+            of_class.setdefault(row.in_port, []).append(row)
         elif fact := _fact(text):
-            claims.append(Claim(*fact, file, line))
+            claims.append(Claim(*fact, files[0], line))
         else:
-            unread.append((file, line, text))
+            unread.append((files[0], line, text))
     for claim in claims:
         if claim.kind == "forwarded" and claim.value[2]:
             program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
-    unused = list(_unused(program, entries, class_lines, group_lines, file, str(groups)))
-    table = Lookup(EmittedRows(file, prefixes, entries, lines), program.chain, program.aware)
-    return EmittedSwitch((table,), claimed=CLAIMED, claims=claims, unread=unread, unused=unused)
+    columns = np.array(numbers, np.int64), np.array(lines, np.int64)
+    rows = EmittedRows(files[0], prefixes, *columns)
+    table, by_ingress = _lookups(program, rows, list(entries), files)
+    return EmittedSwitch(
+        (table,),
+        by_ingress,
+        CLAIMED,
+        claims,
+        unread=unread,
+        unused=list(_unused(program, entries, files)),
+    )
+
+
+def _lookups(
+    program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
+) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
+    """What packets from any port meet, and what those from ports that are told apart do.
+
+    Args:
+        program: classes and groups.
+        rows: the routes.
+        entries: the class and the family to which their entries lead.
+        files: of flows and of groups.
+    """
+    led = Counter(row.group for row in program.row_lines)
+
+    def behaviour(entry: Entry, in_port: int) -> tuple[Chain, tuple[str, int]]:
+        row = program.row(entry, in_port)
+        if row is None:
+            return (), (files[0], 0)
+        # A group to which another row leads, too, is hardly what is wrong.
+        own = led[row.group] == 1 and row.group in program.group_lines
+        line = program.group_lines[row.group] if own else program.row_lines[row]
+        return program.chain(row.group, in_port), (files[own], line)
+
+    usual = [behaviour(entry, 0) for entry in entries]
+    apart: dict[int, set[int]] = {}
+    for number, (egress, family) in enumerate(entries):
+        ports = {*program.told.get(family, ())}
+        of_class = program.rows.get(egress, {})
+        ports.update(of_class)
+        for row in of_class.get(0, ()):
+            # Those of packets from hosts are met by packets of ports that are told apart.
+            ports |= set() if row.metadata & INGRESS else program.aware(row.group)
+        for port in ports - {0}:
+            apart.setdefault(port, set()).add(number)
+    by_ingress: dict[Port, tuple[Lookup, ...]] = {}
+    for port, numbers in apart.items():
+        mine = list(usual)
+        for number in numbers:
+            mine[number] = behaviour(entries[number], port)
+        by_ingress[port] = (Lookup(rows, *zip(*mine, strict=True)),)
+    return Lookup(rows, *zip(*usual, strict=True)) if usual else Lookup(rows, ()), by_ingress
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -254,12 +314,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @lru_cache(1 << 16)
-def _route(head: str, tail: str) -> tuple[str, int] | None:
+def _route(head: str, tail: str) -> tuple[str, Entry] | None:
     """The length and the entry of a row that leads a prefix to a class."""
     row, written = PRIORITY_ROW.fullmatch(head), CLASS_WRITTEN.fullmatch(tail)
     if not row or not written:
         return None
-    return f"/{row[1]}", int(written[1]) << 1 | (row[2] == "ipv6")
+    return f"/{row[1]}", (int(written[1]), row[2])
 
 
 @lru_cache(1 << 16)
@@ -311,25 +371,20 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
 
 
 def _unused(
-    program: OvsProgram,
-    entries: list[int],
-    class_lines: dict[ReadClass, int],
-    group_lines: dict[int, int],
-    flows: str,
-    groups: str,
+    program: OvsProgram, entries: Iterable[Entry], files: tuple[str, str]
 ) -> Iterator[tuple[str, int, str]]:
     """Rows and groups that nothing leads to, and rows of one match and priority."""
-    used = {entry >> 1 for entry in entries}
+    used = {egress for egress, _ in entries}
     seen = set()
-    for row, line in class_lines.items():
+    for row, line in program.row_lines.items():
         if row.metadata & CLASS not in used:
-            yield flows, line, f"class {row.metadata & CLASS}"
+            yield files[0], line, f"class {row.metadata & CLASS}"
         match = row.priority, row.in_port, row.metadata, row.mask
         if match in seen:
-            yield flows, line, "a second row of one match"
+            yield files[0], line, "a second row of one match"
         seen.add(match)
-    led = {row.group for row in class_lines}
+    led = {row.group for row in program.row_lines}
     led |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
-    for number, line in group_lines.items():
+    for number, line in program.group_lines.items():
         if number not in led:
-            yield groups, line, f"group {number}"
+            yield files[1], line, f"group {number}"

@@ -13,7 +13,7 @@ from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.json_configs import read_avd, read_sonic, read_srlinux
 from compilers.readers.junos_set import read_junos
 from compilers.readers.router_forwarding import agree, agree_on_interfaces, forwarding
-from compilers.readers.router_text import RouterText
+from compilers.readers.router_text import RouterText, in_block
 from compilers.readers.strict_json import JsonError
 
 
@@ -49,7 +49,8 @@ def sonic(folder: Path) -> EmittedSwitch:
     frr = _read(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
     if router.segments:
-        router.transit = router.transit.without(router.segments)
+        segments = frozenset(p for p in router.transit.prefix if in_block(p, router.segments))
+        router.transit = router.transit.without(prefixes=segments)
     return forwarding(router, frr)
 
 

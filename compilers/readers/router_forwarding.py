@@ -7,16 +7,15 @@ from functools import lru_cache
 from ipaddress import ip_address, ip_interface, ip_network
 
 from compilers.readers.emitted_forwarding import (
-    Chain,
     Claim,
-    EmittedRows,
     EmittedSwitch,
     Interface,
     Lookup,
     NextHop,
     OwnAddress,
 )
-from compilers.readers.router_text import DISCARD, RouterText, StaticRows
+from compilers.readers.route_tables import RouteLines, Way
+from compilers.readers.router_text import DISCARD, RouterText
 
 SMALL = 4
 """Addresses of a network below which all of them are listed."""
@@ -32,13 +31,13 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
     ends = dict(_far_ends(router))
     _last_resorts(router, router.transit)
     transit = _lookup(router, router.transit, ends)
-    entering = _lookup(router, router.entering, ends) if router.entering.prefix else None
+    entering = _lookup(router, router.entering, ends)
     ports = {port for name in router.ingress.values() for port in router.ports(name)}
     hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
     file = router.file
     return EmittedSwitch(
-        anywhere=(transit,),
-        by_ingress=dict.fromkeys(ports, (entering,)) if entering else {},
+        anywhere=transit,
+        by_ingress=dict.fromkeys(ports, entering) if entering else {},
         claimed=frozenset({"hosts"}),
         claims=list(_hosts(router)),
         next_hops=hops,
@@ -51,8 +50,7 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         discards=[
             (prefix, file, line)
             for rows in (router.transit, router.entering)
-            for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True)
-            if rows.hops.get(DISCARD) == hop
+            for prefix, _, line in rows.rows(DISCARD)
         ],
         unread=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
     )
@@ -86,60 +84,39 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
 
 def _by_prefix(router: RouterText) -> dict[str, str] | None:
     """The next hop of every prefix; None where one has several."""
-    rows, hops = router.transit, list(router.transit.hops)
-    found = dict(zip(rows.prefix, map(hops.__getitem__, rows.hop), strict=True))
+    rows, hops = router.transit, list(router.transit.ways)
+    found = dict(zip(rows.prefix, map(hops.__getitem__, rows.way), strict=True))
     return found if len(found) == len(rows.prefix) else None
 
 
 def _with_lines(router: RouterText) -> dict[str, tuple[list[str], int]]:
     """The next hops of every prefix, and the line where the first one stands."""
     rows = router.transit
-    hops = [hop or "discard" for hop in rows.hops]
+    hops = [hop or "discard" for hop in rows.ways]
     found: dict[str, tuple[list[str], int]] = {}
-    for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True):
+    for prefix, hop, line in zip(rows.prefix, rows.way, rows.line, strict=True):
         found.setdefault(prefix, ([], line))[0].append(hops[hop])
     return found
 
 
-def _last_resorts(router: RouterText, rows: StaticRows) -> None:
+def _last_resorts(router: RouterText, rows: RouteLines) -> None:
     """Each family has a route that discards what the fabric's other routes are not for.
 
     Without it such packets would go back and forth between aggregates.
     """
-    discard = rows.hops.get(DISCARD, -1)
+    ends = {prefix for prefix, _, _ in rows.rows(DISCARD)}
     for six in (False, True):
-        family = [row for row in zip(rows.prefix, rows.hop, strict=True) if (":" in row[0]) == six]
-        last = [ip_network(prefix) for prefix, hop in family if hop == discard]
-        others = [prefix for prefix, hop in family if hop != discard]
+        last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
+        others = [p for p in rows.prefix if (":" in p) == six and p not in ends]
         for prefix in others[:1] + others[-1:]:
             if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
                 router.fault(0, f"no route that discards what is near {prefix}")
 
 
-def _lookup(router: RouterText, rows: StaticRows, ends: dict[str, str]) -> Lookup:
-    """The rows of a table, those of one prefix as one that shares."""
-    ways = [_interface(hop, ends) for hop in rows.hops]
-    prefixes: list[str] = []
-    entries: list[int] = []
-    lines: list[int] = []
-    shared: dict[tuple[int, ...], int] = {(hop,): hop for hop in range(len(ways))}
-    discard = rows.hops.get(DISCARD, -1)
-    place: dict[str, int] = {}
-    together: dict[int, list[int]] = {}
-    for prefix, hop, line in zip(rows.prefix, rows.hop, rows.line, strict=True):
-        if hop == discard:
-            continue
-        at = place.setdefault(prefix, len(prefixes))
-        if at == len(prefixes):
-            prefixes.append(prefix)
-            entries.append(hop)
-            lines.append(line)
-        else:
-            together.setdefault(at, [entries[at]]).append(hop)
-    for at, hops in together.items():
-        entries[at] = shared.setdefault(tuple(sorted(hops)), len(shared))
-    chains: list[Chain] = [(tuple((ways[hop], 1) for hop in hops),) for hops in shared]
-    return Lookup(EmittedRows(router.file, prefixes, entries, lines), lambda n, _: chains[n])
+def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
+    """The table of some routes, those of one prefix as one that shares; none where none lead on."""
+    ways = {hop: Way(0, 0, ((_interface(hop, ends), 1),)) for hop in rows.ways if hop != DISCARD}
+    return tuple(rows.tables(router.file, ways).values())
 
 
 def _interface(hop: str, ends: dict[str, str]) -> str:
@@ -148,10 +125,10 @@ def _interface(hop: str, ends: dict[str, str]) -> str:
     return interface or ends.get(gateway, "")
 
 
-def _next_hops(router: RouterText, rows: StaticRows, ends: dict[str, str]) -> Iterator[NextHop]:
+def _next_hops(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> Iterator[NextHop]:
     """Each next hop once, where it is first said; those that nobody can reach are faults."""
-    first = dict(zip(reversed(rows.hop), reversed(rows.line), strict=True))
-    for text, number in rows.hops.items():
+    first = dict(zip(reversed(rows.way), reversed(rows.line), strict=True))
+    for text, number in rows.ways.items():
         gateway, _, interface = text.partition(" ")
         if text == DISCARD or number not in first:
             continue

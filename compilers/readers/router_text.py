@@ -6,46 +6,17 @@ read from text alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
 
+from compilers.readers.route_tables import RouteLines
+
 DISCARD = ""
-"""In the place of a next hop: packets for this prefix end here."""
+"""In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
+INTERFACE`, or `INTERFACE` behind a blank."""
 LAST_RESORT = "254"
 """The distance of a route that discards, behind every other."""
-
-
-@dataclass(slots=True)
-class StaticRows:
-    """The static routes of a table, a prefix, a hop and a line each; those of one prefix share it.
-
-    hop is an index into `hops`, whose texts are `GATEWAY`, `GATEWAY INTERFACE`, `INTERFACE` behind
-    a blank, or DISCARD. line is 0 where only the file is known.
-    """
-
-    prefix: list[str] = field(default_factory=list)
-    hop: list[int] = field(default_factory=list)
-    line: list[int] = field(default_factory=list)
-    hops: dict[str, int] = field(default_factory=dict)
-
-    def number(self, hop: str) -> int:
-        """The index of a next hop."""
-        return self.hops.setdefault(hop, len(self.hops))
-
-    def without(self, block: bytes) -> StaticRows:
-        """The rows whose prefixes are not in an IPv6 block, by the first bytes of an address."""
-        others = StaticRows(hops=self.hops)
-        for prefix, hop, line in zip(self.prefix, self.hop, self.line, strict=True):
-            if not in_block(prefix, block):
-                others.add(prefix, hop, line)
-        return others
-
-    def add(self, prefix: str, hop: int, line: int) -> None:
-        """A route."""
-        self.prefix.append(prefix)
-        self.hop.append(hop)
-        self.line.append(line)
 
 
 @dataclass(slots=True)
@@ -76,8 +47,8 @@ class RouterText:
     hostname: str = ""
     interfaces: dict[str, InterfaceText] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
-    transit: StaticRows = field(default_factory=StaticRows)
-    entering: StaticRows = field(default_factory=StaticRows)
+    transit: RouteLines = field(default_factory=RouteLines)
+    entering: RouteLines = field(default_factory=RouteLines)
     ingress: dict[str, str] = field(default_factory=dict)
     segments: bytes = b""
     faults: list[tuple[int, str]] = field(default_factory=list)
@@ -91,6 +62,33 @@ class RouterText:
     def fault(self, line: int, text: str) -> None:
         """Note that a line is wrong."""
         self.faults.append((line, text.strip()))
+
+    def routes(
+        self,
+        rows: RouteLines,
+        lines: Sequence[tuple[int, str]],
+        heads: Mapping[str, bool | None],
+        hop_of: Callable[[str], str | None],
+    ) -> Sequence[tuple[int, str]]:
+        """Read the lines of a table's routes; the others are returned.
+
+        Args:
+            rows: takes the routes.
+            lines: of the file, with their numbers.
+            heads: see `RouteLines.take`.
+            hop_of: the next hop that the text behind a prefix says, None where it makes no sense.
+        """
+        found = RouteLines()
+        others = found.take(lines, heads)
+        hops = {text: hop_of(text) for text in found.ways}
+        unknown = [text for text, hop in hops.items() if hop is None]
+        for prefix, way, line in found.rows(*unknown):
+            self.fault(line, f"{prefix} {way}")
+        if unknown:
+            found = found.without(*unknown)
+        texts = [hops[text] or DISCARD for text in found.ways]
+        rows.extend(found.prefix, map(texts.__getitem__, found.way), found.line)
+        return others
 
     def ports(self, name: str) -> list[str]:
         """The ports of a switched network that an interface stands for, or the interface."""

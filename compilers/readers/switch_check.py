@@ -1,0 +1,434 @@
+"""One switch: what its files say, against its tables.
+
+What a switch does with a packet depends on where it came in, where it goes, and which ports of the
+switch are up; on nothing else. In canonical form a chain *is* that function of the ports that are
+up: two that differ do different things under some failure. So where the chains are equal for every
+way in and every destination, the text does under every failure, of one link or of many, what the
+tables do, and what `verify --failures` finds by walking the tables is so for the text.
+
+Chains in transit are compared as rows of arrays, all ways in and kinds of destination at once: two
+destinations are of a kind if their class and their entries in the text are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.emitted_forwarding import (
+    Chain,
+    EmittedDifference,
+    EmittedSwitch,
+    Interface,
+    Lookup,
+    NextHop,
+    OwnAddress,
+    Port,
+    canonical,
+    network_text,
+)
+from compilers.readers.emitted_pairs import HostWays, SwitchWays
+from compilers.readers.expected_forwarding import ExpectedSwitch, by_destination, expected_claims
+from compilers.tables.build import Build
+
+EXAMPLES = 10
+"""Differences of which place and text are told; all are counted."""
+Integers = NDArray[np.int64]
+DROPPED, SHARED = -1, -2
+"""In the place of a port: the packet is dropped; a stage of several ports, or of an unknown one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSwitch:
+    """What is known of a switch once its files were read; small, it comes from another process.
+
+    ways: where its packets go first, by family; none where the files could not be read.
+    """
+
+    vertex: int
+    differences: int
+    examples: tuple[EmittedDifference, ...]
+    ways: tuple[SwitchWays, ...] = ()
+    next_hops: tuple[NextHop, ...] = ()
+    addresses: tuple[OwnAddress, ...] = ()
+
+
+class _Alike(NamedTuple):
+    """Ways in whose packets are looked up in tables with the same rows.
+
+    entries: int64[T, K], the entry of each kind of destination in each table, -1: none. egress:
+    int64[K], its class. kind: int64[F * S], of each destination. first, times: int64[K], a
+    destination of each kind, and how many there are. rows: int64[T, F * S], for each destination.
+    """
+
+    ports: list[int]
+    tables: list[tuple[Lookup, ...]]
+    entries: Integers
+    egress: Integers
+    kind: Integers
+    first: Integers
+    times: Integers
+    rows: Integers
+
+
+class SwitchCheck:
+    """The comparison of one switch.
+
+    Args:
+        build: ports named as the system names them.
+        vertex: of the switch.
+        emitted: what its files say.
+        numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; texts
+            that stand for the same are added.
+        folder: where its files are.
+    """
+
+    def __init__(
+        self,
+        build: Build,
+        vertex: int,
+        emitted: EmittedSwitch,
+        numbers: dict[str, int],
+        folder: str,
+    ) -> None:
+        self.build, self.vertex, self.emitted = build, vertex, emitted
+        self.numbers, self.folder = numbers, folder
+        self.families = 1 + (build.addressing.ipv6 is not None)
+        self.expected = ExpectedSwitch.of(build, vertex)
+        self.count = 0
+        self.examples: list[EmittedDifference] = []
+        w = build.wiring
+        self.names = w.port_names[int(w.node_type[vertex])]
+        self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
+        self.fabric = sorted(w.port[vertex][w.far[vertex] >= 0].tolist())
+        self.hosts = [port for port in w.host_port[vertex].tolist() if port]
+        self.chains: list[Chain] = [()]
+        self._numbers: dict[Chain, int] = {(): 0}
+        self._of_object: dict[int, int] = {}
+        self._entry_chains: dict[int, Integers] = {}
+        self._rows: dict[int, Integers] = {}
+
+    def result(self) -> CheckedSwitch:
+        """Compare everything."""
+        ways = self._forwarding()
+        self._discards()
+        self._claims()
+        for file, line, text in self.emitted.unread:
+            self.differ(file, line, f"{text!r}, which the reader does not know")
+        for file, line, what in self.emitted.unused:
+            self.differ(file, line, f"{what}, to which nothing leads")
+        unique = dict.fromkeys(self.emitted.next_hops)
+        examples = tuple(self.examples[:EXAMPLES])
+        addresses = tuple(self.emitted.addresses)
+        return CheckedSwitch(self.vertex, self.count, examples, ways, tuple(unique), addresses)
+
+    def differ(self, file: str, line: int, says: str, tables: str = "", times: int = 1) -> None:
+        """Count a difference, and keep the first ones."""
+        self.count += times
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(EmittedDifference(file, line, says, tables))
+
+    def _claims(self) -> None:
+        stated: dict[str, set[tuple[str | int, ...]]] = {}
+        wanted = {
+            kind: expected_claims(self.build, self.vertex, kind)
+            for kind in {*self.emitted.claimed, *(claim.kind for claim in self.emitted.claims)}
+        }
+        for claim in self.emitted.claims:
+            value = tuple(self._known(part) for part in claim.value)
+            of_kind = stated.setdefault(claim.kind, set())
+            if value in of_kind:
+                self.differ(claim.file, claim.line, _said(claim.kind, value), "once")
+            elif value not in wanted[claim.kind]:
+                self.differ(claim.file, claim.line, _said(claim.kind, value), "none such")
+            of_kind.add(value)
+        for kind in sorted(self.emitted.claimed):
+            for value in sorted(wanted[kind] - stated.get(kind, set()), key=str):
+                self.differ(self.folder, 0, "nothing of it", _said(kind, value))
+
+    def _known(self, part: str | int) -> str | int:
+        return self.port.get(str(part), -1) if isinstance(part, Interface) else part
+
+    def _discards(self) -> None:
+        """Discarded prefixes are shorter than all that are forwarded."""
+        for prefix, file, line in self.emitted.discards:
+            if self.number_of(prefix) >= 0:
+                self.differ(file, line, f"{prefix} is discarded", "it is forwarded")
+
+    def number_of(self, prefix: str) -> int:
+        """The number of a prefix, -1 where the fabric has none such."""
+        number = self.numbers.get(prefix)
+        if number is None:
+            try:
+                number = self.numbers.get(network_text(prefix), -1)
+            except ValueError:
+                number = -1
+            self.numbers[prefix] = number
+        return number
+
+    def _forwarding(self) -> tuple[SwitchWays, ...]:
+        """Compare what every way in does with every destination; where packets go first."""
+        switches = self.build.tables.switches
+        transit = np.zeros((len(self.fabric), self.families * switches), np.uint16)
+        self._transit(list(self._alike(self.fabric)), transit)
+        hosts = HostWays.none(self.families * switches)
+        for group in self._alike(self.hosts):
+            self._from_hosts(group, hosts)
+        return SwitchWays.by_family(self.fabric, transit, hosts, self.families)
+
+    def _alike(self, ports: Sequence[int]) -> Iterator[_Alike]:
+        groups: dict[tuple[int, ...], list[tuple[int, tuple[Lookup, ...]]]] = {}
+        for port in ports:
+            by = self.emitted.by_ingress
+            tables = by.get(port) or by.get(self.names[port - 1]) or self.emitted.anywhere
+            key = tuple(id(table.rows) for table in tables)
+            groups.setdefault(key, []).append((port, tables))
+        egress = np.tile(self.expected.egress, self.families)
+        for group in groups.values():
+            tables = group[0][1]
+            rows = np.array([self._by_destination(t) for t in tables], np.int64)
+            rows = rows.reshape(len(tables), len(egress))
+            entries = np.stack(
+                [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
+                or [np.full_like(egress, -1)]
+            )
+            code = egress + 1
+            for entry in entries:
+                code = code * (int(entry.max(initial=0)) + 2) + entry + 1
+            _, first, kind, times = np.unique(
+                code, return_index=True, return_inverse=True, return_counts=True
+            )
+            yield _Alike(
+                [port for port, _ in group],
+                [each for _, each in group],
+                entries[:, first],
+                egress[first],
+                kind,
+                first,
+                times,
+                rows,
+            )
+
+    def _by_destination(self, table: Lookup) -> Integers:
+        """int64[F * S]: the row of the table for every destination, -1 where it has none."""
+        rows = table.rows
+        if id(rows) not in self._rows:
+            self._rows[id(rows)] = self._destinations(table)
+        return self._rows[id(rows)]
+
+    def _destinations(self, table: Lookup) -> Integers:
+        rows, routes = table.rows, self.build.tables.routes
+        blocks = len(self.build.addressing.ipv4_prefixes()[0])
+        known = self.numbers
+        try:
+            found = np.fromiter(map(known.__getitem__, rows.prefixes), np.int64)
+        except KeyError:
+            found = np.fromiter(map(self.number_of, rows.prefixes), np.int64)
+        place = np.full(blocks * self.families, -1, np.int64)
+        fitting = np.flatnonzero(found >= 0)
+        place[found[fitting]] = fitting
+        for row in np.flatnonzero(found < 0)[:EXAMPLES].tolist():
+            line = int(rows.lines[row])
+            self.differ(rows.file, line, rows.prefixes[row], "no prefix of the fabric")
+        if np.count_nonzero(place >= 0) < len(fitting):
+            for row in np.setdiff1d(fitting, place)[:EXAMPLES].tolist():
+                self.differ(
+                    rows.file, int(rows.lines[row]), f"{rows.prefixes[row]} again", "one row"
+                )
+        of_family = place.reshape(self.families, blocks)
+        by_family = np.stack([by_destination(own, routes.aggregate) for own in of_family])
+        # Its own prefix is connected; a row for it, not for its aggregate, would be one too many.
+        by_family[:, self.vertex] = of_family[:, self.vertex]
+        return by_family.ravel()
+
+    def _chains_of(self, table: Lookup) -> Integers:
+        """The number of the chain of every entry of a table, and of no entry behind them."""
+        key = id(table.chains)
+        if key not in self._entry_chains:
+            found = [self._number(chain) for chain in table.chains]
+            self._entry_chains[key] = np.array([*found, 0], np.int64)
+        return self._entry_chains[key]
+
+    def _number(self, chain: Chain) -> int:
+        """Equal chains have one number; the reader's lists share most of their chains."""
+        number = self._of_object.get(id(chain))
+        if number is None:
+            by_number = tuple(
+                tuple((self.port.get(port, port), weight) for port, weight in stage)
+                for stage in chain
+            )
+            number = self._numbers.setdefault(by_number, len(self.chains))
+            if number == len(self.chains):
+                self.chains.append(by_number)
+            self._of_object[id(chain)] = number
+        return number
+
+    def _transit(self, groups: Sequence[_Alike], ways: NDArray[np.uint16]) -> None:
+        """Compare packets in transit; write down the port to which they go first.
+
+        Args:
+            groups: every fabric port is in one of them.
+            ways: uint16[P, F * S], what is written.
+        """
+        chosen = [
+            np.stack([self._of_group(group, tables) for tables in group.tables]) for group in groups
+        ]
+        most = max((ids.shape[2] for ids in chosen), default=1)
+        flat = [_padded(ids.reshape(-1, ids.shape[2]), most) for ids in chosen]
+        number = np.concatenate(flat) if flat else np.zeros((0, most), np.int64)
+        came = [np.repeat(g.ports, len(g.egress)) for g in groups]
+        in_port = np.concatenate(came).astype(np.int64) if came else np.zeros(0, np.int64)
+        egress = np.concatenate(
+            [np.tile(g.egress, len(g.ports)) for g in groups] or [np.zeros(0, np.int64)]
+        )
+        text = self._ports()[number].reshape(len(number), -1)
+        odd = np.flatnonzero((text == SHARED).any(axis=1))
+        text = _in_order(text, in_port)
+        should = _in_order(self.expected.transit(egress, in_port), in_port)
+        width = max(text.shape[1], should.shape[1])
+        wrong = (_padded(text, width) != _padded(should, width)).any(axis=1)
+        first = text[:, 0].copy() if text.shape[1] else np.zeros(len(text), np.int64)
+        for at in odd.tolist():
+            chain = self._chain(number[at].tolist(), int(in_port[at]))
+            wrong[at] = chain != tuple(((port, 1),) for port in should[at].tolist() if port)
+            first[at] = first_ports(chain)[0]
+        if self.expected.plain:
+            # Without alternates and repair no packet is there that would go back.
+            wrong &= self.expected.order[egress, 0] != in_port
+        begin = 0
+        for group, ids in zip(groups, chosen, strict=True):
+            shape = ids.shape[:2]
+            part = slice(begin, begin := begin + shape[0] * shape[1])
+            rows = np.searchsorted(self.fabric, group.ports)
+            ways[rows] = first[part].reshape(shape)[:, group.kind]
+            if wrong[part].any():
+                self._tell(group, ids, wrong[part].reshape(shape), of_host=False)
+
+    def _from_hosts(self, group: _Alike, ways: HostWays) -> None:
+        """Compare packets from hosts; write down the ports that they share first."""
+        wanted = [
+            canonical(self.expected.from_hosts(egress), 0) if egress >= 0 else ()
+            for egress in group.egress.tolist()
+        ]
+        ids = np.stack([self._of_group(group, tables) for tables in group.tables])
+        wrong = np.zeros(ids.shape[:2], np.bool_)
+        done: dict[bytes, NDArray[np.bool_]] = {}
+        for at, numbers in enumerate(ids):
+            key = numbers.tobytes()
+            if key not in done:
+                text = [self._chain(each, 0) for each in numbers.tolist()]
+                done[key] = np.array([a != b for a, b in zip(text, wanted, strict=True)])
+                ways.enter(group.kind, [first_ports(chain) for chain in text])
+            wrong[at] = done[key]
+        if wrong.any():
+            self._tell(group, ids, wrong, of_host=True)
+
+    def _of_group(self, group: _Alike, tables: Sequence[Lookup]) -> Integers:
+        """int64[K, T]: the number of the chain of each kind of destination in each table."""
+        numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
+        return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
+
+    def _ports(self) -> Integers:
+        """int64[chains, L]: the ports of every chain in order; see DROPPED and SHARED."""
+        rows = [[_only_port(stage) for stage in chain] for chain in self.chains]
+        ports = np.zeros((len(rows), max(map(len, rows))), np.int64)
+        for row, found in enumerate(rows):
+            ports[row, : len(found)] = found
+        return ports
+
+    def _chain(self, numbers: Iterable[int], in_port: int) -> Chain:
+        """What is tried in tables one after the other, in canonical form."""
+        return canonical(tuple(stage for n in numbers for stage in self.chains[n]), in_port)
+
+    def _tell(
+        self, group: _Alike, ids: Integers, wrong: NDArray[np.bool_], *, of_host: bool
+    ) -> None:
+        """Tell each kind of destination that something is wrong about, by the first way in.
+
+        Where the same entry is right for no other kind, the place is that of the entry.
+        """
+        good = set(group.entries[0, ~wrong.any(axis=0)].tolist())
+        for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
+            at = int(wrong[:, kind].argmax())
+            port, egress = group.ports[at], int(group.egress[kind])
+            came = 0 if of_host else port
+            text = self._chain(ids[at, kind].tolist(), came)
+            should: Chain = ()
+            if egress >= 0:
+                one = np.array([egress]), np.array([port])
+                ports = self.expected.transit(*one)[0].tolist()
+                should = tuple(((p, 1),) for p in ports if p)
+                should = canonical(self.expected.from_hosts(egress) if of_host else should, came)
+            destination = int(group.first[kind])
+            file, line = self._place(group, at, kind, destination, good)
+            whence = f"from {'hosts' if of_host else 'port'} {self.names[port - 1]}"
+            says = f"{self._block(destination)} {whence} {self._words(text)}"
+            self.differ(file, line, says, self._words(should), int(group.times[kind]))
+
+    def _place(
+        self, group: _Alike, at: int, kind: int, destination: int, good: set[int]
+    ) -> tuple[str, int]:
+        tables = group.tables[at]
+        for table, entry, row in zip(
+            tables, group.entries[:, kind].tolist(), group.rows[:, destination], strict=False
+        ):
+            if entry >= 0 and table.places and entry not in good:
+                file, line = table.places[entry]
+                return file, line
+            if entry >= 0:
+                return table.rows.file, int(table.rows.lines[row])
+        return (tables[0].rows.file if tables else self.folder), 0
+
+    def _block(self, destination: int) -> str:
+        six, vertex = divmod(destination, self.build.tables.switches)
+        a = self.build.addressing
+        return str(a.network6(vertex) if six else a.network(vertex))
+
+    def _words(self, chain: Chain) -> str:
+        return ", else ".join(_stage(stage, self.names) for stage in chain) or "not at all"
+
+
+def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
+    if not stage:
+        return DROPPED
+    port = stage[0][0]
+    return port if len(stage) == 1 and isinstance(port, int) and port > 0 else SHARED
+
+
+def _in_order(ports: Integers, in_port: Integers) -> Integers:
+    """int64[n, L]: what chains of one port a stage come to; see `canonical`."""
+    keep = ports > 0
+    keep &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
+    hit = (ports == in_port[:, None]) & keep
+    keep[:, 1:] &= ~np.logical_or.accumulate(hit, axis=1)[:, :-1]
+    for later in range(1, ports.shape[1]):
+        keep[:, later] &= (ports[:, :later] != ports[:, later, None]).all(axis=1)
+    kept = np.where(keep, ports, 0)
+    return np.take_along_axis(kept, np.argsort(~keep, axis=1, kind="stable"), axis=1)
+
+
+def _padded(rows: Integers, width: int) -> Integers:
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) if rows.shape[1] < width else rows
+
+
+def first_ports(chain: Chain) -> list[int]:
+    """The ports of the first stage; 0 where that is none that the switch has."""
+    first = chain[0] if chain else ()
+    return [port if isinstance(port, int) else 0 for port, _ in first] or [0]
+
+
+def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:
+    words = [
+        (names[port - 1] if isinstance(port, int) and 0 < port <= len(names) else f"{port}")
+        + (f" by {weight}" if len(stage) > 1 else "")
+        for port, weight in stage
+    ]
+    return f"by {' and '.join(words)}" if len(stage) == 1 else f"shared by {', '.join(words)}"
+
+
+def _said(kind: str, value: Iterable[str | int]) -> str:
+    return f"{kind} {' '.join(map(str, value))}"
