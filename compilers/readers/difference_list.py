@@ -7,7 +7,8 @@ from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedDifference
 
-KEPT = 10
+EXAMPLES = 10
+"""Differences of which place and text are told; all are counted."""
 
 
 @dataclass(slots=True)
@@ -17,12 +18,12 @@ class DifferenceList:
     count: int = 0
     examples: list[EmittedDifference] = field(default_factory=list)
 
-    def add(self, file: Path, line: int, says: str, tables: str, times: int = 1) -> None:
+    def add(self, file: Path | str, line: int, says: str, tables: str = "", times: int = 1) -> None:
         """Count a difference, or several of one kind."""
         self.count += times
-        if len(self.examples) < KEPT:
+        if len(self.examples) < EXAMPLES:
             self.examples.append(EmittedDifference(str(file), line, says, tables))
 
-    def unread(self, file: Path, line: int, text: str) -> None:
+    def unread(self, file: Path | str, line: int, text: str) -> None:
         """Count a line that makes no sense."""
         self.add(file, line, repr(text.strip()), "nothing that the reader understands")

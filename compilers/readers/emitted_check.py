@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from compilers.readers.difference_list import EXAMPLES
 from compilers.readers.emitted_forwarding import (
     EmittedDifference,
     EmittedSwitch,
@@ -20,7 +21,7 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.emitted_pairs import delivered_pairs
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.switch_check import EXAMPLES, CheckedSwitch, SwitchCheck
+from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
 
 Reader = Callable[[Path], EmittedSwitch]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, address_text
 from compilers.readers.iproute_reader import MAIN, RouterFiles
-from compilers.readers.route_tables import RouteLines, Way
+from compilers.readers.route_tables import RouteLines, RouteWay
 
 NAME = "frr.conf"
 HARMLESS = frozenset({"!", "end", "exit", "frr", "hostname", "service", "log"})
@@ -59,11 +59,11 @@ def read_frr(folder: Path) -> EmittedSwitch:
     return files.switch(file, files.tables(NAME, routes, _static), hops.values())
 
 
-def _static(text: str) -> Way | None:
+def _static(text: str) -> RouteWay | None:
     """What a static route says behind its prefix."""
     match text.split():
         case ["reject", last] if last == str(LARGEST_DISTANCE):
-            return Way(MAIN, LARGEST_DISTANCE, ())
+            return RouteWay(MAIN, LARGEST_DISTANCE, ())
         case [gateway, interface, *rest] if gateway[0].isalnum() and gateway != "reject":
             pass
         case _:
@@ -80,4 +80,4 @@ def _static(text: str) -> Way | None:
             return None
     if not 0 < distance <= LARGEST_DISTANCE:
         return None
-    return Way(given["table"], distance, ((interface, given["weight"]),))
+    return RouteWay(given["table"], distance, ((interface, given["weight"]),))

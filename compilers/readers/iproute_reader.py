@@ -23,7 +23,7 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     interface_network,
 )
-from compilers.readers.route_tables import RouteLines, Way
+from compilers.readers.route_tables import RouteLines, RouteWay
 
 MAIN = 254
 OURS = ["protocol", "80"]
@@ -152,7 +152,7 @@ class RouterFiles:
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
 
     def tables(
-        self, name: str, routes: RouteLines, way_of: Callable[[str], Way | None]
+        self, name: str, routes: RouteLines, way_of: Callable[[str], RouteWay | None]
     ) -> dict[int, Lookup]:
         """The tables of routes; those that discard, and those that make no sense, are noted.
 
@@ -268,16 +268,16 @@ def _read_routes(files: RouterFiles) -> EmittedSwitch:
     return files.switch(file, tables, hops.values())
 
 
-def _route(way: str, stages: Mapping[int, Stage]) -> Way | None:
+def _route(way: str, stages: Mapping[int, Stage]) -> RouteWay | None:
     """What `nhid N metric M table T protocol 80` says, or what discards behind all others."""
     match way.split():
         case ["metric", "4000000000", *ours] if ours == OURS:
-            return Way(MAIN, 4_000_000_000, ())
+            return RouteWay(MAIN, 4_000_000_000, ())
         case ["nhid", nexthop, "metric", metric, "table", table, *ours] if (
             ours == OURS and nexthop.isdecimal() and metric.isdecimal() and table.isdecimal()
         ):
             stage = stages.get(int(nexthop), ((f"nexthop {nexthop}", 1),))
-            return Way(int(table), int(metric), stage)
+            return RouteWay(int(table), int(metric), stage)
     return None
 
 

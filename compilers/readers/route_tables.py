@@ -26,7 +26,7 @@ class Numbers(dict[T, int]):
         return number
 
 
-class Way(NamedTuple):
+class RouteWay(NamedTuple):
     """What a route says beside its prefix: its table, its metric, and the ports that share."""
 
     table: int
@@ -98,7 +98,7 @@ class RouteLines:
             others.extend(*zip(*kept, strict=True))
         return others
 
-    def tables(self, file: str, said: Mapping[str, Way]) -> dict[int, Lookup]:
+    def tables(self, file: str, said: Mapping[str, RouteWay]) -> dict[int, Lookup]:
         """Every table by its number; routes of one prefix and one metric share.
 
         Args:
@@ -150,7 +150,7 @@ def _alike(
     return entry, list(zip(first[example].tolist(), ends.tolist(), strict=True))
 
 
-def _chain(ways: Sequence[Way]) -> Chain:
+def _chain(ways: Sequence[RouteWay]) -> Chain:
     by_metric: dict[int, list[tuple[Port, int]]] = {}
     for way in ways:
         by_metric.setdefault(way.metric, []).extend(way.stage)

@@ -14,7 +14,7 @@ from compilers.readers.emitted_forwarding import (
     NextHop,
     OwnAddress,
 )
-from compilers.readers.route_tables import RouteLines, Way
+from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.router_text import DISCARD, RouterText
 
 SMALL = 4
@@ -115,7 +115,9 @@ def _last_resorts(router: RouterText, rows: RouteLines) -> None:
 
 def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
     """The table of some routes, those of one prefix as one that shares; none where none lead on."""
-    ways = {hop: Way(0, 0, ((_interface(hop, ends), 1),)) for hop in rows.ways if hop != DISCARD}
+    ways = {
+        hop: RouteWay(0, 0, ((_interface(hop, ends), 1),)) for hop in rows.ways if hop != DISCARD
+    }
     return tuple(rows.tables(router.file, ways).values())
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.difference_list import EXAMPLES, DifferenceList
 from compilers.readers.emitted_forwarding import (
     Chain,
     EmittedDifference,
@@ -35,8 +36,6 @@ from compilers.readers.emitted_pairs import HostWays, SwitchWays
 from compilers.readers.expected_forwarding import ExpectedSwitch, by_destination, expected_claims
 from compilers.tables.build import Build
 
-EXAMPLES = 10
-"""Differences of which place and text are told; all are counted."""
 Integers = NDArray[np.int64]
 DROPPED, SHARED = -1, -2
 """In the place of a port: the packet is dropped; a stage of several ports, or of an unknown one."""
@@ -99,8 +98,7 @@ class SwitchCheck:
         self.numbers, self.folder = numbers, folder
         self.families = 1 + (build.addressing.ipv6 is not None)
         self.expected = ExpectedSwitch.of(build, vertex)
-        self.count = 0
-        self.examples: list[EmittedDifference] = []
+        self.found = DifferenceList()
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
@@ -118,19 +116,15 @@ class SwitchCheck:
         self._discards()
         self._claims()
         for file, line, text in self.emitted.unread:
-            self.differ(file, line, f"{text!r}, which the reader does not know")
+            self.found.add(file, line, f"{text!r}, which the reader does not know")
         for file, line, what in self.emitted.unused:
-            self.differ(file, line, f"{what}, to which nothing leads")
+            self.found.add(file, line, f"{what}, to which nothing leads")
         unique = dict.fromkeys(self.emitted.next_hops)
-        examples = tuple(self.examples[:EXAMPLES])
+        examples = tuple(self.found.examples)
         addresses = tuple(self.emitted.addresses)
-        return CheckedSwitch(self.vertex, self.count, examples, ways, tuple(unique), addresses)
-
-    def differ(self, file: str, line: int, says: str, tables: str = "", times: int = 1) -> None:
-        """Count a difference, and keep the first ones."""
-        self.count += times
-        if len(self.examples) < EXAMPLES:
-            self.examples.append(EmittedDifference(file, line, says, tables))
+        return CheckedSwitch(
+            self.vertex, self.found.count, examples, ways, tuple(unique), addresses
+        )
 
     def _claims(self) -> None:
         stated: dict[str, set[tuple[str | int, ...]]] = {}
@@ -142,13 +136,13 @@ class SwitchCheck:
             value = tuple(self._known(part) for part in claim.value)
             of_kind = stated.setdefault(claim.kind, set())
             if value in of_kind:
-                self.differ(claim.file, claim.line, _said(claim.kind, value), "once")
+                self.found.add(claim.file, claim.line, _said(claim.kind, value), "once")
             elif value not in wanted[claim.kind]:
-                self.differ(claim.file, claim.line, _said(claim.kind, value), "none such")
+                self.found.add(claim.file, claim.line, _said(claim.kind, value), "none such")
             of_kind.add(value)
         for kind in sorted(self.emitted.claimed):
             for value in sorted(wanted[kind] - stated.get(kind, set()), key=str):
-                self.differ(self.folder, 0, "nothing of it", _said(kind, value))
+                self.found.add(self.folder, 0, "nothing of it", _said(kind, value))
 
     def _known(self, part: str | int) -> str | int:
         return self.port.get(str(part), -1) if isinstance(part, Interface) else part
@@ -157,7 +151,7 @@ class SwitchCheck:
         """Discarded prefixes are shorter than all that are forwarded."""
         for prefix, file, line in self.emitted.discards:
             if self.number_of(prefix) >= 0:
-                self.differ(file, line, f"{prefix} is discarded", "it is forwarded")
+                self.found.add(file, line, f"{prefix} is discarded", "it is forwarded")
 
     def number_of(self, prefix: str) -> int:
         """The number of a prefix, -1 where the fabric has none such."""
@@ -233,10 +227,10 @@ class SwitchCheck:
         place[found[fitting]] = fitting
         for row in np.flatnonzero(found < 0)[:EXAMPLES].tolist():
             line = int(rows.lines[row])
-            self.differ(rows.file, line, rows.prefixes[row], "no prefix of the fabric")
+            self.found.add(rows.file, line, rows.prefixes[row], "no prefix of the fabric")
         if np.count_nonzero(place >= 0) < len(fitting):
             for row in np.setdiff1d(fitting, place)[:EXAMPLES].tolist():
-                self.differ(
+                self.found.add(
                     rows.file, int(rows.lines[row]), f"{rows.prefixes[row]} again", "one row"
                 )
         of_family = place.reshape(self.families, blocks)
@@ -367,7 +361,7 @@ class SwitchCheck:
             file, line = self._place(group, at, kind, destination, good)
             whence = f"from {'hosts' if of_host else 'port'} {self.names[port - 1]}"
             says = f"{self._block(destination)} {whence} {self._words(text)}"
-            self.differ(file, line, says, self._words(should), int(group.times[kind]))
+            self.found.add(file, line, says, self._words(should), int(group.times[kind]))
 
     def _place(
         self, group: _Alike, at: int, kind: int, destination: int, good: set[int]

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from compilers.readers import router_files
-from compilers.readers.emitted_check import EXAMPLES, Reader
+from compilers.readers.difference_list import EXAMPLES
+from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_sonic_segments
 from compilers.tables.build import Build
