@@ -37,6 +37,7 @@ VERBS = {
     "cables": "Cable schedule, labels, bill of materials, install phases.",
     "inventory": "Import and export NetBox and Nautobot data.",
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
+    "check-routes": "Routing tables of switches against the build: missing, stale, wrong.",
     "expand": "The larger fabric, and only what must be added.",
     "diff": "What differs between two builds, or between the configurations of both.",
     "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",

@@ -1,14 +1,16 @@
-"""A fabric where switches run: brought up, rehearsed, moved to by a controller."""
+"""A fabric where switches run: brought up, rehearsed, read, moved to by a controller."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from compilers.audit.route_report import RouteReport
+    from compilers.tables.build import Build
     from mininet_scenarios.run.emulation import Emulated
 
 Progress = Callable[[int, int], None]
@@ -25,9 +27,36 @@ class RunnableFabric(ABC):
     def _folders(self) -> tuple[Path, ...]:
         """Those of its planes; none in memory."""
 
+    @property
+    @abstractmethod
+    def build(self) -> Build:
+        """The build of the one plane."""
+
     @abstractmethod
     def usable(self, unverified: bool = False) -> AbstractContextManager[RunnableFabric]:
         """The fabric in a folder, verified."""
+
+    def check_routes(
+        self,
+        files: Iterable[str | Path],
+        target: str = "",
+        options: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> RouteReport:
+        """Compare the routing tables of switches with the tables.
+
+        Args:
+            files: named by their switches, and folders of them.
+            target: that configured the switches; "" where the form of the files tells.
+            options: those that it was rendered with.
+            progress: called with (switches done, all switches).
+
+        Raises:
+            InputError: a file cannot be read or names no switch, or the target has no routes.
+        """
+        from compilers.audit.route_report import RouteReport
+
+        return RouteReport.of(self.build, map(Path, files), target, options, progress)
 
     def apply(
         self,

@@ -1,1 +1,1 @@
-"""Audit: the fabric as wired, compared with the plan."""
+"""Audit: the fabric as wired and as it forwards, compared with the plan."""

@@ -19,6 +19,7 @@ from compilers.targets.parallel import on_all_cores
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError, Problem
+from inventory.route_tables.held_routes import RouteTables
 from templates import TEMPLATES
 
 if TYPE_CHECKING:
@@ -147,6 +148,17 @@ class Target(ABC):
 
     def reader(self, chosen: Chosen) -> Reader | None:  # noqa: ARG002
         """Reads the folder of a switch back, from the text alone; None: there is no such reader."""
+        return None
+
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:  # noqa: ARG002
+        """The routes that a switch has in its own tables, by its vertex, once it is configured.
+
+        None where the system has no tables of prefixes that it could be asked for.
+
+        Args:
+            build: what is configured, ports named as the system names them.
+            chosen: the value of every option.
+        """
         return None
 
     def check_emitted(

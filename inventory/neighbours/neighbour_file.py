@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
+from inventory.device_files import device_files, device_text
 from inventory.neighbours import (
     eos_lldp,
     ibnetdiscover,
@@ -38,7 +39,6 @@ FORMATS_IN_WORDS = {
     "csv": neighbour_table.NEIGHBOUR_TABLE,
 }
 OF_ONE_NODE = (lldpctl, sonic_lldp, eos_lldp, srlinux_lldp)
-LARGEST_FILE = 1 << 30
 
 
 def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
@@ -57,7 +57,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     seen: list[Seen] = []
     reporters: set[tuple[str, ...]] = set()
     problems: list[Problem] = []
-    for path in _files(paths, problems):
+    for path in device_files(paths, "neighbour tables", problems):
         try:
             for source in _sources(path, form):
                 reader = _reader(source, form)
@@ -72,28 +72,10 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     return Facts(tuple(seen), frozenset(reporters))
 
 
-def _files(paths: Iterable[Path], problems: list[Problem]) -> Iterator[Path]:
-    for path in paths:
-        if not path.is_dir():
-            yield path
-            continue
-        inside = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
-        if not inside:
-            problems.append(Problem("a folder of neighbour tables", "no file in it", "", str(path)))
-        yield from inside
-
-
 def _sources(path: Path, form: str | None) -> list[Source]:
     """The tables in a file: one, or in JSON by the names of nodes."""
     file = str(path) if str(path).isprintable() else repr(str(path))
-    required = "a readable text file"
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(Problem(required, "more than 1 GiB", "split it", file))
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        what = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
-        raise InputError(Problem(required, what or str(error), "", file)) from None
+    text = device_text(path)
     whole = Source(file, text, path.stem, _json(text, file))
     inner = mapping(whole.data)
     if inner and not _known(whole, form):

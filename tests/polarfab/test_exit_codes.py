@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 VERBS = {
     "cables": [],
     "check-wiring": ["FACTS"],
+    "check-routes": ["FACTS"],
     "explain": ["0", "1"],
     "draw": ["-o", "OUT.svg"],
     "expand": ["--racks", "quadric:1"],

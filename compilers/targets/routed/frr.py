@@ -27,12 +27,15 @@ from compilers.targets.routed.linux_tables import (
     RULE,
     LookupRule,
     in_order,
+    kernel_tables,
     require_weights,
     rules,
 )
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem
+from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
+from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES})
 SHARING = Capabilities(STATIC | {SHARES})
@@ -102,6 +105,15 @@ class Frr(Target):
         """See `Target.reader`: routes that BGP finds stand in no file."""
         return None if chosen["routing"] == "bgp" else read_frr
 
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
+        """See `Target.routes_held`."""
+        routed = RoutedFabric.of(build)
+        if chosen["routing"] == "bgp":
+            return partial(_bgp_routes, routed)
+        return partial(
+            kernel_tables, routed, gateway={4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
+        )
+
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
         routed = RoutedFabric.of(build)
@@ -133,6 +145,22 @@ def _variables(
     )
 
 
+def _gateway(chosen: Chosen, family: int) -> str:
+    """The field of a link with its gateway: FRR 10.4 takes an IPv6 next hop for an IPv4 route."""
+    return "ipv4" if family == 4 and chosen["version"] == "8.4" else "ipv6"
+
+
+def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
+    """The paths that BGP chooses; it learns the gateways from the sessions."""
+    port = routed.build.tables.classes.port[vertex].tolist()
+    hop = {link.port: (ANY, link.interface, 1) for link in routed.switch(vertex).links}
+    routes: dict[str, Choices] = {}
+    prefix, egress = (column.tolist() for column in routed.routes(vertex))
+    for texts in routed.prefixes:
+        routes |= {texts[p]: ((hop[port[k]],),) for p, k in zip(prefix, egress, strict=True)}
+    return {MAIN_TABLE: routes | dict.fromkeys(routed.pools(), (DISCARD,))}
+
+
 def _routes(
     routed: RoutedFabric,
     vertex: int,
@@ -143,9 +171,9 @@ def _routes(
 ) -> Iterator[Route]:
     """The static routes of a family, table by table, then the shares of classes."""
     links = routed.switch(vertex).links
-    # FRR 10.4 and later take an IPv6 next hop for an IPv4 route.
-    onlink = family == 0 and chosen["version"] == "8.4"
-    ways = {link.port: (link.ipv4 if onlink else link.ipv6, link.interface) for link in links}
+    gateway = _gateway(chosen, 6 if family else 4)
+    onlink = gateway == "ipv4"
+    ways = {link.port: (getattr(link, gateway), link.interface) for link in links}
     last = " onlink" * onlink + " bfd" * (chosen["bfd"] == "on")
     prefix, egress = routed.routes(vertex)
     texts = routed.prefixes[family]

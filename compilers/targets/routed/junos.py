@@ -12,9 +12,14 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import JUNOS
-from compilers.targets.routed.junos_ingress import IngressRoutes, ingress_routes
+from compilers.targets.routed.junos_ingress import (
+    IngressRoutes,
+    entering_table,
+    ingress_routes,
+)
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
 from compilers.targets.template_variables import shown
+from inventory.route_tables.held_routes import RouteTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,11 @@ class Junos(P2pTarget):
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
         return router_files.junos
+
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
+        """See `Target.routes_held`: with those of packets from hosts."""
+        fabric = self.fabric(build, chosen)
+        return lambda vertex: fabric.routes_held(vertex) | entering_table(fabric, vertex)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], JunosVariables]:
         """See `Target.variables`."""

@@ -11,7 +11,10 @@ from collections.abc import Iterator
 
 from compilers.targets.routed.p2p_links import P2pFabric
 from compilers.targets.routed.static_routes import RoutedFabric
+from inventory.route_tables.held_routes import DISCARD, Choices, RouteTables, hops_of
 
+INSTANCE = "polarfab"
+"""The forwarding instance of packets from hosts."""
 IngressRoutes = list[tuple[str, list[str]]]
 """Prefixes, and the gateways that share what enters the fabric for them."""
 
@@ -26,6 +29,23 @@ def ingress_routes(fabric: P2pFabric, vertex: int) -> tuple[IngressRoutes, Ingre
         return [], []
     ipv4, ipv6 = _families(fabric, vertex, shares)
     return ipv4, ipv6
+
+
+def entering_table(fabric: P2pFabric, vertex: int) -> RouteTables:
+    """The routes of packets from hosts as the instance holds them; none where there are none."""
+    interface = {
+        gateway: link.interface
+        for link in fabric.links(vertex).values()
+        for gateway in (link.gateway4, link.gateway6)
+    }
+    found = [routes for routes in ingress_routes(fabric, vertex) if routes]
+    table: dict[str, Choices] = {
+        prefix: (hops_of((gateway, interface[gateway], 1) for gateway in gateways),)
+        for routes in found
+        for prefix, gateways in routes
+    }
+    pools = fabric.routed.pools()[: len(found)]
+    return {INSTANCE: table | dict.fromkeys(pools, (DISCARD,))} if found else {}
 
 
 def _families(

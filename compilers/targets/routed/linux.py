@@ -28,11 +28,13 @@ from compilers.targets.routed.linux_tables import (
     RULE,
     LookupRule,
     in_order,
+    kernel_tables,
     require_weights,
     rules,
 )
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
+from inventory.route_tables.held_routes import RouteTables
 
 LINK, GROUP = 500_000, 600_000
 """Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
@@ -90,6 +92,10 @@ class Linux(Target):
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
         return read_linux
+
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:  # noqa: ARG002
+        """See `Target.routes_held`."""
+        return partial(kernel_tables, RoutedFabric.of(build), gateway={4: "ipv6", 6: "ipv6"})
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], LinuxVariables]:  # noqa: ARG002
         """See `Target.variables`."""

@@ -26,6 +26,7 @@ from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.static_routes import RoutedFabric, bad_names
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
+from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables
 
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
@@ -199,6 +200,19 @@ class P2pFabric:
             )
         return links
 
+    def routes_held(self, vertex: int) -> RouteTables:
+        """The minimal routes of a router in its main table."""
+        routed, links = self.routed, self.links(vertex)
+        ports = routed.build.tables.classes.port[vertex].tolist()
+        prefix, egress = (column.tolist() for column in routed.routes(vertex))
+        routes: dict[str, Choices] = {}
+        for family, texts in zip(("gateway4", "gateway6"), routed.prefixes, strict=False):
+            hop = {p: ((getattr(link, family), link.interface, 1),) for p, link in links.items()}
+            routes |= {texts[p]: (hop[ports[k]],) for p, k in zip(prefix, egress, strict=True)}
+        for pool in routed.pools():
+            routes[pool] = (*routes.get(pool, ()), DISCARD)
+        return {MAIN: routes}
+
     def _ipv4(self, offset: int) -> str:
         return str(IPv4Address(int(self.pool4.network_address) + offset))
 
@@ -249,6 +263,10 @@ class P2pTarget(Target):
             InputError: see `P2pFabric.of`.
         """
         return P2pFabric.of(build, self.interfaces, chosen)
+
+    def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
+        """See `Target.routes_held`."""
+        return self.fabric(build, chosen).routes_held
 
     @abstractmethod
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces
+from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 
 Numbers = NDArray[np.integer]
@@ -193,11 +194,15 @@ class RoutedFabric:
             yield IngressShare(egress, tuple(port), tuple(weight))
 
     def pools(self) -> list[str]:
-        """For each family, the smallest network that holds every block of the fabric."""
-        a = self.build.addressing
-        last = len(a.host_mac) - 1
-        pools = [str(_cover(a.network(0), a.network(last)))]
-        return [*pools, str(_cover(a.network6(0), a.network6(last)))] if a.ipv6 else pools
+        """See `fabric_pools`."""
+        return fabric_pools(self.build.addressing)
+
+
+def fabric_pools(a: Addressing) -> list[str]:
+    """For each family, the smallest network that holds every block of the fabric."""
+    last = len(a.host_mac) - 1
+    pools = [str(_cover(a.network(0), a.network(last)))]
+    return [*pools, str(_cover(a.network6(0), a.network6(last)))] if a.ipv6 else pools
 
 
 def _cover(first: Network, last: Network) -> Network:

@@ -1,0 +1,136 @@
+"""The routes of a switch beside those that its build gives it.
+
+What a switch holds besides is no fault (its management, its default route, its own hosts) unless
+it is inside the fabric's address pools, where it would take packets from the routes of the build.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any, Literal
+
+from inventory.route_tables.held_routes import (
+    ANY,
+    MAIN,
+    RULES,
+    Choices,
+    Hops,
+    RouteTables,
+    as_dicts,
+    choices_text,
+)
+
+Kind = Literal["missing", "stale", "next hop", "weight", "order"]
+KINDS: tuple[Kind, ...] = ("missing", "stale", "next hop", "weight", "order")
+Network = IPv4Network | IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class RouteDifference:
+    """A prefix that a switch forwards otherwise than its build says.
+
+    wanted, found: only the choices that differ; all of them where their order does.
+    """
+
+    switch: str
+    kind: Kind
+    table: str
+    prefix: str
+    wanted: Choices
+    found: Choices
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "switch": self.switch,
+            "kind": self.kind,
+            "table": self.table,
+            "prefix": self.prefix,
+            "wanted": as_dicts(self.wanted),
+            "found": as_dicts(self.found),
+        }
+
+    def row(self) -> tuple[str, str, str, str, str]:
+        """Switch, kind, prefix with its table, wanted and found, for people."""
+        where = self.prefix if self.table == MAIN else f"{self.prefix} in {self.table}"
+        found = choices_text(self.found), choices_text(self.wanted)
+        return self.switch, self.kind, where, found[1], found[0]
+
+
+def route_differences(
+    switch: str,
+    wanted: RouteTables,
+    held: RouteTables,
+    pools: Collection[Network],
+    own: Collection[Network],
+    whole: bool = True,
+) -> Iterator[RouteDifference]:
+    """Every prefix of a switch that is forwarded otherwise.
+
+    Args:
+        switch: its name.
+        wanted: the routes of the build, in every table that is the fabric's.
+        held: those of the switch; without a table of rules these are not compared.
+        pools: the addresses of the fabric.
+        own: the blocks of the switch's own hosts, which it may divide as it likes.
+        whole: whether the switch shows every choice, not the best one alone.
+    """
+    for table, routes in wanted.items():
+        found = held.get(table, {})
+        if table in RULES and table not in held:
+            continue
+        for prefix, choices in routes.items():
+            best = choices if whole else choices[:1]
+            here = found.get(prefix, ())
+            if here != best and (kind := _difference(best, here)):
+                yield RouteDifference(switch, *kind[:1], table, prefix, *kind[1:])
+        for prefix in found.keys() - routes.keys():
+            if table in RULES or _shadows(prefix, pools, own):
+                yield RouteDifference(switch, "stale", table, prefix, (), found[prefix])
+
+
+def _shadows(prefix: str, pools: Collection[Network], own: Collection[Network]) -> bool:
+    """Whether a route takes packets from the fabric's."""
+    network = ip_network(prefix)
+    return _within(network, pools) and not _within(network, own)
+
+
+def _within(network: Network, others: Collection[Network]) -> bool:
+    return any(
+        network.version == other.version and network.subnet_of(other)  # type: ignore[arg-type]
+        for other in others
+    )
+
+
+def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices] | None:
+    """What is wrong, and the choices that differ; None where nothing is."""
+    lacking = tuple(hops for hops in wanted if not any(_same(hops, one) for one in found))
+    besides = tuple(hops for hops in found if not any(_same(one, hops) for one in wanted))
+    if len(wanted) == len(found):
+        pairs = [pair for pair in zip(wanted, found, strict=True) if not _same(*pair)]
+        if not pairs:
+            return None
+        if not lacking and not besides:
+            return "order", wanted, found
+        lacking, besides = (tuple(side) for side in zip(*pairs, strict=True))
+    if lacking and besides:
+        weights = [_ways(hops) for hops in lacking] == [_ways(hops) for hops in besides]
+        return ("weight" if weights else "next hop"), lacking, besides
+    return ("missing" if lacking else "stale"), lacking, besides
+
+
+def _same(wanted: Hops, found: Hops) -> bool:
+    """Whether two choices are one, as far as each says its gateways and interfaces."""
+    if wanted == found:
+        return True
+    return len(wanted) == len(found) and all(
+        one[2] == other[2]
+        and all(a == b or ANY in (a, b) for a, b in zip(one[:2], other[:2], strict=True))
+        for one, other in zip(wanted, found, strict=True)
+    )
+
+
+def _ways(hops: Hops) -> list[tuple[str, str]]:
+    return [(gateway, interface) for gateway, interface, _ in hops]

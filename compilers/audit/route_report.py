@@ -1,0 +1,192 @@
+"""The report on routes as switches hold them, beside those of the build."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compilers.audit.route_differences import (
+    KINDS,
+    Network,
+    RouteDifference,
+    route_differences,
+)
+from compilers.tables.build import Build
+from compilers.targets.options import Chosen
+from compilers.targets.parallel import on_all_cores
+from compilers.targets.routed.static_routes import fabric_pools
+from compilers.targets.target import Progress, Target
+from compilers.targets.target_lookup import target
+from inventory.device_files import device_files
+from inventory.problems import InputError, Problem, did_you_mean, few
+from inventory.route_tables.held_routes import RULES, RouteTables
+from inventory.route_tables.route_table_file import ROUTE_FORMS, read_routes
+
+Compared = tuple[int, tuple[RouteDifference, ...]]
+"""The number of routes that a switch should hold, and what differs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RouteReport:
+    """Routes of switches, compared with a build.
+
+    routes: how many the switches that were read should hold. unread: switches without a file.
+    """
+
+    name: str
+    target: str
+    switches: int
+    routes: int
+    unread: tuple[str, ...]
+    differences: tuple[RouteDifference, ...]
+
+    @classmethod
+    def of(
+        cls,
+        build: Build,
+        paths: Iterable[Path],
+        name: str = "",
+        options: Chosen | None = None,
+        progress: Progress = None,
+    ) -> RouteReport:
+        """Compare routing tables with a build.
+
+        Args:
+            build: the plan.
+            paths: files named by their switches, and folders of them.
+            name: of the target that configured the switches; "" where the form of the files tells.
+            options: those that it was rendered with.
+            progress: called with (switches done, all switches).
+
+        Raises:
+            InputError: a file cannot be read or names no switch, or the target has no routes.
+        """
+        files = _by_switch(build, paths)
+        system = target(name or read_routes(files[min(files)]).form or "linux")
+        build, chosen = system.check(build, options)
+        routes_of = system.routes_held(build, chosen)
+        if routes_of is None:
+            given = f"target {system.name}"
+            raise InputError(Problem(f"one of {', '.join(ROUTE_FORMS)}", given, key="--target"))
+        pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
+        check = _SwitchRoutes(build, files, routes_of, pools)
+        results: list[Compared] = []
+        problems: list[Problem] = []
+        for done, result in enumerate(on_all_cores(check.compared, sorted(files)), 1):
+            if isinstance(result, InputError):
+                problems += result.problems
+            else:
+                results.append(result)
+            if progress:
+                progress(done, len(files))
+        if problems:
+            raise InputError(few(problems))
+        return cls._of_results(build, system, set(files), results)
+
+    @classmethod
+    def _of_results(
+        cls,
+        build: Build,
+        system: Target,
+        read: set[int],
+        results: Sequence[Compared],
+    ) -> RouteReport:
+        there = np.flatnonzero(build.topology.present).tolist()
+        place = {name: vertex for vertex, name in enumerate(build.wiring.names)}
+        found = [one for _, differences in results for one in differences]
+        return cls(
+            name=build.name,
+            target=system.name,
+            switches=len(read),
+            routes=sum(routes for routes, _ in results),
+            unread=tuple(build.wiring.names[v] for v in there if v not in read),
+            differences=tuple(sorted(found, key=lambda one: place[one.switch])),
+        )
+
+    @property
+    def good(self) -> bool:
+        """Whether every switch that was read holds what it should."""
+        return not self.differences
+
+    def __repr__(self) -> str:
+        """`<RouteReport lab: 13 switches, 156 routes, 2 differences>`."""
+        counts = f"{self.switches:,} switches, {self.routes:,} routes"
+        return f"<RouteReport {self.name}: {counts}, {len(self.differences):,} differences>"
+
+    def counts(self) -> dict[str, int]:
+        """How many differences there are of each kind."""
+        by_kind = Counter(one.kind for one in self.differences)
+        return {kind: by_kind[kind] for kind in KINDS}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "target": self.target,
+            "switches": self.switches,
+            "routes": self.routes,
+            **{kind.replace(" ", "_"): count for kind, count in self.counts().items()},
+            "unread": list(self.unread),
+            "differences": [one.as_dict() for one in self.differences],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _SwitchRoutes:
+    """The comparison of a switch, by its vertex."""
+
+    build: Build
+    files: Mapping[int, Sequence[Path]]
+    wanted: Callable[[int], RouteTables]
+    pools: tuple[Network, ...]
+
+    def compared(self, vertex: int) -> Compared | InputError:
+        """What differs, or why that cannot be said."""
+        wanted = self.wanted(vertex)
+        known = {prefix for routes in wanted.values() for prefix in routes}
+        try:
+            held = read_routes(self.files[vertex], known)
+        except InputError as error:
+            return error
+        node, own = self.build.wiring.names[vertex], _own(self.build, vertex)
+        found = route_differences(node, wanted, held.tables, self.pools, own, held.whole)
+        count = sum(len(routes) for table, routes in wanted.items() if table not in RULES)
+        return count, tuple(found)
+
+
+def _own(build: Build, vertex: int) -> list[Network]:
+    """The blocks of a switch's hosts."""
+    a = build.addressing
+    return [a.network(vertex), *([a.network6(vertex)] if a.ipv6 else [])]
+
+
+def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
+    """The files of every switch: `n12.json`, `n12.ipv6.json`, or by its management address.
+
+    Raises:
+        InputError: a file names no switch, or there is none.
+    """
+    wiring, there = build.wiring, build.topology.present.tolist()
+    known = {text.lower(): v for v, text in enumerate(wiring.management) if text and there[v]}
+    known |= {text.lower(): v for v, text in enumerate(wiring.names) if there[v]}
+    files: dict[int, list[Path]] = {}
+    problems: list[Problem] = []
+    for path in device_files(paths, "routing tables", problems):
+        words = path.name.lower().split(".")
+        names = (".".join(words[:n]) for n in range(len(words), 0, -1))
+        vertex = next((known[name] for name in names if name in known), None)
+        if vertex is None:
+            required = f"a file named by its switch: {wiring.names[0]}.json"
+            todo = did_you_mean(path.stem, wiring.names)
+            problems.append(Problem(required, repr(path.name), todo, str(path.parent)))
+        else:
+            files.setdefault(vertex, []).append(path)
+    if problems or not files:
+        nothing = Problem("the routing table of a switch", "no file")
+        raise InputError(few(problems) or nothing)
+    return files

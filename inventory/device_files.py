@@ -1,0 +1,45 @@
+"""Files that people collect from devices: outputs of their commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from inventory.problems import InputError, Problem
+
+LARGEST_FILE = 1 << 30
+
+
+def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> Iterator[Path]:
+    """The files, and those in folders.
+
+    Args:
+        paths: files and folders.
+        what: is in them, for messages.
+        problems: where folders without a file are noted.
+    """
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inside = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        if not inside:
+            problems.append(Problem(f"a folder of {what}", "no file in it", "", str(path)))
+        yield from inside
+
+
+def device_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        InputError: it cannot be read, or is no text.
+    """
+    file = str(path) if str(path).isprintable() else repr(str(path))
+    required = "a readable text file"
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise InputError(Problem(required, "more than 1 GiB", "split it", file))
+        return path.read_bytes().decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        what = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
+        raise InputError(Problem(required, what or str(error), "", file)) from None

@@ -1,0 +1,1 @@
+"""Routing tables as devices print them, whatever the system."""

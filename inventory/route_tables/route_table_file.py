@@ -1,0 +1,130 @@
+"""Files of routing tables, one or more a device, whatever system printed them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from inventory.device_files import device_text
+from inventory.problems import InputError, Problem
+from inventory.route_tables import (
+    eos_routes,
+    frr_routes,
+    junos_routes,
+    kernel_routes,
+    nxos_routes,
+    sonic_routes,
+    srlinux_routes,
+)
+from inventory.route_tables.held_routes import HeldRoutes, RouteTables
+
+LINUX, RULES = "linux", "rules"
+ROUTE_FORMS: dict[str, ModuleType] = {
+    LINUX: kernel_routes,
+    "frr": frr_routes,
+    "sonic": sonic_routes,
+    "eos": eos_routes,
+    "nxos": nxos_routes,
+    "junos": junos_routes,
+    "srlinux": srlinux_routes,
+}
+"""The forms, by the target whose systems print them."""
+FORMS_IN_WORDS = {
+    LINUX: kernel_routes.KERNEL,
+    "frr": frr_routes.FRR,
+    "sonic": sonic_routes.SONIC_ROUTES,
+    "eos": eos_routes.EOS_ROUTES,
+    "nxos": nxos_routes.NXOS_ROUTES,
+    "junos": junos_routes.JUNOS_ROUTES,
+    "srlinux": srlinux_routes.SRLINUX_ROUTES,
+}
+BETWEEN = re.compile(r"(?:\s|\{(?:master|backup|primary|secondary|linecard)[^}\"]*\})*")
+"""What may stand between two outputs: blanks, and the word that Junos puts below its own."""
+_decoder = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRoutes:
+    """The routes of a device.
+
+    form: one of ROUTE_FORMS, "" where the tables are empty. whole: whether every choice is shown,
+    not the best one alone.
+    """
+
+    form: str
+    whole: bool
+    tables: RouteTables
+
+
+def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) -> DeviceRoutes:
+    """The routes of a device.
+
+    Args:
+        paths: its files, each with one output or several, one after the other. The policy rules of
+            a kernel may stand beside the tables of another form.
+        known: prefixes that are as `ip_network` writes them.
+
+    Raises:
+        InputError: a file cannot be read, is of no known form, or of another than the others.
+    """
+    documents: dict[str, list[Any]] = {}
+    for path in paths:
+        for document in _documents(path):
+            form = _form(path, document)
+            documents.setdefault(RULES if _is_rules(form, document) else form, []).append(document)
+            if len(forms := documents.keys() - {RULES}) > 1:
+                other = next(iter(forms - {form}))
+                required = f"one form for all tables of a device: {FORMS_IN_WORDS[other]}"
+                raise InputError(Problem(required, f"that of {form}", "", str(path)))
+    form = next(iter(documents.keys() - {RULES}), "")
+    rules = documents.pop(RULES, [])
+    try:
+        held: HeldRoutes = ROUTE_FORMS[form].read(documents[form]) if form else HeldRoutes()
+        held.rows |= kernel_routes.read(rules).rows
+        return DeviceRoutes(form, held.whole, held.tables(known))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        given = f"values that it never has ({error})"
+        places = " and ".join(map(str, paths))
+        raise InputError(Problem(FORMS_IN_WORDS[form or LINUX], given, "", places)) from error
+
+
+def _is_rules(form: str, document: Any) -> bool:
+    return form == LINUX and "priority" in document[0]
+
+
+def _form(path: Path, document: Any) -> str:
+    for name, form in ROUTE_FORMS.items():
+        if form.fits(document):
+            return name
+    required = "the output of one of: " + "; ".join(f"{t}: {w}" for t, w in FORMS_IN_WORDS.items())
+    given = f"JSON that begins with {json.dumps(document)[:48]}"
+    raise InputError(Problem(required, given, "", str(path)))
+
+
+def _documents(path: Path) -> Iterator[Any]:
+    """The outputs in a file that are not empty: an IPv6 table without a route is `{}`."""
+    text = device_text(path)
+    at = _skipped(text, 0)
+    while at < len(text):
+        try:
+            document, at = _decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            given = f"{error.msg} in column {error.colno}"
+            raise InputError(Problem("JSON", given, "", str(path), error.lineno)) from None
+        except (RecursionError, ValueError):
+            given = "numbers or nesting beyond measure"
+            raise InputError(Problem("JSON", given, "", str(path))) from None
+        if document:
+            yield document
+        at = _skipped(text, at)
+
+
+def _skipped(text: str, at: int) -> int:
+    found = BETWEEN.match(text, at)
+    return found.end() if found else at

@@ -1,0 +1,83 @@
+"""`polarfab check-routes`: routing tables of switches against the build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
+from polarfab.target_choice import complete_target, known_target
+
+if TYPE_CHECKING:
+    from compilers.audit.route_report import RouteReport
+
+MOST_ROWS = 40
+
+
+@click.command("check-routes")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
+@click.option(
+    "--from", "more", multiple=True, type=click.Path(path_type=Path), help="The same as FILE."
+)
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    help="The system that the switches were rendered for; else the form of the files tells.",
+)
+@click.option(
+    "--set",
+    "words",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An option that they were rendered with; again for more.",
+)
+@json_option
+def command(
+    folder: Path,
+    files: tuple[Path, ...],
+    more: tuple[Path, ...],
+    target: str | None,
+    words: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Compare the routing tables in FILE (files, folders of them) with BUILD.
+
+    Says which routes are missing, which are stale and which lead elsewhere, with the switch, the
+    prefix, the next hop that it should have and the one that it has. Files are named by their
+    switches: n12.json. Forms: FRR and SONiC (show ip route table all json), Linux (ip -json route
+    show table all), EOS, NX-OS, Junos, SR Linux.
+    """
+    from compilers.targets.options import read
+    from polarfab.fabric import Fabric
+
+    if not files + more:
+        raise click.UsageError("name the files with the routing tables")
+    fabric = Fabric.load(folder)
+    with progress("comparing") as bar:
+        found = fabric.check_routes(files + more, target or "", read(words), bar)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _print(found)
+    if not found.good:
+        raise click.exceptions.Exit(1)
+
+
+def _print(found: RouteReport) -> None:
+    counts: list[tuple[str, object]] = [("switches", found.switches), ("routes", found.routes)]
+    counts += [(kind, count) for kind, count in found.counts().items() if count]
+    print_facts(f"{found.name}: routes as held, target {found.target}", counts)
+    if found.differences:
+        columns = ("switch", "what", "prefix", "wanted", "found")
+        rows = [one.row() for one in found.differences[:MOST_ROWS]]
+        print_table("differences", columns, rows)
+    if len(found.differences) > MOST_ROWS:
+        say(f"{len(found.differences) - MOST_ROWS:,} differences more: --json has them all")
+    if found.unread:
+        few = ", ".join(found.unread[:3]) + ", …" * (len(found.unread) > 3)
+        say(f"{len(found.unread):,} switches without a file: {few}")

@@ -1,0 +1,177 @@
+"""Routing tables of switches against the build: every system's form, every kind of difference."""
+
+from dataclasses import replace
+from ipaddress import IPv6Network
+
+import pytest
+
+from compilers.audit.route_report import RouteReport
+from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+from tests.compilers.audit.device_tables import DISCARD, PRINTERS, appl_db, frr, rendered, write
+from tests.compilers.routed import routed
+
+CASES = {
+    "linux": {"spread": True, "protect": "link"},
+    "frr": {"spread": True, "protect": "link"},
+    "junos": {"spread": True},
+    **{system: {} for system in ("sonic", "eos", "nxos", "srlinux")},
+}
+
+
+@pytest.fixture(scope="module")
+def fabrics(tmp_path_factory):
+    """By system: the build, and the routes of every switch by its rendered files."""
+    made = {}
+
+    def of(system):
+        if system not in made:
+            build = routed(q=3, hosts=2, **CASES[system])
+            plan = replace(build.addressing, ipv6=IPv6Network("fd00::/48"))
+            build = replace(build, addressing=plan, identity="0123456789abcdef")
+            folder = tmp_path_factory.mktemp(system)
+            target(system).render(build, folder)
+            made[system] = build, {n: rendered(system, folder / n) for n in build.wiring.names}
+        build, routes = made[system]
+        return build, {name: dict(found) for name, found in routes.items()}
+
+    return of
+
+
+def checked(build, routes, folder, system, printer=None, **more):
+    for name, found in routes.items():
+        write(folder / f"{name}.json", (printer or PRINTERS[system])(found))
+    return RouteReport.of(build, [folder], **more)
+
+
+@pytest.mark.parametrize("system", PRINTERS)
+def test_tables_as_rendered_are_right(system, fabrics, tmp_path):
+    build, routes = fabrics(system)
+    report = checked(build, routes, tmp_path, system)
+    assert report.differences == ()
+    assert (report.target, report.switches, report.unread) == (system, 13, ())
+    assert report.routes >= sum(map(len, routes.values())) >= 13 * 2 * 12
+
+
+@pytest.mark.parametrize("system", PRINTERS)
+def test_one_route_of_one_switch(system, fabrics, tmp_path):
+    """Removed, led elsewhere, added: each is that finding and no other."""
+    build, routes = fabrics(system)
+    here = routes["5"]
+    (gone, turned), (_, other) = list(here)[2:4], list(here)[6:8]
+    first, second = here.pop(gone), here[turned]
+    elsewhere = next(c[0] for c in here.values() if c[0] not in (*second, DISCARD[0]))
+    here[turned] = [elsewhere, *second[1:]]
+    extra = other[0], "10.0.0.4/31"
+    here[extra] = [elsewhere]
+    report = checked(build, routes, tmp_path, system)
+    found = {(one.switch, one.table, one.prefix): one for one in report.differences}
+    assert len(found) == len(report.differences) == 3
+    missing, moved, stale = (found["5", *key] for key in (gone, turned, extra))
+    assert (missing.kind, moved.kind, stale.kind) == ("missing", "next hop", "stale")
+    assert [sorted(hops) for hops in missing.wanted] == [sorted(hops) for hops in first]
+    assert moved.wanted[0] == tuple(sorted(second[0]))
+    assert moved.found[0] == stale.found[0] == tuple(sorted(elsewhere))
+    assert missing.found == stale.wanted == ()
+
+
+def test_a_lost_repair_port_and_a_wrong_order(fabrics, tmp_path):
+    build, routes = fabrics("linux")
+    here = routes["3"]
+    deep = [key for key, choices in here.items() if key[0] == "main" and len(choices) > 2]
+    here[deep[0]] = here[deep[0]][:-1]
+    here[deep[1]] = here[deep[1]][::-1]
+    first, second = checked(build, routes, tmp_path, "linux").differences
+    assert (first.kind, first.prefix, first.found) == ("missing", deep[0][1], ())
+    assert (second.kind, second.prefix) == ("order", deep[1][1])
+    assert second.wanted == second.found[::-1]
+
+
+def test_unequal_shares_are_a_wrong_weight(fabrics, tmp_path):
+    build, routes = fabrics("linux")
+    here = routes["3"]
+    key = next(key for key, choices in here.items() if len(choices[0]) > 1)
+    here[key] = [[(*hop[:2], 3 if n else 1) for n, hop in enumerate(here[key][0])]]
+    (one,) = checked(build, routes, tmp_path, "linux").differences
+    assert (one.kind, one.prefix, {hop[2] for hop in one.wanted[0]}) == ("weight", key[1], {1})
+    assert {hop[2] for hop in one.found[0]} == {1, 3}
+
+
+def test_what_is_not_the_fabrics_is_not_stale(fabrics, tmp_path):
+    """A default route, management, another VRF, and what a switch does with its own block."""
+    build, routes = fabrics("eos")
+    inside, own = "10.0.0.4/31", str(next(build.addressing.network(4).subnets(1)))
+    way = [[("192.0.2.1", "Management1", 1)]]
+    routes["4"] |= {("main", p): way for p in ("0.0.0.0/0", "10.0.0.0/8", "192.0.2.0/24", own)}
+    routes["4"]["mgmt", inside] = way
+    assert checked(build, routes, tmp_path, "eos").good
+    routes["4"]["main", str(build.addressing.network(5))] = way
+    routes["4"]["main", str(next(build.addressing.network(5).subnets(1)))] = way
+    kinds = [one.kind for one in checked(build, routes, tmp_path, "eos").differences]
+    assert kinds == ["next hop", "stale"]
+
+
+def test_tables_of_an_earlier_build_are_stale(fabrics, tmp_path):
+    """A minimal build whose switches still have the tables by ingress of the one before."""
+    build, routes = fabrics("frr")
+    minimal = routed(q=3, hosts=2)
+    minimal = replace(minimal, addressing=build.addressing, identity="0123456789abcdef")
+    report = checked(minimal, routes, tmp_path, "frr")
+    assert {one.kind for one in report.differences} == {"stale"}
+    assert {"5000", "main"} <= {one.table for one in report.differences}
+
+
+def test_sonic_by_frr_and_by_its_database(fabrics, tmp_path):
+    build, routes = fabrics("sonic")
+    assert checked(build, routes, tmp_path / "a", "sonic", frr, name="sonic").good
+    assert checked(build, routes, tmp_path / "b", "sonic", appl_db).good
+    assert not checked(build, routes, tmp_path / "a", "sonic", frr).good
+
+
+def test_tables_are_of_the_options_of_the_render(fabrics, tmp_path):
+    build, routes = fabrics("eos")
+    report = checked(build, routes, tmp_path, "eos", options={"links": "100.80.0.0/16"})
+    assert {one.kind for one in report.differences} == {"next hop"}
+
+
+def test_files_are_named_by_switches(fabrics, tmp_path):
+    build, routes = fabrics("frr")
+    management = ("192.0.2.9", *build.wiring.management[1:])
+    build = replace(build, wiring=replace(build.wiring, management=management))
+    one, two, *_ = frr(routes["0"])
+    write(tmp_path / "192.0.2.9.ipv4.json", [one, *frr(routes["0"])[2:]])
+    write(tmp_path / "0.ipv6.json", [two])
+    report = RouteReport.of(build, [tmp_path])
+    assert (report.good, report.switches, len(report.unread)) == (True, 1, 12)
+    write(tmp_path / "leaf7.json", [one])
+    write(tmp_path / "1.json", [{"a": 1}])
+    with pytest.raises(InputError, match=r"a file named by its switch: 0\.json, given 'leaf7"):
+        RouteReport.of(build, [tmp_path])
+    (tmp_path / "leaf7.json").unlink()
+    with pytest.raises(InputError, match=r"1\.json: required the output of one of: linux: ip"):
+        RouteReport.of(build, [tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"10.0.0.0/29": [', r"2\.json:1: required JSON, given Expecting value in column 18"),
+        ('[{"dst": "10.0.0.0/29", "dev": 3, "via": 4, "flags": []}]', "values that it never has"),
+        ('[{"dst": "ten", "dev": "e0", "flags": []}]', "values that it never has"),
+        ('{"10.0.0.0/29": [{"nexthops": 3}]}', "values that it never has"),
+        ('{"TABLE_vrf": {}}\n{"vrfs": {}}', "one form for all tables of a device"),
+        ("% Unknown command", "required JSON, given Expecting value"),
+        ("[" * 100_000, "nesting beyond measure"),
+    ],
+)
+def test_damaged_files(text, message, fabrics, tmp_path):
+    build, _ = fabrics("frr")
+    (tmp_path / "2.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        RouteReport.of(build, [tmp_path / "2.json"])
+
+
+def test_a_target_without_routes(fabrics, tmp_path):
+    build, routes = fabrics("frr")
+    with pytest.raises(InputError, match="--target: required one of linux, frr"):
+        checked(build, routes, tmp_path, "frr", name="ovs")

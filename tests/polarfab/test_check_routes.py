@@ -1,0 +1,62 @@
+"""`polarfab check-routes` as an engineer meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.compilers.audit.device_tables import eos, rendered, write
+
+
+@pytest.fixture
+def plan(tmp_path: Path, polarfab) -> tuple[Path, Path]:
+    """A build, and a folder with the tables of its switches as EOS prints them."""
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    build, out = tmp_path / "build", tmp_path / "out"
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
+    assert polarfab("render", build, "--target", "eos", "-o", out)[0] == 0
+    for vertex in range(13):
+        write(tmp_path / "tables" / f"{vertex}.json", eos(rendered("eos", out / str(vertex))))
+    return build, tmp_path / "tables"
+
+
+def test_as_built(polarfab, plan) -> None:
+    build, tables = plan
+    code, out, err = polarfab("check-routes", build, tables)
+    assert (code, err) == (0, "")
+    assert "routes as held, target eos" in out
+    assert polarfab("check-routes", build, "--from", tables, "--json")[0] == 0
+
+
+def test_a_wrong_next_hop(polarfab, plan) -> None:
+    build, tables = plan
+    file = tables / "7.json"
+    routes = json.loads(file.read_text())
+    found = routes["vrfs"]["default"]["routes"]["10.0.0.0/30"]
+    found["vias"][0]["interface"] = "Ethernet77"
+    (tables / "8.json").unlink()
+    file.write_text(json.dumps(routes))
+    code, out, err = polarfab("check-routes", build, tables)
+    assert code == 1
+    assert "Ethernet77" in out
+    assert "1 switches without a file: 8" in err
+    code, out, _ = polarfab("check-routes", build, tables, "--json")
+    report = json.loads(out)
+    (one,) = report["differences"]
+    assert (code, report["next_hop"], report["missing"], report["unread"]) == (1, 1, 0, ["8"])
+    assert (one["switch"], one["kind"], one["prefix"]) == ("7", "next hop", "10.0.0.0/30")
+    ((wanted,),), ((there,),) = one["wanted"], one["found"]
+    assert wanted == {**there, "interface": wanted["interface"]}
+    assert there["interface"] == "Ethernet77"
+
+
+def test_files_that_are_damaged(polarfab, plan) -> None:
+    build, tables = plan
+    (tables / "3.json").write_text("{")
+    code, out, err = polarfab("check-routes", build, tables)
+    assert (code, out) == (2, "")
+    assert f"{tables / '3.json'}:1: required JSON, given" in err
+    assert polarfab("check-routes", build)[0] == 2
+    assert "no such file" in polarfab("check-routes", build, tables / "4.txt")[2].lower()
