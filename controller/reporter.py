@@ -55,7 +55,8 @@ class Reporter:
             ) from error
         if not self.as_json:
             self.write(
-                f"{where}; build {self.fabric.identity}, {self.fabric.expected} switches expected"
+                f"{where}; build {self.fabric.identity}, {self.fabric.expected} switches expected;"
+                f" proved: {self.fabric.current.proved}"
             )
 
     def tick(self) -> None:

@@ -70,6 +70,7 @@ class Overview:
         fabric = self.fabric
         return {
             "build": fabric.identity,
+            **fabric.proved(),
             "name": self.build.name,
             "complete": fabric.complete,
             "switches": fabric.expected,

@@ -69,9 +69,9 @@ class Rollout:
             self.round = self.begun.round - (self.begun.way == "back")
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
         old = self.programs.update.old
-        self.fabric.load(
-            Current(old.identity, self._round_programs.names, self._round_programs, old)
-        )
+        programs = self._round_programs
+        proved = self._before.proved
+        self.fabric.load(Current(old.identity, programs.names, programs, old, proved))
 
     @property
     def over(self) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from compilers.proof.proved import Proved
 from compilers.tables.build import Build
 from compilers.tables.build_folder import load
 from compilers.tables.verified_mark import require_verified
 from compilers.targets.openflow.encoder import Program
+
+UNPROVED = Proved()
 
 
 class ProgramSource(Protocol):
@@ -31,13 +34,14 @@ class ProgramSource(Protocol):
 class Current:
     """The build that switches are programmed with: identity, names (one a vertex), programs.
 
-    build: the complete build, for display.
+    build: the complete build, and what verification proved of it, for display.
     """
 
     identity: str
     names: Sequence[str]
     programs: ProgramSource
     build: Build | None = None
+    proved: Proved = UNPROVED
 
 
 def read_build(folder: Path, unverified: bool = False) -> Current:
@@ -52,7 +56,7 @@ def read_build(folder: Path, unverified: bool = False) -> Current:
     build = load(folder)
     if not unverified:
         require_verified(folder, build)
-    return current_of(build, Encoder(build))
+    return replace(current_of(build, Encoder(build)), proved=Proved.read(folder, build))
 
 
 def current_of(build: Build, programs: ProgramSource) -> Current:

@@ -231,11 +231,16 @@ class FabricComplete(BuildEvent):
 
 @dataclass(frozen=True, slots=True)
 class BuildLoaded(BuildEvent):
-    """A build is loaded: switches are read again and programmed with it."""
+    """A build is loaded: switches are read again and programmed with it.
+
+    proved: what verification proved of it.
+    """
 
     kind = "loaded"
-    line = "build {node} is loaded"
+    line = "build {node} is loaded; proved: {proved}"
     more = "{count} more builds are loaded"
+
+    proved: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,7 +211,7 @@ class LiveFabric:
         self.duplicates.clear()
         self.errors.clear()
         self.unknown.clear()
-        self.tell(BuildLoaded(self.identity))
+        self.tell(BuildLoaded(self.identity, str(current.proved)))
         for key, switch in list(self._switches.items()):
             switch.vertex = None
             self._place(key, switch)
@@ -298,6 +298,7 @@ class LiveFabric:
         switches = {v: self._switches[key] for v, key in self._present.items()}
         return {
             "build": self.identity,
+            **self.proved(),
             "expected": self.expected,
             "programmed": [self.names[v] for v in sorted(self._programmed)],
             "complete": self.complete,
@@ -307,6 +308,11 @@ class LiveFabric:
             "differences": dict(self.differences),
             **{name: part() for name, part in self.parts.items()},
         }
+
+    def proved(self) -> dict[str, str]:
+        """What was proved of the current build, and what its policy promises beyond that."""
+        proved = self.current.proved
+        return {"proved": str(proved), "caveat": proved.caveat}
 
     # Coming and going
 

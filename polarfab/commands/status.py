@@ -44,9 +44,10 @@ def command(url: str, authority: Path | None, everything: bool, as_json: bool) -
 
 
 def _show(state: dict[str, Any], everything: bool) -> None:
+    proved = state["caveat"] or f"proved: {state['proved']}"
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
-        f"switches in sync, {state['dead_links']} dead links"
+        f"switches in sync, {state['dead_links']} dead links; {proved}"
     )
     rows = [
         [one["name"], one["state"], one["peer"], one["error"] or _rest(one)]

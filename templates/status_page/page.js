@@ -48,6 +48,7 @@ function show(state) {
   document.title = `${state.in_sync}/${state.switches.length} ${state.name}`;
   $("name").textContent = state.name;
   $("build").textContent = state.build;
+  $("proved").textContent = state.caveat || `proved: ${state.proved}`;
   $("in_sync").textContent = state.role === "follower"
     ? `stands by: ${state.leader || "nobody"} leads`
     : `${state.in_sync} of ${state.switches.length}`;

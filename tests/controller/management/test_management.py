@@ -15,10 +15,11 @@ from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
 from controller.management.tokens import Tokens
-from controller.switches.current import current_of
+from controller.switches.current import current_of, read_build
 from controller.switches.events import ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
+from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 
 TOKEN = "0123456789abcdef"  # noqa: S105
@@ -53,6 +54,29 @@ def test_health_says_what_is_missing(api):
     assert answer.status_code == 503
     assert answer.json["connected"] == 2
     assert (answer.json["complete"], answer.json["in_sync"]) == (False, 0)
+
+
+def test_health_says_what_was_proved(overview, api, tmp_path):
+    """Of a build without a mark nothing; of one proved in part, what is missing."""
+    assert api.get("/api/health").json["proved"] == "nothing"
+    keys = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 3},
+        "routing": {"protect": "link"},
+    }
+    made = Fabric.from_spec(keys).compile().save(tmp_path / "build")
+    made.verify(failures=())
+    overview.fabric.load(read_build(made.folder))
+    health, state = api.get("/api/health").json, api.get("/api/state").json
+    assert health["proved"] == state["proved"] == "delivery, identities"
+    assert health["caveat"] == "delivery proved; link failures not walked"
+    assert overview.fabric.status()["caveat"] == health["caveat"]
+    loaded = [str(event) for event in overview.fabric.drain() if event.kind == "loaded"]
+    assert loaded == [f"build {health['build']} is loaded; proved: delivery, identities"]
+    made.verify()
+    overview.fabric.load(read_build(made.folder))
+    assert api.get("/api/health").json["proved"] == "delivery, identities, link failures"
+    assert api.get("/api/health").json["caveat"] == ""
 
 
 def test_one_controller_leads(api):
