@@ -44,7 +44,8 @@ class FabricChild:
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
         self.reply = reply
         self.build = load(Path(job["build"]))
-        self.hosts = HostSample.of(self.build, job["hosts"])
+        self.most = job["hosts"]
+        self.hosts = HostSample.of(self.build, self.most)
         self.ovs = PrivateOvs(RUN / "ovs", logs=Path(job["logs"]))
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
         self.controller = ControllerProcess(job)
@@ -145,11 +146,12 @@ class FabricChild:
         return [self._path(source, destination) for source, destination in pairs]
 
     def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
-        """Let packets reach every rule (`RuleExercise`), from collector to collector."""
+        """Let packets reach every rule of the live build (`RuleExercise`), by the collectors."""
         assert self.collectors is not None  # noqa: S101
         with closing(CollectorFrames(self.collectors.sockets)) as ends:
             ports = PortsDown(self.ovs, self.fabric.port)
-            exercise = RuleExercise(self.build, self.hosts, ends, ports, self._progress)
+            live, most = self.controller.build, self.most
+            exercise = RuleExercise(live, self.build, most, ends, ports, self._progress)
             return asdict(exercise.run(repairs, tolerance))
 
     def _path(self, source: int, destination: int) -> list[int]:

@@ -39,7 +39,8 @@ class MininetChild:
         self.job, self.reply = job, reply
         self.logs = Path(job["logs"])
         self.build = load(Path(job["build"]))
-        self.hosts = HostSample.of(self.build, job["hosts"])
+        self.most = job["hosts"]
+        self.hosts = HostSample.of(self.build, self.most)
         self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
         self.network = FabricNetwork(self.build, self.hosts, self.ovs)
         self.controller = ControllerProcess(job)
@@ -138,10 +139,11 @@ class MininetChild:
         return self.probe.stop()
 
     def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
-        """Let packets reach every rule (`RuleExercise`), from host to host."""
+        """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
         with closing(HostFrames([host.pid for host in self.network.hosts])) as ends:
             ports = PortsDown(self.ovs, lambda v, p: Port(self.faults.interface(v, p), p))
-            exercise = RuleExercise(self.build, self.hosts, ends, ports, self._progress)
+            live, most = self.controller.build, self.most
+            exercise = RuleExercise(live, self.build, most, ends, ports, self._progress)
             return asdict(exercise.run(repairs, tolerance))
 
     def carry(

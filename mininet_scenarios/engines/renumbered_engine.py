@@ -104,7 +104,7 @@ class View:
         return tuple(tuple(int(self.numbers.vertex_of[v]) for v in path) for path in found)
 
     def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
-        """Of what the engine has cabled, by its own numbers."""
+        """Of the build that is live."""
         return self.engine.exercise(repairs, tolerance, progress)
 
     def stop(self, step: Step) -> None:

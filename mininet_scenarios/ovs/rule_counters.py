@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
+from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.protocol import (
     BUCKET_COUNTER,
     FLOW_STATS,
@@ -18,20 +19,23 @@ from compilers.targets.openflow.protocol import (
 )
 from controller.openflow import multipart
 from controller.openflow.row_forms import place
+from controller.switches.reconcile import held
 from mininet_scenarios.ovs.management_socket import replies
-from mininet_scenarios.ovs.ovsfabric import bridge_name
 
 RuleKey = tuple[int, tuple[object, ...]]
 """A switch, and `Rule.key`."""
 
 
-def packets_by_rule(folder: Path, switches: Iterable[int]) -> dict[RuleKey, int]:
-    """Packets since it was added, of each flow and each bucket of these switches.
+def packets_by_rule(folder: Path, bridges: Mapping[str, int]) -> dict[RuleKey, int]:
+    """Packets since it was added, of each flow and each bucket.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the switch that each bridge is.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    bridges = {bridge_name(switch): switch for switch in switches}
     counted: dict[RuleKey, int] = {}
     for bridge, body in replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted()).items():
         for block in multipart.blocks(body, padded(FLOW_STATS.itemsize)):
@@ -48,6 +52,16 @@ def packets_by_rule(folder: Path, switches: Iterable[int]) -> dict[RuleKey, int]
                 for bucket, count in enumerate(row):
                     counted[bridges[bridge], (number, bucket)] = count
     return counted
+
+
+def generations(folder: Path, bridges: Mapping[str, int]) -> dict[int, int]:
+    """The generation of the class and group numbers in each switch, by its marker.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    bodies = replies(folder, bridges, Multipart.FLOW, multipart.flows_wanted())
+    return {bridges[name]: generation_of(held(body, b"").marker) for name, body in bodies.items()}
 
 
 @cache

@@ -158,16 +158,17 @@ class Rehearsal:
         if version == 4 and not of:
             self._note(counts, seen)
 
-    def _exercise(self) -> None:
-        """Let packets reach the rules of the program, of the first build."""
+    def _exercise(self, of: str = "") -> None:
+        """Let packets reach the rules of the program that is live."""
         wanted = rules_expected(self.scenario, len(self.hosts))
-        if wanted == "none" or "rules" not in self.abilities or isinstance(self.engine, View):
+        if wanted == "none" or "rules" not in self.abilities:
             return
-        with self._step("rules", "let packets reach every rule, and compare them") as progress:
+        what = f"let packets reach every rule, and compare them{' (new build)' * bool(of)}"
+        with self._step(f"{of}rules", what) as progress:
             shares = self.scenario.expect.shares
             done = self.engine.exercise(wanted == "all", shares, progress)
         self.result.exercise = done
-        self.result.checks += rule_checks(done)
+        self.result.checks += rule_checks(done, of)
 
     def _note(self, counts: Counts, seen: Observation) -> None:
         """What the result tells of the round of all pairs."""
@@ -201,6 +202,7 @@ class Rehearsal:
         if timeline.moved:
             for version in self.engine.versions:
                 self._every_pair(version, NEW)
+            self._exercise(NEW)
             self._sample(NEW)
         return now
 

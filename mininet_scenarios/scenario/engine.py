@@ -13,7 +13,7 @@ called only with their ability:
 | flows | `carry`: TCP or UDP flows at a rate, for throughput |
 | rates | links are as fast as `Setup.rate` says |
 | paths | `paths`: the switches that a packet passes |
-| rules | `exercise`: packets that reach every rule of the OpenFlow program (else not checked) |
+| rules | `exercise`: packets that reach every rule of the live program (else not checked) |
 
 Time is the engine's own (`now`, `wait`, in seconds): `time.monotonic` where packets are real, which
 all processes of a machine share, and a clock that only `wait` moves where they are not.

@@ -71,8 +71,9 @@ class Expect(Model):
     converged_within: seconds after the event from which none may (1). throughput: which part of
     what all flows offer must arrive (of what max-min fairness gives 0.85, with TCP 0.75). paths:
     nodes that a packet from the first to the last of them passes. rules: which of the OpenFlow
-    program packets must reach, before anything happens (`reachable` in small fabrics, else none).
-    shares: the most that a port's part of a select group's packets may be off (what chance allows).
+    program packets must reach, before anything happens and after a move (`reachable` in small
+    fabrics, else none). shares: the most that a port's part of a select group's packets may be off
+    (what chance allows).
     """
 
     delivered: Count | None = None

@@ -17,11 +17,13 @@ import numpy as np
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.protocol import LOCAL
+from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.ovs.rule_counters import RuleKey, packets_by_rule
+from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
 from mininet_scenarios.scenario.engine import HostSample, Progress
 from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
+from mininet_scenarios.scenario.numbering import Numbering
 from mininet_scenarios.traffic.crafted_frames import (
     FRAME_KINDS,
     HASHED,
@@ -29,7 +31,7 @@ from mininet_scenarios.traffic.crafted_frames import (
     FrameCrafter,
     marked,
 )
-from mininet_scenarios.traffic.frame_exchange import HostEnds, exchanged
+from mininet_scenarios.traffic.frame_exchange import HostEnds, RenumberedEnds, exchanged
 from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
@@ -51,21 +53,36 @@ Injected = tuple[int, bytes, tuple[Rule, ...]]
 
 
 class RuleExercise:
-    """An exercise of a build's program on the bridges of a running Open vSwitch."""
+    """An exercise of the program of the build that is live in a running Open vSwitch."""
 
     def __init__(
         self,
-        build: Build,
-        hosts: HostSample,
+        live: Build,
+        cabled: Build,
+        most: int | None,
         ends: HostEnds,
         ports: PortsDown,
         progress: Progress,
     ) -> None:
-        self.rules, self.hosts, self.ends = RuleSet(build, hosts), hosts, ends
-        self.build, self.ports, self.ovs, self.progress = build, ports, ports.ovs, progress
-        self.crafters = {v: FrameCrafter(build, hosts, v) for v in self.rules.versions}
-        self.first_host = np.zeros(build.tables.switches, np.int64)
-        self.first_host[hosts.switch[::-1]] = np.arange(len(hosts))[::-1]
+        """`ends`, `ports` and bridges have the cabled build's numbers.
+
+        most: how many of each switch's hosts take part, None for all.
+
+        Raises:
+            OpenVSwitchError: a bridge does not answer.
+        """
+        self.build, self.hosts = live, HostSample.of(live, most)
+        self.numbers = Numbering.of(live, cabled, most)
+        self.ends = RenumberedEnds(ends, self.numbers)
+        self.ports, self.ovs, self.progress = ports, ports.ovs, progress
+        self.bridges = {
+            bridge_name(int(self.numbers.vertex[v])): v
+            for v in np.flatnonzero(live.topology.present).tolist()
+        }
+        self.rules = RuleSet(live, self.hosts, generations(self.ovs.folder, self.bridges))
+        self.crafters = {v: FrameCrafter(live, self.hosts, v) for v in self.rules.versions}
+        self.first_host = np.zeros(live.tables.switches, np.int64)
+        self.first_host[self.hosts.switch[::-1]] = np.arange(len(self.hosts))[::-1]
         self.frames = 0
         self.wrong: list[Deviation] = []
         self.before = self._counted()
@@ -220,6 +237,7 @@ class RuleExercise:
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""
         switches = sorted({switch for switch, *_ in self.rules.groups})
+        vertex = self.numbers.vertex.tolist()
         steps = [list(self._steps(switch).items()) for switch in switches]
         reached: set[Rule] = set()
         with closing(self.ports) as ports:
@@ -229,9 +247,11 @@ class RuleExercise:
                     for switch, there in zip(switches, steps, strict=True)
                     if number < len(there)
                 ]
-                ports.put_down((switch, port) for switch, down, _ in now for port in down)
+                ports.put_down((vertex[switch], port) for switch, down, _ in now for port in down)
                 ports.inject(
-                    (switch, port, frame) for switch, _, sent in now for port, frame, _ in sent
+                    (vertex[switch], port, frame)
+                    for switch, _, sent in now
+                    for port, frame, _ in sent
                 )
                 reached |= {rule for *_, sent in now for *_, rules in sent for rule in rules}
                 self.progress(number + 1, max(map(len, steps)))
@@ -285,8 +305,7 @@ class RuleExercise:
     def _counted(self) -> dict[RuleKey, int]:
         """Packets of each rule, those included that were led by flows in Open vSwitch's cache."""
         self.ovs.appctl("revalidator/wait")
-        present = np.flatnonzero(self.build.topology.present).tolist()
-        return packets_by_rule(self.ovs.folder, present)
+        return packets_by_rule(self.ovs.folder, self.bridges)
 
     def _since(self, rule: Rule, before: dict[RuleKey, int]) -> int:
         key = rule.switch, rule.key

@@ -6,15 +6,15 @@ from mininet_scenarios.scenario.exercise import Exercise, Findings
 from mininet_scenarios.verdict.checks import Check, Mismatch
 
 
-def rule_checks(exercise: Exercise) -> list[Check]:
-    """The checks of an exercise; shares only where there are select groups."""
+def rule_checks(exercise: Exercise, of: str = "") -> list[Check]:
+    """The checks of an exercise, `of` before their names; shares only with select groups."""
     missed = tuple(Mismatch(words, "packets", "none") for words in exercise.missed)
     checks = [
-        Check("rules exercised", exercise.due, exercise.due - len(missed), missed),
-        _check("frames arrive as they were sent", exercise.arrivals),
+        Check(f"{of}rules exercised", exercise.due, exercise.due - len(missed), missed),
+        _check(f"{of}frames arrive as they were sent", exercise.arrivals),
     ]
     if exercise.shares.cases:
-        checks.append(_check("ports of select groups have their shares", exercise.shares))
+        checks.append(_check(f"{of}ports of select groups have their shares", exercise.shares))
     return checks
 
 

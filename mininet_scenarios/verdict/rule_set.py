@@ -6,6 +6,7 @@ some of the ways that the tables allow (`Prediction.visits`). The others wait fo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +16,7 @@ from compilers.tables.build import Build
 from compilers.targets.openflow.bundled_blocks import ROW, entries, heads, restated
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.flow_tables import Pipeline, RowKind
+from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
     IPV6_NUMBER,
     MOST_NUMBER,
@@ -62,8 +63,11 @@ class GroupRules:
 class RuleSet:
     """All rules of a build: `flows` by switch, kind and number, `groups` by switch, role, class."""
 
-    def __init__(self, build: Build, hosts: HostSample) -> None:
-        self.build, self.hosts = build, hosts
+    def __init__(
+        self, build: Build, hosts: HostSample, generation: Mapping[int, int] | None = None
+    ) -> None:
+        """generation: of a switch's class and group numbers, 0 where it says nothing."""
+        self.build, self.hosts, self.generation = build, hosts, generation or {}
         self.prediction = Prediction.of(build)
         self.versions = (4, 6) if build.addressing.ipv6 else (4,)
         self.flows: dict[tuple[int, int, int], Rule] = {}
@@ -89,7 +93,7 @@ class RuleSet:
 
     def _add_flows(self, encoder: Encoder, switch: int) -> None:
         name = self.build.wiring.names[switch]
-        for block in encoder.program(switch).flows:
+        for block in encoder.program(switch, self.generation.get(switch, 0)).flows:
             xids = heads(block, BUNDLED)["header"]["xid"].tolist()
             rows = entries(restated(block, BUNDLED_FLOW_MOD, ROW))
             for xid, row in zip(xids, rows, strict=True):
@@ -98,8 +102,9 @@ class RuleSet:
 
     def _add_groups(self, switch: int) -> None:
         count = self.build.tables.classes.port.shape[1]
+        first = self.generation.get(switch, 0) * GROUP_SPACE
         for groups in self.pipeline.groups(switch):
-            numbers = group_numbers(groups.role, groups.classes, count).tolist()
+            numbers = (first + group_numbers(groups.role, groups.classes, count)).tolist()
             for i, (number, egress) in enumerate(
                 zip(numbers, groups.classes.tolist(), strict=True)
             ):

@@ -130,3 +130,39 @@ def test_with_a_switch_down_the_build_is_loaded_at_once(tmp_path):
     file.write_text(f"name: dark\n{fabric}\ntimeline: {events}\n")
     found, _ = run("emulate", str(file))
     assert [event["reached"] for event in found["timeline"]][1:] == [132, 156]
+
+
+RULES = """name: rules
+fabric:
+  name: lab
+  topology: {family: polarfly, q: 3}
+  inventory: inventory.yaml
+expect: {rules: RULES}
+timeline: [EVENTS]
+"""
+
+
+@pytest.mark.parametrize(
+    ("engine", "rules", "events"),
+    [
+        ("ovs-fabric", "reachable", "expand: quadric:1"),
+        pytest.param(
+            *(
+                "mininet",
+                "all",
+                "{policy: {balance: compact-valiant, protect: link}}, {expand: quadric:1}",
+            ),
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_rules_are_those_of_the_build_that_is_live(tmp_path, engine, rules, events):
+    """Switches have other numbers, classes and groups then: packets reach every rule of these."""
+    (tmp_path / "inventory.yaml").write_text(PLAIN)
+    text = RULES.replace("RULES", rules).replace("EVENTS", events)
+    (tmp_path / "rules.yaml").write_text(text)
+    found, _ = run("emulate", str(tmp_path / "rules.yaml"), engine=engine)
+    checks = {check["name"]: check for check in found["checks"]}
+    first, last = (checks[f"{of}rules exercised"]["required"] for of in ("", "new build, "))
+    assert found["rules"]["exercised"] == found["rules"]["due"] == last > first
+    assert ("new build, ports of select groups have their shares" in checks) == (rules == "all")
