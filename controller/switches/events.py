@@ -237,7 +237,8 @@ class BuildLoaded(BuildEvent):
     """
 
     kind = "loaded"
-    line = "build {node} is loaded; proved: {proved}"
+    detail = "proved: {proved}"
+    line = "build {node} is loaded; {text}"
     more = "{count} more builds are loaded"
 
     proved: str
