@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 IN_CI = os.environ.get("CI") == "true"
 LIVE_COMMANDS = {
@@ -25,6 +26,15 @@ LIVE_COMMANDS = {
     "saquery": "infiniband-diags",
 }
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+
+# How long an example takes is the machine's matter; CI sees the same examples each time.
+settings.register_profile(
+    "machine of any speed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=IN_CI,
+)
+settings.load_profile("machine of any speed")
 
 
 def missing_commands(packages: dict[str, str]) -> list[str]:

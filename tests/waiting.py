@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(true: Callable[[], T], what: str = "", limit: float = 30.0) -> T:
+def until(true: Callable[[], T], what: str = "", limit: float = 90.0) -> T:
     """The first true value of `true`; fails after `limit` seconds."""
     end = time.monotonic() + limit
     while not (value := true()):

@@ -54,10 +54,10 @@ def test_too_large_is_said_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, q: int, protect: str, said: str
 ) -> None:
     machine(monkeypatch, tmp_path, 4_000_000)
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(InputError, match=rf"fabric\.yaml:2: topology\.q: .*{said}; lower q"):
         compile_fabric(load_fabric(fabric(tmp_path, f"{{family: polarfly, q: {q}}}", protect)))
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_what_just_fits_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(data=st.dictionaries(WORDS, VALUES, min_size=1), flow=st.booleans())
 def test_what_was_dumped_is_read(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, object], flow: bool

@@ -64,7 +64,7 @@ def swapped(cables: Pairs, rng: random.Random, k: int) -> Pairs:
 
 
 @pytest.mark.parametrize("q", FABRICS)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), k=st.integers(0, 5))
 def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
     wiring = polarfly_build(q).wiring
@@ -77,7 +77,7 @@ def test_k_swaps_take_at_most_k_moves(q: int, seed: int, k: int) -> None:
     assert found.good == (present == planned)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 5))
 def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
     wiring = polarfly_build(7).wiring
@@ -132,7 +132,7 @@ def test_no_repair_is_shorter() -> None:
             assert len(moves) == cost(planned, present) == distance[present], (present, moves)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32))
 def test_anything_is_repaired(seed: int) -> None:
     wiring = polarfly_build(7).wiring
@@ -173,7 +173,7 @@ def facts_of(wiring: Wiring, cables: Pairs, names: list[str]) -> Facts:
 
 
 @pytest.mark.parametrize("q", FABRICS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(seed=st.integers(0, 2**32), size=st.integers(2, 4), k=st.integers(0, 2))
 def test_nodes_in_the_wrong_place(q: int, seed: int, size: int, k: int) -> None:
     wiring = polarfly_build(q).wiring

@@ -221,7 +221,7 @@ def test_nearest_stand_in_for_one_radix_only():
     assert {d.radix for d in within([15])} == {15}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 200_000))
 def test_reaching_takes_the_smallest_radix(nodes):
     found = reaching(nodes, families(["polarfly", "polarstar", "slimfly"]))

@@ -109,9 +109,7 @@ NASTY = st.text(
 
 
 @every
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(node=NASTY, host=NASTY)
 def test_no_name_gets_into_a_file_unchecked(name, tmp_path, node, host):
     plain = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")

@@ -230,7 +230,7 @@ def test_alternates_or_protection_alone_read_back():
     check(replace(made, protect="link", tables=tables), RYU, range(13))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_any_classes_read_back(data):
     made = build(2)
@@ -262,7 +262,7 @@ def test_any_classes_read_back(data):
     check(replace(made, tables=replace(made.tables, classes=classes)), RYU, range(7))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     hosts=st.integers(0, 20),
     network=st.integers(0, 2**16 - 1),

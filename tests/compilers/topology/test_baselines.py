@@ -272,7 +272,7 @@ def test_bad_parameters_are_named_with_the_nearest_that_work(name, given, key, t
 WORD = st.one_of(st.integers(-3, 12), st.sampled_from(["", "x", "3x3", "0x2", "4"]))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(name=st.sampled_from(sorted(BASELINES)), data=st.data())
 def test_check_finds_no_fault_exactly_with_what_builds(name, data):
     family = BASELINES[name]
@@ -314,7 +314,7 @@ def test_jellyfish_passes_over_a_graph_in_two_pieces():
     assert build("jellyfish", {"nodes": 8, "degree": 3, "seed": 2968})[1].diameter < 8
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(nodes=st.integers(4, 24), degree=st.integers(3, 23), seed=st.integers(0, 2**70))
 def test_jellyfish_is_regular_and_connected(nodes, degree, seed):
     given = {"nodes": nodes, "degree": degree, "seed": seed}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.topology.field import field, powers, prime_power, prime_powers_near
@@ -38,7 +38,6 @@ def test_a_sample_against_galois_itself(q):
     assert (np.add.outer(elements[rows], elements) == f.add[rows]).all()
 
 
-@settings(deadline=None)
 @given(st.sampled_from([int(q) for q in GALOIS if int(q) <= 256]), st.data())
 def test_field_axioms(q, data):
     f = field(q)

@@ -95,9 +95,9 @@ def test_a_format_that_is_not_there(topology):
 
 def test_a_million_edges_in_seconds():
     topology = PolarFly().build({"q": 127})
-    start = time.monotonic()
+    start = time.process_time()
     written = text(topology, "edges")
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
     assert np.array_equal(np.fromstring(written, sep=" ").reshape(-1, 2), topology.graph.edges())
 
 

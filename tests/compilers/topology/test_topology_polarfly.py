@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import shortest_path
@@ -117,7 +117,6 @@ def neighbours_by_kind(topology):
     return table
 
 
-@settings(deadline=None)
 @given(st.sampled_from([2, 3, 4, 7, 8, 9, 16, 25, 27, 32, 49, 64]), st.data())
 def test_the_cross_product_is_the_common_neighbour(q, data):
     n = q * q + q + 1

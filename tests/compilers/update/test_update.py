@@ -35,7 +35,7 @@ POLICIES = [
 ]
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 0}"
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
-SLOW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=10, suppress_health_check=list(HealthCheck))
 
 
 def fabric(q):

@@ -37,7 +37,7 @@ def compiled(folder: Path, topology: str = STAR, more: str = "") -> Build:
 
 
 @given(hierarchy=st.integers(1, 70), supernodes=st.integers(1, 30), hosts=st.integers(0, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_blocks_are_apart_and_inside_their_aggregate(
     hierarchy: int, supernodes: int, hosts: int
 ) -> None:

@@ -97,7 +97,7 @@ def ports(build: Build) -> np.ndarray:
     links=st.integers(0, 8),
     spread=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_pair_that_is_there_has_a_minimal_path(
     fabric: dict[str, object], seed: int, nodes: int, links: int, spread: bool
 ) -> None:

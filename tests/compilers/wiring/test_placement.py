@@ -151,7 +151,7 @@ def test_without_scipy_the_order_is_refused(monkeypatch):
     ),
     seed=st.randoms(use_true_random=False),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_whatever_is_given_of_places_is_kept(told, seed):
     """Any mixture of nodes with a vertex, a rack, both or neither; there are units for all."""
     topology = polarfly(3)

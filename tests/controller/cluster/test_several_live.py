@@ -56,8 +56,8 @@ class Process:
     def text(self):
         return self.log.read_text()
 
-    def says(self, text, limit=30):
-        until(lambda: text in self.text(), f"{text!r} in {self.log}", limit)
+    def says(self, text):
+        until(lambda: text in self.text(), f"{text!r} in {self.log}")
 
     def kill(self):
         self.process.send_signal(signal.SIGCONT)
@@ -264,10 +264,10 @@ def kill_in_round(number, leader, other, build, switches):
     until(lambda: any(end in leader.text()[seen:] for end in ends), text)
     under_way = text in leader.text()[seen:]
     leader.kill()
-    until(other.complete, "the other has taken over", 30)
-    until(lambda: any(all_have(switches, one) for one in (build, other.build)), "it is whole", 30)
+    until(other.complete, "the other has taken over")
+    until(lambda: any(all_have(switches, one) for one in (build, other.build)), "it is whole")
     if under_way:
-        until(lambda: all_have(switches, build), "it has finished", 30)
+        until(lambda: all_have(switches, build), "it has finished")
     leader.start(*leader.command)
     return under_way
 

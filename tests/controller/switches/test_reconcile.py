@@ -114,7 +114,7 @@ def test_reordered_fields_and_full_masks_are_the_same_row():
     assert row_forms.row(one) != row_forms.row(form(fields, (goto,)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=300), st.binary(max_size=80), st.randoms(use_true_random=False))
 def test_no_bytes_are_more_than_malformed(program, flows, groups, pick):
     entry = bytearray(b"".join(flows_of(program)))

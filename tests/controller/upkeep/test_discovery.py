@@ -214,7 +214,7 @@ def test_a_plug_that_moves_is_seen_at_its_new_place_alone() -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 150))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_whatever_comes_in_is_read_or_malformed(data: bytes, cut: int) -> None:
     good = as_packet_in(3, lldp.frames(5, np.array([2]), 1, 60, KEY)[0].tobytes())
     for message in (data, good[:cut] + data, good[:24] + data):

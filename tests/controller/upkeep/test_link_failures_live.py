@@ -104,8 +104,8 @@ class Expected:
         flows = [row for row in found["flows"] if "cookie=0x504600000000000d" not in row]
         return found | {"flows": flows}
 
-    def come(self, dumps, limit=20):
-        until(lambda: self.hold(dumps), f"tables of {list(dumps)}", limit)
+    def come(self, dumps):
+        until(lambda: self.hold(dumps), f"tables of {list(dumps)}")
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def test_loads_of_all_pairs(compiled, q):
     assert (Prediction.of(build).loads(packets) == brute_force(build, packets)).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_any_traffic_and_one_wrong_route(compiled, data):
     switch, destination = data.draw(st.permutations(range(13)))[:2]
