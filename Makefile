@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
 EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,dev
 
@@ -16,6 +17,9 @@ UNFINISHED := $(VENV)/.unfinished
 ifneq ($(shell $(BIN)/python -c 'import pip' 2>/dev/null && cat $(STAMP) 2>/dev/null),$(CURDIR))
 STALE := stale
 endif
+
+# Hundreds of processes import our modules: each compiles them anew where no bytecode may be kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-versions lint clean python debian stale
@@ -33,10 +37,10 @@ demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switche
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
 test: lint | debian ## set up, then lint, types, import arrows and the tests
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 test-all: lint | debian ## the same with the tests marked long
-	$(BIN)/pytest -n 2 --dist loadgroup -m ""
+	$(PYTEST) -m ""
 
 # Quick tests that use every dependency. Python 3.11 has the lowest versions that pyproject.toml
 # allows, newer ones those of constraints.txt.

@@ -20,8 +20,6 @@ import pytest
 
 from tests.waiting import until
 
-pytestmark = pytest.mark.xdist_group("wheel")
-
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WHEEL = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
@@ -161,15 +159,20 @@ def test_commands_run_beside_files_of_the_same_names(python, desk):
     assert "156 of 156 pairs" in shown.stdout
 
 
-def test_a_script_uses_the_library_and_is_typed(python, desk):
-    script = desk / "script.py"
-    script.write_text(
-        "import polarfab\n"
-        'fabric: polarfab.Fabric = polarfab.Fabric.from_spec("fabric.yaml").save("scripted")\n'
-        "print(fabric.verify().passed, fabric.emulate(engine='model').passed)\n"
-    )
+SCRIPT = """import polarfab
+fabric: polarfab.Fabric = polarfab.Fabric.from_spec("fabric.yaml").save("scripted")
+print(fabric.verify().passed, fabric.emulate(engine='model').passed)
+"""
+
+
+def test_a_script_uses_the_library(python, desk):
+    (desk / "script.py").write_text(SCRIPT)
     assert run(python, "script.py", cwd=desk).stdout == "True True\n"
-    script.write_text(script.read_text() + "fabric.verify(seed='1')\n")
+
+
+@pytest.mark.long
+def test_a_script_is_typed(python, desk):
+    (desk / "script.py").write_text(SCRIPT + "fabric.verify(seed='1')\n")
     mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "script.py"]
     found = run(*mypy, cwd=desk, code=1).stdout.splitlines()
     assert [line.partition(" ")[0] for line in found[:-1]] == ["script.py:4:"]

@@ -18,8 +18,6 @@ from compilers.proof.explanation import explain
 from compilers.tables.build import Build
 from polarfab import cli
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.fixture
 def polarfab_verb(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import networkx
 import numpy as np
 import pytest
@@ -28,16 +26,21 @@ CASES = [
 
 def circle(build: Build, found: Layers) -> list[tuple[int, int]]:
     """Links of one layer that wait for each other in a circle, or []."""
-    walker = Walker.of(build.tables, build.wiring.cables())
-    ends = np.flatnonzero(build.topology.endpoints).tolist()
-    waits: list[networkx.DiGraph[tuple[int, int]]] = [
-        networkx.DiGraph() for _ in range(found.count)
-    ]
-    for s in ends:
-        for d in ends:
-            path, _ = walker.path(s, d)
-            waits[found.layer[s, d]].add_edges_from(pairwise(pairwise(path)))
-    for graph in waits:
+    order = build.tables.switches
+    after = Walker.of(build.tables, build.wiring.cables()).next_switch(np.arange(order))
+    ends = np.flatnonzero(build.topology.endpoints)
+    at, to = (side.ravel() for side in np.meshgrid(ends, ends))
+    layer = found.layer[at, to].astype(np.int64)
+    edges = set[tuple[int, ...]]()
+    while len(at):
+        over, then = after[at, to], after[after[at, to], to]
+        onward = (over != to) & (at != to)
+        at, to, layer, over = at[onward], to[onward], layer[onward], over[onward]
+        edges |= set(map(tuple, np.stack([layer, at, over, then[onward]], 1).tolist()))
+        at = over
+    for number in range(found.count):
+        waits = [((a, b), (b, c)) for layer_of, a, b, c in edges if layer_of == number]
+        graph: networkx.DiGraph[tuple[int, int]] = networkx.DiGraph(waits)
         if not networkx.is_directed_acyclic_graph(graph):
             return [edge[0] for edge in networkx.find_cycle(graph)]
     return []

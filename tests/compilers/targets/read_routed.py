@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from functools import cache
 from ipaddress import ip_network
 
 MAIN = 254
@@ -85,6 +86,7 @@ def _rules(folder):
     return rules
 
 
+@cache
 def _full(prefix):
     """One text for every prefix, whoever wrote it."""
     return str(ip_network(prefix))

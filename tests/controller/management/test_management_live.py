@@ -107,7 +107,6 @@ def test_status_without_a_controller_is_one_message():
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 def test_the_page_follows_the_fabric(switches, browser, builds, run):
     """Cells of all switches in their racks; one that leaves turns grey; events; no complaints."""
     controller = run(polarfab(builds[0], "ryu", "--http", f"127.0.0.1:{HTTP}"))

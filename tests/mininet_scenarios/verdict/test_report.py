@@ -92,7 +92,6 @@ def test_a_place_that_cannot_be_written(emulate, tmp_path):
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 def test_the_example_in_a_browser(browser):
     assert EXAMPLE.stat().st_size < 300_000
     browser.get(EXAMPLE.as_uri())
