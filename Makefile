@@ -42,22 +42,28 @@ test: lint | debian ## set up, then lint, types, import arrows and the tests
 test-all: lint | debian ## the same with the tests marked long
 	$(PYTEST) -m ""
 
-# Quick tests that use every dependency. Python 3.11 has the lowest versions that pyproject.toml
-# allows, newer ones those of constraints.txt.
+# Quick tests that use every dependency: Python 3.11 with the lowest versions that pyproject.toml
+# allows, and the newest Python that is here with those of constraints.txt.
 QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/test_formats.py \
   compilers/routing/test_routes_by_family.py compilers/tables compilers/drawing controller/management \
   mininet_scenarios/verdict polarfab/test_cli.py polarfab/test_readme.py)
-test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on Python 3.12 and 3.13
+test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on the newest Python
 	@lowest=$(VENV)/lowest.txt
 	grep -oE '"[a-z-]+>=[0-9][^"]*"' pyproject.toml | tr -d '"' | sed 's/>=/==/' | sort -u > $$lowest
 	interpreter() {
-	  for python in "python$$1" "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$1".*/bin/python
-	  do "$$python" -c '' 2>/dev/null && { echo "$$python"; return; }
+	  for version in "$$@"; do
+	    for python in "python$$version" "$${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version".*/bin/python
+	    do "$$python" -c '' 2>/dev/null && { echo "$$python"; return; }
+	    done
 	  done
+	  return 1
 	}
-	for version in 3.11 3.12 3.13; do
-	  python=$$(interpreter $$version) || { echo "Python $$version is not here: not tested"; continue; }
-	  [ $$version = 3.11 ] && versions=$$lowest || versions=constraints.txt
+	for wanted in "$$lowest 3.11" "constraints.txt 3.13 3.12"; do
+	  set -- $$wanted
+	  versions=$$1
+	  shift
+	  python=$$(interpreter "$$@") || { echo "Python $$* is not here: not tested"; continue; }
+	  version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 	  echo "Python $$version with the versions of $$versions"
 	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version
 	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $(VENV)/python$$version/bin/python \

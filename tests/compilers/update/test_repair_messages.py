@@ -83,7 +83,7 @@ def test_switches_hold_the_repaired_programs(fabric, steps, seed, generation):
         assert switches == programs(whole, new.tables, generation)
 
 
-@SLOW
+@settings(SLOW, max_examples=10)
 @given(
     fabric=st.sampled_from(FABRICS),
     links=st.tuples(st.integers(0, 3), st.integers(0, 3)),
