@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compilers.readers.router_text import DISCARD, LAST_RESORT, InterfaceText, RouterText
+from compilers.readers.text_lines import TextLines
 
 ROUTES = {"ip route ": False, "ipv6 route ": True}
 STEERING = {"ip", "ipv6", "no", "router", "route-map", "vrf", "policy-map", "vlan", "default"}
@@ -69,8 +70,8 @@ def _sections(
     router = RouterText(file)
     said: set[str] = set()
     here: InterfaceText | None = None
-    lines = list(enumerate(text.splitlines(), 1))
-    for number, line in router.routes(router.transit, lines, ROUTES, hop_of):
+    router.transit, lines = router.routes(TextLines.of(text.encode()), ROUTES, hop_of)
+    for number, line in lines:
         if line[:1] == " ":
             if here is not None:
                 _about(router, here, number, line)

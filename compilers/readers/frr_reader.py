@@ -13,7 +13,7 @@ from compilers.readers.iproute_reader import MAIN, RouterFiles
 from compilers.readers.route_tables import RouteLines, RouteWay
 
 NAME = "frr.conf"
-HARMLESS = frozenset({"!", "end", "exit", "frr", "hostname", "service", "log"})
+HARMLESS = frozenset({"end", "frr", "hostname", "service", "log"})
 """Words at the beginning of lines that forward nothing."""
 LARGEST_DISTANCE = 254
 """A route of distance 255 is never used."""
@@ -28,12 +28,36 @@ def read_frr(folder: Path) -> EmittedSwitch:
         ValueError: an address makes no sense.
     """
     files, routes = RouterFiles(folder), RouteLines()
-    interface = ""
-    for line, text in files.but_routes(NAME, routes, ROUTES, "!"):
+    for line, text in read_frr_lines(files, routes):
+        files.unknown(NAME, line, text)
+    file = str(folder / NAME)
+    ways = {text: _static(text) for text in routes.ways}
+    hops: dict[tuple[str, str], NextHop] = {}
+    for text, first in routes.first_lines().items():
+        if (way := ways[text]) and way.stage:
+            gateway, port = text.split(" ", 2)[:2]
+            hop = NextHop(port, address_text(gateway), file, first)
+            hops.setdefault((gateway, port), hop)
+    return files.switch(file, files.tables(NAME, routes, ways), hops.values())
+
+
+def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list[tuple[int, str]]:
+    """Read what frr.conf says of interfaces, and the files beside it; its other lines.
+
+    Args:
+        files: takes what was read.
+        routes: takes static routes; None: those that discard are taken, and no others.
+
+    Raises:
+        OSError: a file is not there.
+    """
+    interface, others = "", []
+    found = RouteLines() if routes is None else routes
+    for line, text in files.but_routes(NAME, found, ROUTES, "!"):
         match text.split():
             case ["interface", name]:
                 interface = name
-            case ["exit"]:
+            case ["exit"] if interface:
                 interface = ""
             case ["ip" | "ipv6", "address", address] if interface and text[0] == " ":
                 files.address(NAME, line, interface, address)
@@ -41,29 +65,28 @@ def read_frr(folder: Path) -> EmittedSwitch:
                 files.far_end(NAME, line, interface, node, port)
             case ["description", _] if interface:
                 pass
-            case [word, *_] if not interface and word in HARMLESS:
+            case [word, *_] if not interface and text[0] != " " and word in HARMLESS:
                 pass
             case _:
-                files.unknown(NAME, line, text)
+                others.append((line, text))
     files.read_links()
     files.read_rules()
     files.read_settings()
-    file = str(folder / NAME)
-    first = dict(zip(reversed(routes.way), reversed(routes.line), strict=True))
-    hops: dict[tuple[str, str], NextHop] = {}
-    for text, number in routes.ways.items():
-        if (way := _static(text)) and way.stage:
-            gateway, port = text.split(" ", 2)[:2]
-            hop = NextHop(port, address_text(gateway), file, first[number])
-            hops.setdefault((gateway, port), hop)
-    return files.switch(file, files.tables(NAME, routes, _static), hops.values())
+    if routes is None:
+        files.tables(NAME, found, {text: last_resort(text) for text in found.ways})
+    return others
+
+
+def last_resort(text: str) -> RouteWay | None:
+    """What a route that discards says behind its prefix."""
+    return RouteWay(MAIN, LARGEST_DISTANCE, ()) if text == f"reject {LARGEST_DISTANCE}" else None
 
 
 def _static(text: str) -> RouteWay | None:
     """What a static route says behind its prefix."""
+    if last := last_resort(text):
+        return last
     match text.split():
-        case ["reject", last] if last == str(LARGEST_DISTANCE):
-            return RouteWay(MAIN, LARGEST_DISTANCE, ())
         case [gateway, interface, *rest] if gateway[0].isalnum() and gateway != "reject":
             pass
         case _:

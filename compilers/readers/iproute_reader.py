@@ -6,7 +6,7 @@ In a table the route of the least metric whose next hop is up is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,6 +24,7 @@ from compilers.readers.emitted_forwarding import (
     interface_network,
 )
 from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.text_lines import TextLines
 
 MAIN = 254
 OURS = ["protocol", "80"]
@@ -80,8 +81,7 @@ class RouterFiles:
         Raises:
             OSError: there is no such file.
         """
-        lines = enumerate((self.folder / name).read_text().splitlines(), 1)
-        others = routes.take(list(lines), heads)
+        others = routes.take(TextLines.read(self.folder / name), heads)
         return [(line, text) for line, text in others if text and text[0] != comment]
 
     def unknown(self, name: str, line: int, text: str) -> None:
@@ -152,17 +152,16 @@ class RouterFiles:
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
 
     def tables(
-        self, name: str, routes: RouteLines, way_of: Callable[[str], RouteWay | None]
+        self, name: str, routes: RouteLines, said: Mapping[str, RouteWay | None]
     ) -> dict[int, Lookup]:
         """The tables of routes; those that discard, and those that make no sense, are noted.
 
         Args:
             name: of the file where they stand.
             routes: all of them.
-            way_of: what the text of a way says, without ports if it discards; None: nothing.
+            said: what the text of each way says, without ports if it discards; None: nothing.
         """
         file = str(self.folder / name)
-        said = {text: way_of(text) for text in routes.ways}
         last = [text for text, way in said.items() if not way or not way.stage]
         for prefix, text, line in routes.rows(*last):
             if said[text]:
@@ -264,7 +263,7 @@ def _read_routes(files: RouterFiles) -> EmittedSwitch:
         stages[index] = tuple(
             (hops[to].port if to in hops else f"nexthop {to}", weight) for to, weight in group
         )
-    tables = files.tables(name, routes, lambda way: _route(way, stages))
+    tables = files.tables(name, routes, {way: _route(way, stages) for way in routes.ways})
     return files.switch(file, tables, hops.values())
 
 

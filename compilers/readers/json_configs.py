@@ -6,10 +6,11 @@ says where packets go, is a fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from socket import AF_INET6, inet_pton
 from typing import Any
 
+from compilers.readers.route_tables import Numbers
 from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, lines_of
 from compilers.readers.strict_json import parse
 
@@ -68,7 +69,7 @@ def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
 def _avd_routes(router: RouterText, routes: list[Tree], text: str) -> None:
     prefixes = [entry.pop("prefix", "") for entry in routes]
     lines = lines_of(text, (f'"prefix": "{prefix}"' for prefix in prefixes))
-    _add(router, zip(prefixes, routes, strict=True), lines, _avd_hops)
+    _add(router, list(zip(prefixes, routes, strict=True)), lines, _avd_hops)
 
 
 def _avd_hops(way: Tree) -> list[str]:
@@ -82,7 +83,7 @@ def _avd_hops(way: Tree) -> list[str]:
 
 def _add(
     router: RouterText,
-    routes: Iterable[tuple[str, Tree]],
+    routes: Sequence[tuple[str, Tree]],
     lines: Iterable[int],
     hops_of: Callable[[Tree], list[str]],
 ) -> None:
@@ -94,18 +95,20 @@ def _add(
         lines: where each stands.
         hops_of: the next hops that a way says, none where it is not understood.
     """
-    known: dict[tuple[tuple[str, Any], ...], list[str]] = {}
-    found: list[tuple[str, str, int]] = []
-    for (prefix, entry), line in zip(routes, lines, strict=True):
-        way = tuple(entry.items())
-        hops = known.get(way)
-        if hops is None:
-            hops = known[way] = hops_of(entry)
-        if not hops or not prefix:
-            router.fault(line, f"{prefix or 'a route'}: {entry}")
-        found += [(prefix, hop, line) for hop in hops]
-    if found:
-        router.transit.extend(*zip(*found, strict=True))
+    if not routes:
+        return
+    prefixes, entries = zip(*routes, strict=True)
+    known: Numbers[tuple[tuple[str, Any], ...]] = Numbers()
+    way = known.of([tuple(entry.items()) for entry in entries]).tolist()
+    hops = [hops_of(dict(each)) for each in known]
+    rows = list(zip(prefixes, way, lines, strict=True))
+    if not all(hops) or not all(prefixes):
+        for (prefix, number, line), entry in zip(rows, entries, strict=True):
+            if not hops[number] or not prefix:
+                router.fault(line, f"{prefix or 'a route'}: {entry}")
+    for step in range(max(map(len, hops))):
+        some = [(prefix, hops[n][step], line) for prefix, n, line in rows if step < len(hops[n])]
+        router.transit.extend(*zip(*some, strict=True))
 
 
 def read_srlinux(text: str, file: str) -> RouterText:
@@ -184,7 +187,7 @@ def _srl_instance(router: RouterText, instance: Tree, text: str) -> None:
         up = way.get("admin-state", "enable") == "enable"
         return hops if up and (hops == [DISCARD]) == last and way.keys() <= WAY_KEYS else []
 
-    _add(router, zip(prefixes, routes, strict=True), lines, hops_of)
+    _add(router, list(zip(prefixes, routes, strict=True)), lines, hops_of)
 
 
 def _srl_groups(router: RouterText, instance: Tree) -> Iterator[tuple[str, list[str]]]:
@@ -241,7 +244,7 @@ def _sonic_addresses(router: RouterText, table: Tree, text: str) -> None:
 
 def _sonic_routes(router: RouterText, table: Tree, text: str) -> None:
     lines = lines_of(text, (f'"{key}": {{' for key in table))
-    routes = ((_default(key), entry) for key, entry in table.items())
+    routes = [(_default(key), entry) for key, entry in table.items()]
     _add(router, routes, lines, _sonic_hops)
 
 

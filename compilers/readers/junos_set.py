@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText
+from compilers.readers.text_lines import TextLines
 
 TRANSIT = {
     "set routing-options static route ": False,
@@ -29,9 +29,8 @@ def read_junos(text: str, file: str) -> RouterText:
     """The configuration of a Junos device."""
     router = RouterText(file)
     others: dict[Words, int] = {}
-    lines: Sequence[tuple[int, str]] = list(enumerate(text.splitlines(), 1))
-    for rows, heads in ((router.transit, TRANSIT), (router.entering, ENTERING)):
-        lines = router.routes(rows, lines, heads, _hop)
+    router.transit, lines = router.routes(TextLines.of(text.encode()), TRANSIT, _hop)
+    router.entering, lines = router.routes(lines, ENTERING, _hop)
     router.transit = _discarded(router, router.transit)
     router.entering = _discarded(router, router.entering)
     for number, line in lines:
@@ -54,7 +53,7 @@ def _discarded(router: RouterText, rows: RouteLines) -> RouteLines:
     for prefix in last.keys() ^ ends.keys():
         line = last.get(prefix) or ends[prefix]
         router.fault(line, f"{prefix} with only one of discard and {LAST}")
-    return rows.without(LAST)
+    return rows.reworded({way: way for way in rows.ways if way != LAST})
 
 
 def _other(router: RouterText, others: dict[Words, int], number: int, line: str) -> None:
@@ -106,7 +105,7 @@ def _unit(name: str, unit: str) -> str:
 def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
     """Everything that forwarding by filter needs is there, or nothing of it."""
     wanted: set[Words] = set()
-    if router.ingress or router.entering.prefix:
+    if router.ingress or router.entering.ways:
         wanted = {
             (
                 "policy-options",
@@ -124,7 +123,7 @@ def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
     for family, rib in RIBS.items():
         six = family == "inet6"
         if (
-            not any((":" in prefix) == six for prefix in rows.prefix)
+            not any((":" in prefix) == six for prefix in rows.prefixes)
             and family not in router.ingress
         ):
             continue

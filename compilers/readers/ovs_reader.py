@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,12 +32,15 @@ from compilers.readers.route_tables import Numbers
 
 Entry = tuple[int, str]
 """The class to which a prefix is sent, and the prefix's family."""
+Fact = tuple[str, tuple[str | int, ...]]
+"""The kind and the value of a claim."""
 CLASS, INGRESS = 0xFFFF, 0x10000
 """Bits of metadata: the class, and what tells packets from hosts."""
 MAC = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
-PRIORITY_ROW = re.compile(r"table=1,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),\2")
-"""What stands before `_dst=` in a row that sends a prefix to a class."""
-CLASS_WRITTEN = re.compile(r"actions=write_metadata:(\d+)/0xffff,goto_table:2")
+ROUTE_ROW = re.compile(
+    r"table=1,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),\2_dst=([0-9a-f.:]+/\1),"
+    r"actions=write_metadata:(\d+)/0xffff,goto_table:2"
+)
 CLASS_ROW = re.compile(
     r"table=2,priority=(\d+),cookie=0x5046000000000006,(?:in_port=(\d+),)?"
     r"metadata=(\d+)/0x([0-9a-f]+),actions=group:(\d+)"
@@ -125,6 +129,13 @@ FACTS = (
 )
 """Every other row: a kind of claim, what the whole line is, and which parts it claims."""
 CLAIMED = frozenset(kind for kind, _, _ in FACTS)
+
+
+class ReadRoute(NamedTuple):
+    """A row of table 1 that sends a prefix to a class."""
+
+    prefix: str
+    entry: Entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +227,7 @@ def read_ovs(folder: Path) -> EmittedSwitch:
 
     Raises:
         OSError: a file is not there.
-        ValueError: a line makes no sense (file, line, text).
+        ValueError: an address makes no sense.
     """
     program, claims = OvsProgram(), list[Claim]()
     unread: list[tuple[str, int, str]] = []
@@ -232,20 +243,17 @@ def read_ovs(folder: Path) -> EmittedSwitch:
     lines: list[int] = []
     entries: Numbers[Entry] = Numbers()
     for line, text in _lines(Path(files[0])):
-        head, _, rest = text.partition("_dst=")
-        prefix, _, tail = rest.partition(",")
-        if route := _route(head, tail):
-            if not prefix.endswith(route[0]):
-                raise ValueError(files[0], line, text)
-            prefixes.append(prefix)
-            numbers.append(entries[route[1]])
+        row = _row(text)
+        if isinstance(row, ReadRoute):
+            prefixes.append(row.prefix)
+            numbers.append(entries[row.entry])
             lines.append(line)
-        elif row := _class_row(text):
+        elif isinstance(row, ReadClass):
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
-        elif fact := _fact(text):
-            claims.append(Claim(*fact, files[0], line))
+        elif row:
+            claims.append(Claim(*row, files[0], line))
         else:
             unread.append((files[0], line, text))
     for claim in claims:
@@ -313,25 +321,18 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
             yield line, text
 
 
-@lru_cache(1 << 16)
-def _route(head: str, tail: str) -> tuple[str, Entry] | None:
-    """The length and the entry of a row that leads a prefix to a class."""
-    row, written = PRIORITY_ROW.fullmatch(head), CLASS_WRITTEN.fullmatch(tail)
-    if not row or not written:
-        return None
-    return f"/{row[1]}", (int(written[1]), row[2])
+@lru_cache(1 << 17)
+def _row(text: str) -> ReadRoute | ReadClass | Fact | None:
+    """What a row of flows.txt says; switches share most of their rows, so most are known."""
+    if found := ROUTE_ROW.fullmatch(text):
+        return ReadRoute(found[3], (int(found[4]), found[2]))
+    if found := CLASS_ROW.fullmatch(text):
+        priority, in_port, metadata, mask, group = found.groups()
+        return ReadClass(int(priority), int(in_port or 0), int(metadata), int(mask, 16), int(group))
+    return _fact(text)
 
 
-@lru_cache(1 << 16)
-def _class_row(text: str) -> ReadClass | None:
-    found = CLASS_ROW.fullmatch(text)
-    if not found:
-        return None
-    priority, in_port, metadata, mask, group = found.groups()
-    return ReadClass(int(priority), int(in_port or 0), int(metadata), int(mask, 16), int(group))
-
-
-def _fact(text: str) -> tuple[str, tuple[str | int, ...]] | None:
+def _fact(text: str) -> Fact | None:
     for kind, pattern, parts in FACTS:
         if found := pattern.fullmatch(text):
             values = found.groupdict()

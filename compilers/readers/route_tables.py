@@ -6,13 +6,13 @@ A switch with repair has tens of thousands of routes, so they are columns here, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import Chain, EmittedRows, Lookup, Port, Stage
+from compilers.readers.text_lines import TextLines
 
 T = TypeVar("T")
 Integers = NDArray[np.int64]
@@ -25,6 +25,10 @@ class Numbers(dict[T, int]):
         number = self[key] = len(self)
         return number
 
+    def of(self, keys: Collection[T]) -> Integers:
+        """int64[n]: the numbers of things."""
+        return np.fromiter(map(self.__getitem__, keys), np.int64, len(keys))
+
 
 class RouteWay(NamedTuple):
     """What a route says beside its prefix: its table, its metric, and the ports that share."""
@@ -34,67 +38,89 @@ class RouteWay(NamedTuple):
     stage: Stage
 
 
-@dataclass(slots=True)
 class RouteLines:
     """The routes of a router, a prefix, a way and a line each; those of one prefix share or follow.
 
-    way is an index into `ways`, whose texts say all but the prefix. line is 0 where only the file
-    is known.
+    prefixes, ways: their texts, numbered; that of a way is all that a route says but its prefix.
+    line is 0 where only the file is known.
     """
 
-    prefix: list[str] = field(default_factory=list)
-    way: list[int] = field(default_factory=list)
-    line: list[int] = field(default_factory=list)
-    ways: Numbers[str] = field(default_factory=Numbers)
+    def __init__(self) -> None:
+        self.prefixes: Numbers[str] = Numbers()
+        self.ways: Numbers[str] = Numbers()
+        self._parts: list[Integers] = []
 
-    def add(self, prefix: str, way: str, line: int) -> None:
-        """A route."""
-        self.extend([prefix], [way], [line])
+    def columns(self) -> Integers:
+        """int64[3, n]: the prefix, the way and the line of every route, in order."""
+        if len(self._parts) != 1:
+            self._parts = [np.concatenate([np.zeros((3, 0), np.int64), *self._parts], axis=1)]
+        return self._parts[0]
 
-    def extend(self, prefixes: Iterable[str], ways: Iterable[str], lines: Iterable[int]) -> None:
+    def extend(self, prefixes: Sequence[str], ways: Sequence[str], lines: Sequence[int]) -> None:
         """Routes, a prefix, a way and a line each."""
-        self.prefix.extend(prefixes)
-        self.way.extend(map(self.ways.__getitem__, ways))
-        self.line.extend(lines)
+        columns = (self.prefixes.of(prefixes), self.ways.of(ways), np.array(lines, np.int64))
+        self._parts.append(np.array(columns))
 
-    def take(
-        self, lines: Sequence[tuple[int, str]], heads: Mapping[str, bool | None]
-    ) -> Sequence[tuple[int, str]]:
+    def take(self, lines: TextLines, heads: Mapping[str, bool | None]) -> TextLines:
         """Take the lines that begin with one of these texts; the others are returned.
 
         Behind the text stand the prefix, a blank, and the way; a way is "" where the prefix is of
         the wrong family.
 
         Args:
-            lines: with their numbers.
+            lines: of a file.
             heads: how routes begin; whether their prefixes are IPv6 ones, None: either.
         """
         for head, six in heads.items():
-            mine = [each for each in lines if each[1].startswith(head)]
-            if not mine:
+            mine = lines.beginning(head)
+            if not mine.any():
                 continue
-            lines = [each for each in lines if not each[1].startswith(head)]
-            cut = len(head)
-            prefixes, _, words = zip(*(text[cut:].partition(" ") for _, text in mine), strict=True)
-            ways: Iterable[str] = words
-            wrong = {p for p in set(prefixes) if six is not None and (":" in p) != six}
-            if wrong:
-                ways = ["" if p in wrong else way for p, way in zip(prefixes, words, strict=True)]
-            self.extend(prefixes, ways, (number for number, _ in mine))
+            routes, lines = lines[mine], lines[~mine]
+            (prefixes, prefix), (ways, way) = (part.alike() for part in routes.split(len(head)))
+            wrong = np.array([six is not None and (":" in text) != six for text in prefixes])
+            way = self.ways.of(ways)[way]
+            if wrong.any():
+                way[wrong[prefix]] = self.ways[""]
+            self._parts.append(np.array((self.prefixes.of(prefixes)[prefix], way, routes.number)))
         return lines
 
     def rows(self, *ways: str) -> Iterator[tuple[str, str, int]]:
         """Prefix, way and line of every route with one of these ways."""
-        texts = {self.ways[way]: way for way in ways if way in self.ways}
-        if texts:
-            for at in np.flatnonzero(np.isin(self.way, list(texts))).tolist():
-                yield self.prefix[at], texts[self.way[at]], self.line[at]
+        prefixes, texts = list(self.prefixes), list(self.ways)
+        numbers = [self.ways[way] for way in ways if way in self.ways]
+        if numbers:
+            columns = self.columns()
+            for prefix, way, line in columns[:, np.isin(columns[1], numbers)].T.tolist():
+                yield prefixes[prefix], texts[way], line
 
-    def without(self, *ways: str, prefixes: Collection[str] = ()) -> RouteLines:
-        """The other routes than those with one of these ways or prefixes."""
-        texts, others = list(self.ways), RouteLines()
-        columns = zip(self.prefix, map(texts.__getitem__, self.way), self.line, strict=True)
-        if kept := [row for row in columns if row[1] not in ways and row[0] not in prefixes]:
+    def pairs(self) -> list[tuple[str, str]]:
+        """The prefix and the way of every route."""
+        prefix, way, _ = self.columns().tolist()
+        texts = map(list(self.prefixes).__getitem__, prefix), map(list(self.ways).__getitem__, way)
+        return list(zip(*texts, strict=True))
+
+    def first_lines(self) -> dict[str, int]:
+        """The line where each way stands first."""
+        _, way, line = self.columns()
+        first = np.full(len(self.ways), -1, np.int64)
+        first[way[::-1]] = line[::-1]
+        found = zip(self.ways, first.tolist(), strict=True)
+        return {text: at for text, at in found if at >= 0}
+
+    def reworded(self, words: Mapping[str, str]) -> RouteLines:
+        """The routes with these ways, which stand in other words there."""
+        others = RouteLines()
+        others.prefixes = self.prefixes
+        number = [others.ways[words[way]] if way in words else -1 for way in self.ways]
+        prefix, way, line = self.columns()
+        way = np.array([*number, -1], np.int64)[way]
+        others._parts = [np.array((prefix, way, line))[:, way >= 0]]
+        return others
+
+    def without(self, prefixes: Iterable[str]) -> RouteLines:
+        """The routes of other prefixes."""
+        others, left_out = RouteLines(), frozenset(prefixes)
+        if kept := [row for row in self.rows(*self.ways) if row[0] not in left_out]:
             others.extend(*zip(*kept, strict=True))
         return others
 
@@ -106,26 +132,23 @@ class RouteLines:
             said: what ways say by their texts; routes of others are left out.
         """
         ways = {self.ways[text]: way for text, way in said.items()}
-        number: Numbers[str] = Numbers()
-        prefix = np.fromiter(map(number.__getitem__, self.prefix), np.int64, len(self.prefix))
-        way = np.array(self.way, np.int64)
-        line = np.array(self.line, np.int64)
+        prefix, way, line = self.columns()
         if len(ways) < len(self.ways):
-            kept = np.isin(way, list(ways))
-            prefix, way, line = prefix[kept], way[kept], line[kept]
+            prefix, way, line = self.columns()[:, np.isin(way, list(ways))]
         if not len(way):
             return {}
+        count = len(self.prefixes)
         table = np.zeros(len(self.ways), np.int64)
         table[list(ways)] = [each.table for each in ways.values()]
         tables, index = np.unique(table, return_inverse=True)
-        place = index[way] * len(number) + prefix
+        place = index[way] * count + prefix
         order = np.argsort(place * len(table) + way, kind="stable")
         place, way = place[order], way[order]
         first = np.flatnonzero(np.diff(place, prepend=-1))
         entry, examples = _alike(way, first, np.diff(first, append=len(way)))
         chains = [_chain([ways[w] for w in way[start:end].tolist()]) for start, end in examples]
-        names = np.array(list(number), object)[place[first] % len(number)]
-        cuts = np.searchsorted(place[first], np.arange(1, len(tables)) * len(number))
+        names = np.array(list(self.prefixes), object)[place[first] % count]
+        cuts = np.searchsorted(place[first], np.arange(1, len(tables)) * count)
         columns = names, entry, np.minimum.reduceat(line[order], first)
         parts = zip(*(np.split(column, cuts) for column in columns), strict=True)
         return {

@@ -49,8 +49,8 @@ def sonic(folder: Path) -> EmittedSwitch:
     frr = _read(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
     if router.segments:
-        segments = frozenset(p for p in router.transit.prefix if in_block(p, router.segments))
-        router.transit = router.transit.without(prefixes=segments)
+        segments = [p for p in router.transit.prefixes if in_block(p, router.segments)]
+        router.transit = router.transit.without(segments)
     return forwarding(router, frr)
 
 

@@ -58,10 +58,10 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
 
 def agree(first: RouterText, second: RouterText) -> None:
     """Note in the second file what it says otherwise than the first, where both say the same."""
-    plain = _by_prefix(first)
-    if plain is not None and plain == _by_prefix(second):
+    pairs = first.transit.pairs(), second.transit.pairs()
+    if pairs[0] == pairs[1] or sorted(pairs[0]) == sorted(pairs[1]):
         return
-    rows = _with_lines(first), _with_lines(second)
+    rows = _with_lines(first.transit), _with_lines(second.transit)
     for prefix in rows[0].keys() | rows[1].keys():
         hops, line = rows[0].get(prefix, ([], 0))
         given, place = rows[1].get(prefix, ([], 0))
@@ -82,20 +82,11 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
             second.fault(line, f"interface {name} is not as in {first.file}")
 
 
-def _by_prefix(router: RouterText) -> dict[str, str] | None:
-    """The next hop of every prefix; None where one has several."""
-    rows, hops = router.transit, list(router.transit.ways)
-    found = dict(zip(rows.prefix, map(hops.__getitem__, rows.way), strict=True))
-    return found if len(found) == len(rows.prefix) else None
-
-
-def _with_lines(router: RouterText) -> dict[str, tuple[list[str], int]]:
+def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
     """The next hops of every prefix, and the line where the first one stands."""
-    rows = router.transit
-    hops = [hop or "discard" for hop in rows.ways]
     found: dict[str, tuple[list[str], int]] = {}
-    for prefix, hop, line in zip(rows.prefix, rows.way, rows.line, strict=True):
-        found.setdefault(prefix, ([], line))[0].append(hops[hop])
+    for prefix, hop, line in rows.rows(*rows.ways):
+        found.setdefault(prefix, ([], line))[0].append(hop or "discard")
     return found
 
 
@@ -107,7 +98,7 @@ def _last_resorts(router: RouterText, rows: RouteLines) -> None:
     ends = {prefix for prefix, _, _ in rows.rows(DISCARD)}
     for six in (False, True):
         last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
-        others = [p for p in rows.prefix if (":" in p) == six and p not in ends]
+        others = [p for p in rows.prefixes if (":" in p) == six and p not in ends]
         for prefix in others[:1] + others[-1:]:
             if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
                 router.fault(0, f"no route that discards what is near {prefix}")
@@ -129,13 +120,13 @@ def _interface(hop: str, ends: dict[str, str]) -> str:
 
 def _next_hops(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> Iterator[NextHop]:
     """Each next hop once, where it is first said; those that nobody can reach are faults."""
-    first = dict(zip(reversed(rows.way), reversed(rows.line), strict=True))
-    for text, number in rows.ways.items():
+    for text, line in rows.first_lines().items():
         gateway, _, interface = text.partition(" ")
-        if text == DISCARD or number not in first:
+        if text == DISCARD:
             continue
-        line = first[number]
-        if not _reaches(router, gateway, ends.get(gateway, interface), interface):
+        through = ends.get(gateway, interface)
+        at_end = gateway in ends and interface in ("", through)
+        if not at_end and not _reaches(router, gateway, through, interface):
             router.fault(line, f"no interface has a network with {gateway}")
         else:
             yield NextHop(interface or ends[gateway], gateway, router.file, line)

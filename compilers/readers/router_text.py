@@ -6,11 +6,12 @@ read from text alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
 
 from compilers.readers.route_tables import RouteLines
+from compilers.readers.text_lines import TextLines
 
 DISCARD = ""
 """In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
@@ -65,30 +66,23 @@ class RouterText:
 
     def routes(
         self,
-        rows: RouteLines,
-        lines: Sequence[tuple[int, str]],
+        lines: TextLines,
         heads: Mapping[str, bool | None],
         hop_of: Callable[[str], str | None],
-    ) -> Sequence[tuple[int, str]]:
-        """Read the lines of a table's routes; the others are returned.
+    ) -> tuple[RouteLines, TextLines]:
+        """The routes among some lines, and the other lines.
 
         Args:
-            rows: takes the routes.
-            lines: of the file, with their numbers.
+            lines: of the file.
             heads: see `RouteLines.take`.
             hop_of: the next hop that the text behind a prefix says, None where it makes no sense.
         """
         found = RouteLines()
         others = found.take(lines, heads)
         hops = {text: hop_of(text) for text in found.ways}
-        unknown = [text for text, hop in hops.items() if hop is None]
-        for prefix, way, line in found.rows(*unknown):
+        for prefix, way, line in found.rows(*(text for text, hop in hops.items() if hop is None)):
             self.fault(line, f"{prefix} {way}")
-        if unknown:
-            found = found.without(*unknown)
-        texts = [hops[text] or DISCARD for text in found.ways]
-        rows.extend(found.prefix, map(texts.__getitem__, found.way), found.line)
-        return others
+        return found.reworded({t: hop for t, hop in hops.items() if hop is not None}), others
 
     def ports(self, name: str) -> list[str]:
         """The ports of a switched network that an interface stands for, or the interface."""

@@ -243,7 +243,8 @@ class SwitchCheck:
         """The number of the chain of every entry of a table, and of no entry behind them."""
         key = id(table.chains)
         if key not in self._entry_chains:
-            found = [self._number(chain) for chain in table.chains]
+            known = self._of_object
+            found = [known.get(id(chain)) or self._number(chain) for chain in table.chains]
             self._entry_chains[key] = np.array([*found, 0], np.int64)
         return self._entry_chains[key]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from compilers.readers.emitted_report import EmittedWrongError
 from compilers.tables.build import Build
+from compilers.targets.options import choose
 from compilers.targets.rendered_folder import put_rendered
 from compilers.targets.rendering import nodes as nodes_of
 from compilers.targets.target_lookup import target as target_of
@@ -18,7 +19,7 @@ from inventory.problems import InputError, Problem, few, nearest, shown
 class Rendering:
     """The files that were written for one plane: how many, how large, for how many nodes.
 
-    checked: whether they were read back and say what the tables say.
+    checked: whether they were read back and say what the tables say; not_checked: why not.
     """
 
     build: str
@@ -28,6 +29,7 @@ class Rendering:
     files: int
     bytes: int
     checked: bool
+    not_checked: str = ""
 
 
 def render_planes(
@@ -59,6 +61,7 @@ def render_planes(
         InputError: no switch has one of the names, or what the target's `render` raises.
     """
     chosen, wanted = target_of(target), _vertices(builds, nodes)
+    given = choose(chosen.name, chosen.options, options)
     names = [f"plane-{plane}/" if len(builds) > 1 else "" for plane in range(1, len(builds) + 1)]
 
     def fill(beside: Path) -> tuple[Rendering, ...]:
@@ -68,12 +71,13 @@ def render_planes(
                 continue
             written = chosen.render(build, beside / name, templates, progress, options, only)
             count = int(build.topology.present.sum()) if only is None else len(only)
-            place = (beside / name, options, only, progress)
-            report = chosen.check_emitted(build, *place) if check else None
-            if report and report.differences:
-                raise EmittedWrongError(report.moved(beside, folder))
+            why = chosen.unreadable(given, part=only is not None) if check else "not asked for"
+            if not why:
+                report = chosen.check_emitted(build, beside / name, options, only, progress)
+                if report.differences:
+                    raise EmittedWrongError(report.moved(beside, folder))
             facts = (build.identity, target, folder / name, count)
-            done.append(Rendering(*facts, written.files, written.bytes, report is not None))
+            done.append(Rendering(*facts, written.files, written.bytes, not why, why))
         return tuple(done)
 
     identities = {name: build.identity for name, build in zip(names, builds, strict=True)}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Progress = Callable[[int, int], None] | None
+FabricCheck = Callable[[Build, Path, Progress], EmittedReport]
+NEEDS_ALL = "only the files of all switches together can be read back"
+"""Why those of some switches cannot."""
 Page = tuple[str, "DataclassInstance"]
 """A folder below OUT, and the variables of the templates that print into it."""
 
@@ -150,6 +153,7 @@ class Target(ABC):
         """Reads the folder of a switch back, from the text alone; None: there is no such reader."""
         return None
 
+<<<<<<< HEAD
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:  # noqa: ARG002
         """The routes that a switch has in its own tables, by its vertex, once it is configured.
 
@@ -161,6 +165,23 @@ class Target(ABC):
         """
         return None
 
+=======
+    def fabric_check(self) -> FabricCheck | None:
+        """Compares the files of all switches together, where no switch's can be read alone."""
+        return None
+
+    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
+        """Why the files cannot be read back, "" where they can.
+
+        Args:
+            chosen: the value of every option.
+            part: whether only some switches are there.
+        """
+        if self.fabric_check():
+            return NEEDS_ALL if part else ""
+        return "" if self.reader(chosen) else f"there is no reader for target {self.name}"
+
+>>>>>>> 8e9c31e (Readers: frr with eBGP; repairs in the text; routes read with numpy; render says why files were not read back)
     def check_emitted(
         self,
         build: Build,
@@ -168,7 +189,7 @@ class Target(ABC):
         options: Chosen | None = None,
         only: Collection[int] | None = None,
         progress: Progress = None,
-    ) -> EmittedReport | None:
+    ) -> EmittedReport:
         """Read the files of every switch back and compare them with the tables.
 
         Args:
@@ -178,16 +199,31 @@ class Target(ABC):
             only: vertices of the switches that are there; None for all.
             progress: called with (switches done, all switches).
 
-        Returns:
-            What was found, None where the target has no reader.
-
         Raises:
-            InputError: an option is wrong, or the build asks for what this target cannot do.
+            InputError: an option is wrong, the build asks for what this target cannot do, or the
+                files cannot be read back.
         """
         build, chosen = self.check(build, options)
+        if why := self.unreadable(chosen, part=only is not None):
+            raise InputError(
+                Problem(key="--emitted", required="files that can be read back", given=why)
+            )
+        return self.read_back(build, chosen, folder, only, progress)
+
+    def read_back(
+        self,
+        build: Build,
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
+        progress: Progress,
+    ) -> EmittedReport:
+        """See `check_emitted`: the options are all there, the ports named as the system does."""
+        if of_all := self.fabric_check():
+            return of_all(build, folder, progress)
         reader = self.reader(chosen)
         if reader is None:
-            return None
+            raise NotImplementedError(self.name)
         check = EmittedCheck(build, folder, reader)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]

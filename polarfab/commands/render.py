@@ -94,5 +94,5 @@ def command(
         return
     for each in done:
         say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}")
-    if not no_check and not all(each.checked for each in done):
-        say(f"nobody has read these files back: there is no reader for target {target}")
+    if not no_check and done[0].not_checked:
+        say(f"these files were not read back: {done[0].not_checked}")

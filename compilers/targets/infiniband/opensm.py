@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.layers import Layers, layers
-from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.subnet_check import check_subnet
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
@@ -24,7 +23,7 @@ from compilers.targets.infiniband import lfts
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering import Renderer, nodes
-from compilers.targets.target import Progress, Target
+from compilers.targets.target import FabricCheck, Progress, Target
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"
@@ -72,17 +71,9 @@ class Opensm(Target):
         }
     )
 
-    def check_emitted(
-        self,
-        build: Build,
-        folder: Path,
-        options: Chosen | None = None,
-        only: Collection[int] | None = None,
-        progress: Progress = None,
-    ) -> EmittedReport | None:
-        """See `Target.check_emitted`: one table holds all switches."""
-        build, _ = self.check(build, options)
-        return check_subnet(build, folder, progress) if only is None else None
+    def fabric_check(self) -> FabricCheck:
+        """See `Target.fabric_check`."""
+        return check_subnet
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
         """See `Target.variables`."""

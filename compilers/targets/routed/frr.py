@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from compilers.readers.bgp_reader import BgpReader
 from compilers.readers.emitted_check import Reader
 from compilers.readers.frr_reader import read_frr
 from compilers.tables.build import Build
@@ -32,7 +33,7 @@ from compilers.targets.routed.linux_tables import (
     rules,
 )
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
-from compilers.targets.target import Target
+from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem
 from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
@@ -101,9 +102,13 @@ class Frr(Target):
                 )
             )
 
-    def reader(self, chosen: Chosen) -> Reader | None:
-        """See `Target.reader`: routes that BGP finds stand in no file."""
-        return None if chosen["routing"] == "bgp" else read_frr
+    def reader(self, chosen: Chosen) -> Reader:
+        """See `Target.reader`."""
+        return BgpReader() if chosen["routing"] == "bgp" else read_frr
+
+    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
+        """See `Target.unreadable`: what BGP finds is decided by all switches."""
+        return NEEDS_ALL if part and chosen["routing"] == "bgp" else ""
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

@@ -90,18 +90,17 @@ class Sonic(P2pTarget):
         """See `Target.reader`."""
         return router_files.sonic
 
-    def check_emitted(
+    def read_back(
         self,
         build: Build,
+        chosen: Chosen,
         folder: Path,
-        options: Chosen | None = None,
-        only: Collection[int] | None = None,
-        progress: Progress = None,
-    ) -> EmittedReport | None:
-        """See `Target.check_emitted`: with SRv6 its SIDs too, where all switches are there."""
-        report = super().check_emitted(build, folder, options, only, progress)
-        build, chosen = self.check(build, options)
-        if report is None or chosen[SRV6] == OFF or only is not None:
+        only: Collection[int] | None,
+        progress: Progress,
+    ) -> EmittedReport:
+        """See `Target.read_back`: with SRv6 its SIDs too, where all switches are there."""
+        report = super().read_back(build, chosen, folder, only, progress)
+        if chosen[SRV6] == OFF or only is not None:
             return report
         segments = check_sonic_segments(build, folder)
         return replace(

@@ -8,15 +8,13 @@ target linux or frr.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Network
-from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_segments
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
@@ -35,7 +33,7 @@ from compilers.targets.routed.srv6_sids import (
     require_numbers,
 )
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
-from compilers.targets.target import Page, Progress, Target
+from compilers.targets.target import FabricCheck, Page, Target
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
@@ -154,17 +152,9 @@ class Srv6(Target):
         if problems:
             raise InputError(few(problems))
 
-    def check_emitted(
-        self,
-        build: Build,
-        folder: Path,
-        options: Chosen | None = None,
-        only: Collection[int] | None = None,
-        progress: Progress = None,
-    ) -> EmittedReport | None:
-        """See `Target.check_emitted`: paths cross all switches, so all have to be there."""
-        build, _ = self.check(build, options)
-        return check_segments(build, folder, progress) if only is None else None
+    def fabric_check(self) -> FabricCheck:
+        """See `Target.fabric_check`."""
+        return check_segments
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Srv6SwitchVariables]:
         """See `Target.variables`."""
