@@ -153,7 +153,6 @@ class Target(ABC):
         """Reads the folder of a switch back, from the text alone; None: there is no such reader."""
         return None
 
-<<<<<<< HEAD
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables] | None:  # noqa: ARG002
         """The routes that a switch has in its own tables, by its vertex, once it is configured.
 
@@ -165,7 +164,6 @@ class Target(ABC):
         """
         return None
 
-=======
     def fabric_check(self) -> FabricCheck | None:
         """Compares the files of all switches together, where no switch's can be read alone."""
         return None
@@ -181,7 +179,6 @@ class Target(ABC):
             return NEEDS_ALL if part else ""
         return "" if self.reader(chosen) else f"there is no reader for target {self.name}"
 
->>>>>>> 8e9c31e (Readers: frr with eBGP; repairs in the text; routes read with numpy; render says why files were not read back)
     def check_emitted(
         self,
         build: Build,
