@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.bgp_speaker import Speaker, read_speaker
+from compilers.readers.bgp_speaker import BgpSwitch, read_speaker
 from compilers.readers.emitted_forwarding import EmittedRows, EmittedSwitch, Lookup
 from compilers.readers.frr_reader import NAME
 from compilers.readers.route_tables import Integers
@@ -45,7 +45,7 @@ class BgpReader:
 class _Fabric:
     """All speakers, and how far each is from every prefix."""
 
-    def __init__(self, speakers: dict[str, Speaker]) -> None:
+    def __init__(self, speakers: dict[str, BgpSwitch]) -> None:
         self.speakers = speakers
         self.all = list(speakers.values())
         number = {speaker.number: at for at, speaker in enumerate(self.all)}
@@ -85,7 +85,7 @@ class _Fabric:
             away[further] = links
         return away
 
-    def _taken(self, speaker: Speaker) -> list[bool]:
+    def _taken(self, speaker: BgpSwitch) -> list[bool]:
         """Which prefixes the speaker's list lets in and out."""
         key = frozenset(speaker.taken)
         known = self.__dict__.setdefault("_known", {})

@@ -37,7 +37,7 @@ Statement = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class Session:
+class BgpNeighbour:
     """A neighbour: its system, the line, and the metric of prefixes that it announces.
 
     preferred: metrics of single prefixes; others have `metric`.
@@ -49,7 +49,7 @@ class Session:
 
 
 @dataclass(slots=True)
-class Speaker:
+class BgpSwitch:
     """A switch that speaks BGP: its system, its router id, the prefixes that it announces.
 
     sessions: by interface. taken: (prefix, shortest, longest) of what it accepts and announces.
@@ -61,13 +61,13 @@ class Speaker:
     number: int = 0
     router_id: str = ""
     own: list[str] = field(default_factory=list)
-    sessions: dict[str, Session] = field(default_factory=dict)
+    sessions: dict[str, BgpNeighbour] = field(default_factory=dict)
     taken: set[tuple[str, int, int]] = field(default_factory=set)
     metric: list[int] = field(default_factory=list)
     most: int = 0
 
 
-def read_speaker(folder: Path) -> Speaker:
+def read_speaker(folder: Path) -> BgpSwitch:
     """A switch of target frr with eBGP, from its folder.
 
     Raises:
@@ -75,7 +75,7 @@ def read_speaker(folder: Path) -> Speaker:
     """
     files = RouterFiles(folder)
     said = dict(_statements(read_frr_lines(files)))
-    speaker = Speaker(files.switch(str(folder / NAME), {}, ()))
+    speaker = BgpSwitch(files.switch(str(folder / NAME), {}, ()))
     wanted = set(_wanted(speaker, said))
     for statement, line in said.items():
         if statement not in wanted and statement[-1] not in HARMLESS:
@@ -98,7 +98,7 @@ def _statements(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[Statement, i
                 sections.append(words)
 
 
-def _wanted(speaker: Speaker, said: dict[Statement, int]) -> Iterator[Statement]:
+def _wanted(speaker: BgpSwitch, said: dict[Statement, int]) -> Iterator[Statement]:
     """The lines of a speaker; what it says is written down on the way."""
     router = next((s[0] for s in said if len(s) == 1 and s[0].startswith("router bgp ")), "")
     speaker.number = int(router.rpartition(" ")[2] or 0)
@@ -110,7 +110,7 @@ def _wanted(speaker: Speaker, said: dict[Statement, int]) -> Iterator[Statement]
             speaker.router_id = text.split()[2]
             yield router, text
         elif sections == [router] and (found := SESSION.fullmatch(text)):
-            speaker.sessions[found[1]] = Session(int(found[2]), line)
+            speaker.sessions[found[1]] = BgpNeighbour(int(found[2]), line)
             yield router, text
             yield router, f"neighbor {found[1]} peer-group fabric"
         elif not sections and (found := NEAR.fullmatch(text)):
@@ -131,7 +131,7 @@ def _wanted(speaker: Speaker, said: dict[Statement, int]) -> Iterator[Statement]
 
 
 def _of_family(
-    speaker: Speaker,
+    speaker: BgpSwitch,
     said: dict[Statement, int],
     lists: dict[tuple[str, str], list[str]],
     router: str,
