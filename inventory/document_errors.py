@@ -29,33 +29,38 @@ def validate(model: type[M], document: Document) -> M:
     return value
 
 
-def checked(model: type[M], data: Mapping[str, Any]) -> tuple[M | None, list[Finding]]:
-    """A document's data as a value of `model`, or None and every mistake in it."""
+def checked(
+    model: type[M], data: Mapping[str, Any], context: Mapping[str, Any] | None = None
+) -> tuple[M | None, list[Finding]]:
+    """A document's data as a value of `model`, or None and every mistake in it.
+
+    context: what validators need besides: the `folder` of files that the document names.
+    """
     try:
-        return model.model_validate(data), []
+        return model.model_validate(data, context=context), []
     except ValidationError as error:
         return None, _findings(model, data, error)
 
 
-def part(model: type[M], value: object) -> M | None:
+def part(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
     """A part of a document as a value of `model`; None where it is wrong (`checked` says why)."""
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, context=context)
     except ValidationError:
         return None
 
 
-def sound(model: type[M], value: object) -> M | None:
+def sound(model: type[M], value: object, context: Mapping[str, Any] | None = None) -> M | None:
     """The well-formed keys of a mapping as a value of `model`, the others at their defaults.
 
     None where it is no mapping, or where a key that must be there is wrong.
     """
     try:
-        return model.model_validate(value)
+        return model.model_validate(value, context=context)
     except ValidationError as error:
         wrong = {e["loc"][0] for e in error.errors(include_url=False) if e["loc"]}
         left = {k: v for k, v in value.items() if k not in wrong} if isinstance(value, dict) else {}
-        return part(model, left) if wrong else None
+        return part(model, left, context) if wrong else None
 
 
 def _findings(

@@ -184,7 +184,7 @@ def _disabled_ports(nodes: Nodes, types: Mapping[str, NodeType]) -> Iterator[Fin
     for i, node in nodes:
         if not node.disabled_ports or node.type not in types:
             continue
-        names = [name for block in types[node.type].ports for name in block.names()]
+        names = [name for block in types[node.type].ports for name in block.port_names()]
         for j, port in enumerate(node.disabled_ports):
             if port not in names:
                 path: KeyPath = ("nodes", i, "disabled_ports", j)
@@ -208,7 +208,7 @@ def _dead_links(data: Data) -> Iterator[Finding]:
 
 def _plugs(block: PortBlock) -> Iterator[str]:
     """The names by which a cable may be plugged: of ports, and of their sockets."""
-    yield from block.names()
+    yield from block.port_names()
     if block.parallel > 1:
         yield from (name for sockets in block.sockets() for name in sockets)
 

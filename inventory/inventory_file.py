@@ -31,7 +31,7 @@ def load_inventory(source: str | Path | Mapping[str, Any]) -> tuple[Inventory, D
         InputError: every mistake in it.
     """
     document = from_values(source) if isinstance(source, Mapping) else read(source)
-    examined = examine(document.data)
+    examined = examine(document)
     if examined.inventory is None or examined.findings:
         raise InputError(document.report(examined.findings))
     return examined.inventory, document
@@ -46,12 +46,13 @@ class Examined:
     findings: tuple[Finding, ...]
 
 
-def examine(data: Data) -> Examined:
-    """An inventory's data as a value, or what is wrong with it."""
-    inventory, wrong = checked(Inventory, data)
+def examine(document: Document) -> Examined:
+    """An inventory as a value, or what is wrong with it; files that it names are beside its own."""
+    data, context = document.data, {"folder": Path(document.file).parent}
+    inventory, wrong = checked(Inventory, data, context)
     nodes = _nodes(data)
     said = {finding.path for finding in wrong}
-    more = (finding for finding in _check(nodes, data) if finding.path not in said)
+    more = (finding for finding in _check(nodes, data, context) if finding.path not in said)
     findings = (*wrong, *more)
     whole = _with_library(inventory) if inventory and not findings else inventory
     return Examined(whole, nodes, findings)
@@ -73,12 +74,12 @@ def _nodes(data: Data) -> Nodes:
     return [(i, node) for i, value in values if (node := sound(Node, value))]
 
 
-def _check(nodes: Nodes, data: Data) -> list[Finding]:
+def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
     """Everything that can be said of the well-formed parts, also when others are not."""
     listed = data.get("node_types")
     types = listed if isinstance(listed, dict) else {}
     return [
-        *(f for name, value in types.items() for f in _ports(name, sound(NodeType, value))),
+        *(f for n, value in types.items() for f in _ports(n, sound(NodeType, value, context))),
         *_neither_nodes_nor_generate(data),
         *_unknown_types(nodes, {str(name) for name in types}, data),
         *_repeated(_own(nodes, "serial"), "a serial number of its own"),
@@ -113,7 +114,7 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
             given = "breakout, too" if block.breakout > 1 else "role: host"
             yield Finding((*path, b, "parallel"), "parallel cables of whole ports for links", given)
             continue
-        names = block.names()
+        names = block.port_names()
         if block.parallel > 1:
             names = [*names, *(name for sockets in block.sockets() for name in sockets)]
         if len(set(names)) < len(names):
@@ -126,6 +127,12 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
             required = "port names that no other block of the type has"
             yield Finding((*path, b), required, given, "change name or first")
         block_of |= dict.fromkeys(names, b)
+    try:
+        node_type.platform_ports()
+    except ValueError as error:
+        todo = "name the platform's own file, or correct count, breakout, speed and lanes"
+        required, given = error.args
+        yield Finding(("node_types", name, "platform"), required, given, todo)
 
 
 def _unknown_types(nodes: Nodes, names: set[str], data: Data) -> Iterator[Finding]:

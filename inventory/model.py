@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack
+from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
     DatapathId,
     Guid,
@@ -16,6 +17,7 @@ from inventory.values import (
     Model,
     Name,
     PortName,
+    SystemPortName,
     TypeName,
     Whole,
     refusal,
@@ -50,6 +52,9 @@ class PortBlock(Model):
     module's number from `first_module`, {lane} the part of a cage from `first_lane`; without {lane}
     the parts are numbered like ports. `speed` is in Gb/s, `lanes` those of one port.
 
+    `names` has, by target, what that system calls the ports, and goes before that of the type.
+    `mtu` is the largest IP packet of a port in bytes, `fec` its forward error correction.
+
     A port with `parallel` cables has as many sockets, called by `member` as parts are by `name`; it
     is one port to the operating system, such as a bond.
 
@@ -69,6 +74,9 @@ class PortBlock(Model):
     lanes: Annotated[Whole, Field(ge=1, le=64)] | None = None
     connector: Line | None = None
     label: PortName | None = None
+    names: dict[Name, SystemPortName] = Field(default_factory=dict)
+    fec: Literal["rs", "fc", "off"] | None = None
+    mtu: Annotated[Whole, Field(ge=1280, le=65_535)] | None = None
     parallel: Annotated[Whole, Field(ge=1, le=16)] = 1
     member: PortName | None = None
 
@@ -77,7 +85,7 @@ class PortBlock(Model):
         """How many ports the block has in all."""
         return self.modules * self.count * self.breakout
 
-    def names(self) -> list[str]:
+    def port_names(self) -> list[str]:
         """The name of each port of the block, module by module."""
         return self._filled(self.name)
 
@@ -88,7 +96,7 @@ class PortBlock(Model):
     def sockets(self) -> list[tuple[str, ...]]:
         """The names of each port's sockets: its own where it has one."""
         if self.parallel == 1:
-            return [(name,) for name in self.names()]
+            return [(name,) for name in self.port_names()]
         names = self._filled(self.member or f"{self.name}.{{lane}}", self.parallel)
         return list(zip(*[iter(names)] * self.parallel, strict=True))
 
@@ -119,16 +127,36 @@ class TableLimits(Model):
 class NodeType(Model):
     """A kind of switch: its ports, its height in rack units, what it holds and can do.
 
+    `names` has, by target, what that system calls the ports; in it {cage} and {port} number the
+    cages and ports of the type, {lane} the parts of a cage, all as the system counts, {module} is
+    as in `PortBlock`, and {port*8} is eight times the number. platform: SONiC's platform.json or
+    port_config.ini, which has names and lanes of the ports.
+
     Without `capabilities` nothing is known of them, and nothing is checked.
     """
 
     ports: Annotated[tuple[PortBlock, ...], Field(min_length=1)]
+    names: dict[Name, SystemPortName] = Field(default_factory=dict)
+    platform: PlatformFile = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
     tables: TableLimits = TableLimits()
     capabilities: tuple[Capability, ...] | None = None
     manufacturer: Line | None = None
     model: Line | None = None
     part_number: Line | None = None
+
+    def platform_ports(self) -> list[PlatformPort]:
+        """Its ports as SONiC's file has them; none without such a file.
+
+        Raises:
+            ValueError: (required, given): the file is that of another switch.
+        """
+        cages = (
+            Cage(block.breakout, block.speed or 0, block.lanes or 0)
+            for block in self.ports
+            for _ in range(block.modules * block.count)
+        )
+        return list(platform_ports(self.platform, cages)) if self.platform else []
 
 
 class Host(Model):

@@ -14,6 +14,9 @@ from inventory.names import NAME
 MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 PORT_WORD = re.compile(r"[A-Za-z0-9._/:-]{0,64}")
 PLACEHOLDERS = ("{}", "{module}", "{lane}")
+SYSTEM_PORT = re.compile(
+    r"([A-Za-z0-9._/:-]|\{(module|cage|lane|port)(\*[1-9][0-9]{0,2})?\}){1,64}"
+)
 METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
 COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
@@ -93,6 +96,15 @@ def _port_name(value: Any) -> Any:
     return text
 
 
+def _system_port_name(value: Any) -> Any:
+    if not isinstance(value, str) or not SYSTEM_PORT.fullmatch(value):
+        raise refusal(
+            "a port name of letters, digits and . _ / : -, with {cage}, {lane}, {port} or {module}",
+            "write it like Ethernet{cage}/{lane}",
+        )
+    return value
+
+
 def _metres(value: Any) -> Any:
     text = str(value) if type(value) in (int, float) else value
     if not isinstance(text, str) or not METRES_TEXT.fullmatch(text):
@@ -130,6 +142,7 @@ TypeName = Annotated[str, BeforeValidator(_text), _WORD]
 DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict()]
 Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)]
 PortName = Annotated[str, BeforeValidator(_port_name)]
+SystemPortName = Annotated[str, BeforeValidator(_system_port_name)]
 Metres = Annotated[float, BeforeValidator(_metres)]
 Guid = Annotated[str, BeforeValidator(_guid)]
 Line = Annotated[str, BeforeValidator(_line)]

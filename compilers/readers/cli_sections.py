@@ -10,7 +10,9 @@ from compilers.readers.text_lines import TextLines
 ROUTES = {"ip route ": False, "ipv6 route ": True}
 STEERING = {"ip", "ipv6", "no", "router", "route-map", "vrf", "policy-map", "vlan", "default"}
 """First words of lines that may change where packets go; lines with others are passed over."""
-HARMLESS = {"description", "mtu", "speed", "lldp", "logging", "load-interval", "snmp", "sflow"}
+HARMLESS = {"description", "mtu", "speed", "error-correction", "fec", "lldp", "logging"} | {
+    *("load-interval", "snmp", "sflow")
+}
 """First words of lines about an interface that do not change where packets go."""
 UNADVERTISED = "2"
 """The tag that bgpcfgd gives routes with `advertise: false`."""
@@ -110,6 +112,8 @@ def _about(router: RouterText, here: InterfaceText, number: int, line: str) -> N
             here.vlan = vlan
         case ["switchport"] | ["switchport", "mode", "access"] | ["no", "switchport" | "shutdown"]:
             here.words.add(" ".join(words))
+        case ["no", "error-correction", "encoding"]:
+            pass
         case [first, *_] if first not in HARMLESS:
             router.fault(number, line)
 

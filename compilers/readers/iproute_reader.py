@@ -114,6 +114,8 @@ class RouterFiles:
             match text.split():
                 case ["link", "set", interface, "up"]:
                     self.up.add(interface)
+                case ["link", "set", _, "mtu", _]:
+                    pass
                 case ["link", "set", port, "master", bridge, "up"]:
                     self.members.setdefault(bridge, []).append(port)
                 case ["link", "add", bridge, "type", "bridge"]:

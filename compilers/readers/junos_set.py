@@ -63,7 +63,9 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
             pass
         case ["set", "system", "host-name", name]:
             router.hostname = name
-        case ["set", "interfaces", _, "description" | "mtu" | "speed", _]:
+        case ["set", "interfaces", _, "description" | "mtu" | "speed" | "number-of-sub-ports", _]:
+            pass
+        case ["set", "interfaces", _, "gigether-options", "fec", _]:
             pass
         case ["set", "interfaces", "irb", "unit", _, "description", _]:
             pass

@@ -13,12 +13,13 @@ from compilers.spec.address_blocks import block_count, ipv4_block_length
 from compilers.spec.fabric_spec import EQUAL_COST, AddressingSpec, RoutingSpec, TopologySpec
 from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH
 from compilers.spec.share import share
+from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
 from compilers.topology.families import check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
 from inventory.document_errors import sound
 from inventory.inventory_file import Examined
 from inventory.model import Inventory
-from inventory.problems import Finding, KeyPath, shown
+from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 Data = Mapping[str, Any]
 MOST_HOSTS, MOST_PLANES = 1024, 16
@@ -56,8 +57,24 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
             required = f"a plane from 1 to {planes} (planes)"
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
     if hardware.inventory is not None:
+        yield from _systems(hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
+
+
+def _systems(inventory: Inventory) -> Iterator[Finding]:
+    """Port names for systems that there are not."""
+    for name, node_type in inventory.node_types.items():
+        path: KeyPath = ("node_types", name)
+        said = {path: node_type.names} | {
+            (*path, "ports", b): block.names for b, block in enumerate(node_type.ports)
+        }
+        for place, names in said.items():
+            for system in names:
+                if system not in BUILT_IN_SYSTEMS and system not in (known := system_names()):
+                    todo = did_you_mean(system, known)
+                    required = f"one of {', '.join(known)}"
+                    yield Finding((*place, "names", system), required, shown(system), todo)
 
 
 def _sizes(data: Data) -> tuple[int, int]:

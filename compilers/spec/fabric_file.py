@@ -126,7 +126,7 @@ def load_fabric(
         problems += error.problems
     spec, findings = _spec(document.data)
     problems += document.report(findings)
-    known = examine(hardware.data) if hardware else None
+    known = examine(hardware) if hardware else None
     if hardware and known:
         problems += hardware.report([*known.findings, *check_nodes(document.data, known)])
     if spec is None or problems:

@@ -17,6 +17,7 @@ from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.parallel import on_all_cores
 from compilers.targets.rendering import Renderer, Written
+from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError, Problem
 from inventory.route_tables.held_routes import RouteTables
@@ -45,6 +46,7 @@ class Target(ABC):
         options: what `--set` takes, by name.
         whole_fabric: whether it writes once for the whole fabric, not for every switch.
         hier_config: the platform of hier_config, by file, for files that it reads.
+        interfaces: how the system names its ports; None: as the build does.
     """
 
     name: ClassVar[str]
@@ -54,6 +56,7 @@ class Target(ABC):
     options: ClassVar[Options] = NO_OPTIONS
     whole_fabric: ClassVar[bool] = False
     hier_config: ClassVar[Mapping[str, str]] = {}
+    interfaces: ClassVar[Interfaces | None] = None
 
     @property
     def templates(self) -> Path:
@@ -62,7 +65,7 @@ class Target(ABC):
 
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
         """The build with its ports named as the system names them."""
-        return build
+        return self.interfaces.named(build, self.name) if self.interfaces else build
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """Pass when the system can do all that the build and the options ask for.

@@ -110,6 +110,7 @@ def _finding(rest: KeyPath, required: str, given: str, todo: str, also: KeyPath 
 
 PORT_WORDS = {
     "speed": ("of one speed", "{} Gb/s"),
+    "mtu": ("of one MTU", "{} bytes"),
     "lanes": ("with as many lanes", "{} lanes"),
     "parallel": ("with as many cables", "{} cables"),
 }

@@ -13,7 +13,26 @@ from compilers.topology.layout import Layout
 from compilers.wiring.wiring import Wiring, of_plane
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import Inventory, Node, NodeType
+    from inventory.model import Inventory, Node, NodeType, PortBlock
+
+
+@dataclass(frozen=True, slots=True)
+class CageBlock:
+    """A port block as systems see it: `modules` of `count` cages in `breakout` parts.
+
+    names: the pattern of the ports' names by target. speed: Gb/s of a part, lanes: of a part, mtu:
+    bytes of an IP packet, 0 where unknown; fec: rs, fc, off, or "" where unknown.
+    """
+
+    modules: int
+    first_module: int
+    count: int
+    breakout: int
+    names: Mapping[str, str]
+    speed: int
+    lanes: int
+    fec: str
+    mtu: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +42,8 @@ class PortFacts:
     module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
     Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
     height; limits: TableLimits that are given. sockets: the names of a port's sockets, its own
-    where it has one.
+    where it has one. blocks: its port blocks. platform: name, lanes, cage and breakout mode of
+    each port in SONiC's platform file, () without one.
     """
 
     name: str
@@ -40,6 +60,8 @@ class PortFacts:
     connector: tuple[str, ...]
     role: tuple[str, ...]
     sockets: tuple[tuple[str, ...], ...]
+    blocks: tuple[CageBlock, ...]
+    platform: tuple[tuple[str, ...], ...]
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -174,4 +196,20 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         connector=tuple(block.connector or "" for block in each),
         role=tuple(block.role for block in each),
         sockets=ports.sockets,
+        blocks=tuple(_block(block, node_type) for block in node_type.ports),
+        platform=tuple((p.name, p.lanes, p.cage, p.mode) for p in node_type.platform_ports()),
+    )
+
+
+def _block(block: PortBlock, node_type: NodeType) -> CageBlock:
+    return CageBlock(
+        modules=block.modules,
+        first_module=block.first_module,
+        count=block.count,
+        breakout=block.breakout,
+        names=node_type.names | block.names,
+        speed=block.speed or 0,
+        lanes=block.lanes or 0,
+        fec=block.fec or "",
+        mtu=block.mtu or 0,
     )

@@ -32,6 +32,7 @@ class TypePorts:
     module: tuple[int, ...]
     speed: tuple[int | None, ...]
     lanes: tuple[int | None, ...]
+    mtu: tuple[int | None, ...]
     fabric: tuple[int, ...]
     host: tuple[int, ...]
     sockets: tuple[tuple[str, ...], ...]
@@ -57,8 +58,6 @@ class TypePorts:
         names: list[str] = []
         labels: list[str] = []
         module: list[int] = []
-        speed: list[int | None] = []
-        lanes: list[int | None] = []
         fabric: list[int] = []
         either: list[int] = []
         host: list[int] = []
@@ -67,19 +66,26 @@ class TypePorts:
             numbers = range(len(names) + 1, len(names) + block.total + 1)
             first = module[-1] + 1 if module else 0
             module += (first + i // (block.count * block.breakout) for i in range(block.total))
-            names += block.names()
+            names += block.port_names()
             labels += block.labels()
             sockets += block.sockets()
-            speed += [block.speed] * block.total
-            lanes += [block.lanes] * block.total
             if block.role != "host":
                 fabric += numbers
             if block.role != "fabric":
                 (host if block.role == "host" else either).extend(numbers)
-        # Host-only ports first: ports of either use stay free for links as long as they can.
-        ends = (*host, *either)
-        facts = (tuple(labels), tuple(module), tuple(speed), tuple(lanes))
-        return cls(tuple(names), *facts, tuple(fabric), ends, tuple(sockets))
+        each = [block for block in node_type.ports for _ in range(block.total)]
+        return cls(
+            names=tuple(names),
+            labels=tuple(labels),
+            module=tuple(module),
+            speed=tuple(block.speed for block in each),
+            lanes=tuple(block.lanes for block in each),
+            mtu=tuple(block.mtu for block in each),
+            fabric=tuple(fabric),
+            # Host-only ports first: ports of either use stay free for links as long as they can.
+            host=(*host, *either),
+            sockets=tuple(sockets),
+        )
 
     def hosts(self, taken: Sequence[int], count: int) -> list[int]:
         """At most `count` ports for hosts that no link takes."""

@@ -53,7 +53,7 @@ def interfaces(node_type: NodeType) -> list[DeviceInterface]:
     listed = []
     for block in node_type.ports:
         slug = SLUGS.get((block.speed or 0, block.connector or ""), UNKNOWN)
-        ports = zip(block.names(), block.sockets(), block.labels(), strict=True)
+        ports = zip(block.port_names(), block.sockets(), block.labels(), strict=True)
         for name, sockets, label in ports:
             listed += [DeviceInterface(s, slug, label if label != name else "") for s in sockets]
     return listed

@@ -200,7 +200,7 @@ def _nodes(found: _Found) -> list[dict[str, Any]]:
 def _disabled(found: _Found) -> dict[str, list[str]]:
     """The ports of each device that are switched off."""
     model = {row.get("name"): row.get("device_type") for row in found.rows["devices"]}
-    ports = {m: {n for b in t.ports for n in b.names()} for m, (_, t) in found.types.items()}
+    ports = {m: {n for b in t.ports for n in b.port_names()} for m, (_, t) in found.types.items()}
     disabled: dict[str, list[str]] = defaultdict(list)
     for row in found.rows["interfaces"]:
         known = ports.get(model.get(row.get("device"), ""), ())

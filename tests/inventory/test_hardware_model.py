@@ -104,14 +104,14 @@ def test_base_is_good(tmp_path) -> None:
     ],
 )  # fmt: skip
 def test_names_of_ports(block, names) -> None:
-    assert PortBlock(**block).names() == names
+    assert PortBlock(**block).port_names() == names
     assert PortBlock(**block).total == len(names)
 
 
 @pytest.mark.parametrize("name", library_names())
 def test_library(name: str) -> None:
     node_type = library_type(name)
-    names = [port for block in node_type.ports for port in block.names()]
+    names = [port for block in node_type.ports for port in block.port_names()]
     assert len(set(names)) == len(names)
     fabric = sum(block.total for block in node_type.ports if block.role != "host")
     assert (

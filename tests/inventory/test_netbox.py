@@ -235,7 +235,7 @@ def test_blocks_name_what_they_were_made_from() -> None:
         "a1",
     ]
     found = blocks([DeviceInterface(name) for name in names])
-    assert [name for block in found for name in block.names()] == names
+    assert [name for block in found for name in block.port_names()] == names
     assert len(found) == 3 + 4
 
 

@@ -122,7 +122,7 @@ class Containerlab(PushTarget):
 
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:
         """See `Target.with_port_names`: as the system in the containers does."""
-        return CONTAINER_KINDS[chosen[SYSTEM]].ports.named(build)
+        return CONTAINER_KINDS[chosen[SYSTEM]].ports.named(build, chosen[SYSTEM])
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

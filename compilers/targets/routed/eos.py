@@ -12,10 +12,12 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
-from compilers.targets.routed.interfaces import EOS
+from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.p2p_links import (
     P2P_UNREACHABLE,
     VLAN,
+    HostPort,
+    P2pLink,
     P2pRouter,
     P2pTarget,
     P2pVariables,
@@ -23,11 +25,19 @@ from compilers.targets.routed.p2p_links import (
 )
 from compilers.targets.template_variables import shown
 
+WITH_LANES = 50
+"""Gb/s from which a speed says its lanes."""
+FEC = {"rs": {"reed_solomon": True}, "fc": {"fire_code": True}, "off": {"enabled": False}}
+
 
 @dataclass(frozen=True, slots=True)
 class EosVariables(P2pVariables):
-    """The variables of the templates; avd: the router as AVD's structured config."""
+    """The variables of the templates.
 
+    avd: the router as AVD's structured config. speeds: of the ports that are parts of a cage.
+    """
+
+    speeds: dict[str, str]
     avd: dict[str, Any]
 
 
@@ -51,22 +61,32 @@ class Eos(P2pTarget):
 
         def of_router(vertex: int) -> EosVariables:
             values = fabric.variables(vertex)
-            return EosVariables(**shown(values), avd=structured(values))
+            speeds = {
+                port.name: speed(port) for port in values.router.ports if port.cage and port.speed
+            }
+            avd = structured(values, speeds)
+            return EosVariables(**shown(values), speeds=speeds, avd=avd)
 
         return of_router
 
 
-def structured(values: P2pVariables) -> dict[str, Any]:
+def speed(port: PhysicalPort) -> str:
+    """The speed of a part of a cage, from 50 Gb/s on with its lanes: 25g, 100g-2."""
+    return f"{port.speed}g" + f"-{port.lanes}" * (port.speed >= WITH_LANES)
+
+
+def structured(values: P2pVariables, speeds: dict[str, str]) -> dict[str, Any]:
     """A router as AVD's structured config (eos_cli_config_gen).
 
     Args:
         values: the variables of its templates.
+        speeds: of the ports that are parts of a cage.
     """
     router = values.router
     config: dict[str, Any] = {
         "hostname": router.hostname,
         "ip_routing": True,
-        "ethernet_interfaces": list(_ethernet(router)),
+        "ethernet_interfaces": list(_ethernet(router, speeds)),
         "static_routes": list(_routes(values.ipv4_pool, values.ipv4_routes)),
     }
     if router.ipv6:
@@ -76,24 +96,36 @@ def structured(values: P2pVariables) -> dict[str, Any]:
         loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
         config["loopback_interfaces"] = [{"name": "Loopback0", **loopback}]
     if len(router.hosts) > 1:
-        shared = {"name": f"Vlan{VLAN}", "description": "hosts", "shutdown": False}
+        shared: dict[str, Any] = {"name": f"Vlan{VLAN}", "description": "hosts", "shutdown": False}
         config["vlans"] = [{"id": VLAN, "name": "hosts"}]
+        shared |= {"mtu": router.mtu} if router.mtu else {}
         config["vlan_interfaces"] = [shared | _gateway(router)]
     return config
 
 
-def _ethernet(router: P2pRouter) -> Iterator[dict[str, Any]]:
+def _ethernet(router: P2pRouter, speeds: dict[str, str]) -> Iterator[dict[str, Any]]:
     routed: dict[str, Any] = {"shutdown": False, "switchport": {"enabled": False}}
     for link in router.links:
-        named = {"name": link.interface, "description": link.description}
+        named = _named(link, speeds)
         yield named | routed | _addresses(link.ipv4, link.ipv6)
     for host in router.hosts:
-        named = {"name": host.interface, "description": host.description}
+        named = _named(host, speeds)
         if len(router.hosts) == 1:
             yield named | routed | _gateway(router)
         else:
             access = {"enabled": True, "mode": "access", "access_vlan": VLAN}
             yield named | {"shutdown": False, "switchport": access}
+
+
+def _named(end: P2pLink | HostPort, speeds: dict[str, str]) -> dict[str, Any]:
+    named: dict[str, Any] = {"name": end.interface, "description": end.description}
+    if end.port.mtu:
+        named["mtu"] = end.port.mtu
+    if end.interface in speeds:
+        named["speed"] = speeds[end.interface]
+    if end.port.fec:
+        named["error_correction_encoding"] = FEC[end.port.fec]
+    return named
 
 
 def _gateway(router: P2pRouter) -> dict[str, str]:

@@ -21,6 +21,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.frr_bgp import BgpSessions, Speaker
+from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import (
     ENTER,
     MAIN,
@@ -74,6 +75,7 @@ class Frr(Target):
     summary = "frr.conf, and batches and sysctl.conf for what FRR leaves to others"
     files = dict.fromkeys(("frr.conf", "links.batch", "rules.batch", "sysctl.conf"), FrrVariables)
     capabilities = Capabilities(STATIC)
+    interfaces = LINUX
     options = MappingProxyType(
         {
             "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),

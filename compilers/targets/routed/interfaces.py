@@ -1,80 +1,211 @@
-"""Names of ports in each system."""
+"""Names of ports in each system.
+
+Where cages are broken out, the parts are numbered as the vendors document it:
+EOS, by serdes lanes: https://www.arista.com/en/um-eos/eos-layer-1-profiles
+NX-OS: https://www.cisco.com/c/en/us/td/docs/dcn/nx-os/nexus9000/102x/configuration/interfaces/
+Junos: https://www.juniper.net/documentation/us/en/software/junos/interfaces-ethernet-switches/topics/concept/configure-port-speed.html
+SR Linux: https://documentation.nokia.com/srlinux/25-3/books/interfaces/breakout-ports.html
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
 
 from compilers.tables.build import Build
+from compilers.wiring.hardware import PortFacts
+from inventory.problems import Problem, shown
 
 BRIDGE = "hosts"
 """The interface that stands for the host ports of a Linux switch where it has several."""
+PLACEHOLDER = re.compile(r"\{(module|cage|lane|port)(?:\*([0-9]+))?\}")
+LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPort:
+    """A port as a system knows it; 0 and "" where the inventory does not say it.
+
+    cage: what its cage is called where that is broken out into `parts` ports, this one number
+    `part` from 0. speed: Gb/s; lanes: how many; mtu: bytes of an IP packet; fec: rs, fc or off.
+    lane_numbers, mode: its lanes, and how its cage is broken out, in SONiC's platform file.
+    """
+
+    name: str
+    cage: str = ""
+    part: int = 0
+    parts: int = 1
+    speed: int = 0
+    lanes: int = 0
+    fec: str = ""
+    mtu: int = 0
+    lane_numbers: str = ""
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Interfaces:
     """The names that a system has for ports.
 
-    pattern: a whole name; required and example: the same for people. usual: the name of port n
-    where no inventory says one, {} its number, first + step·(n - 1); "" keeps the build's own.
+    system: the key of its names in a node type. pattern: a whole name; required: the same for
+    people. advice: what a node type may say. usual: the names where no inventory says any, "" keeps
+    the build's own. first, first_lane: where the system counts from. by_serdes: {lane} is the first
+    serdes lane of a part, and stands in the name of a whole cage, too. in_platform_file: names
+    stand in SONiC's platform file.
     """
 
+    system: str
     pattern: re.Pattern[str]
     required: str
-    example: str
+    advice: str
     usual: str = ""
     first: int = 1
-    step: int = 1
+    first_lane: int = 1
+    by_serdes: bool = False
+    in_platform_file: bool = False
 
-    def named(self, build: Build) -> Build:
-        """The build; without an inventory its ports have the system's own names."""
-        if not self.usual or "inventory" in build.inputs:
-            return build
-        names = tuple(
-            tuple(self.usual.format(self.first + self.step * n) for n in range(len(ports)))
-            for ports in build.wiring.port_names
-        )
+    def named(self, build: Build, target: str = "") -> Build:
+        """The build with its ports named as the system names them.
+
+        Args:
+            build: what is to be rendered.
+            target: whose names go before the system's.
+        """
+        names = tuple(tuple(port.name for port in ports) for ports in self.ports(build, target))
         return replace(build, wiring=replace(build.wiring, port_names=names))
+
+    def ports(self, build: Build, target: str = "") -> list[list[PhysicalPort]]:
+        """The ports of each node type by number; what nobody names keeps the build's own name."""
+        own = build.wiring.port_names
+        if build.hardware is None or "inventory" not in build.inputs:
+            usual = "" if "inventory" in build.inputs else self.usual
+            return [
+                [PhysicalPort(self._filled(usual, port=n) or name) for n, name in enumerate(names)]
+                for names in own
+            ]
+        types = zip(build.hardware.types, own, strict=True)
+        return [list(self._of_type(facts, names, target)) for facts, names in types]
+
+    def _of_type(
+        self, facts: PortFacts, own: tuple[str, ...], target: str
+    ) -> Iterator[PhysicalPort]:
+        cage = port = 0
+        for block in facts.blocks:
+            pattern = block.names.get(target) or block.names.get(self.system, "")
+            for module, number in product(range(block.modules), range(block.count)):
+                place = {
+                    "module": block.first_module + module - self.first,
+                    "cage": number if "{module}" in pattern else cage,
+                }
+                whole = self._filled(LANE_PART.sub("", pattern), **place, port=port)
+                for part in range(block.breakout):
+                    lane = part * (block.lanes if self.by_serdes else 1)
+                    split = block.breakout > 1
+                    name = self._filled(pattern, **place, lane=lane, port=port)
+                    found = PhysicalPort(
+                        name=(name if split or self.by_serdes else whole) or own[port],
+                        cage=whole if split else "",
+                        part=part,
+                        parts=block.breakout,
+                        speed=block.speed,
+                        lanes=block.lanes,
+                        fec=block.fec,
+                        mtu=block.mtu,
+                    )
+                    if self.in_platform_file and facts.platform:
+                        name, lanes, parent, mode = facts.platform[port]
+                        found = replace(
+                            found, name=name, lane_numbers=lanes, cage=parent, mode=mode
+                        )
+                    yield found
+                    port += 1
+                cage += 1
+
+    def _filled(self, pattern: str, **numbers: int) -> str:
+        def number(match: re.Match[str]) -> str:
+            first = self.first_lane if match[1] == "lane" else self.first
+            return str((numbers.get(match[1], 0) + first) * int(match[2] or 1))
+
+        return PLACEHOLDER.sub(number, pattern)
+
+    def wrong_names(self, build: Build) -> Iterator[Problem]:
+        """The node types that have ports in use without a name of the system, or without their own.
+
+        Args:
+            build: ports named as the system names them.
+        """
+        w = build.wiring
+        for t, (kind, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
+            here = w.node_type == t
+            used = np.unique(np.concatenate((w.port[here].ravel(), w.host_port[here].ravel())))
+            in_use = [names[port - 1] for port in used[used > 0].tolist()]
+            wrong = [name for name in in_use if not self.pattern.fullmatch(name)]
+            twice = [name for name, count in Counter(in_use).items() if count > 1]
+            if found := wrong or twice:
+                more = f" and {len(found) - 1} more" * (len(found) > 1)
+                yield Problem(
+                    key=f"node_types.{kind}.names",
+                    required=self.required if wrong else "names that differ",
+                    given=f"{shown(found[0])}{more}",
+                    todo=f"say what the switch calls them, such as "
+                    f'`names: {{{self.system}: "{self.advice}"}}`, or choose another target',
+                )
 
 
 LINUX = Interfaces(
+    "linux",
     re.compile(r"(?!(?:lo|all|default|hosts)$)[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
     "interface names of at most 15 letters, digits and . _ -, "
     f"and none of lo, all, default, {BRIDGE}",
-    "as Linux does",
+    "eth{port}",
+    first_lane=0,
 )
 """Names that Linux takes for an interface (dev_valid_name), less those that need quoting."""
 EOS = Interfaces(
+    "eos",
     re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){0,2}"),
     "interface names of EOS",
-    "like Ethernet1 or Ethernet1/1",
-    "Ethernet{}",
+    "Ethernet{cage}/{lane}",
+    "Ethernet{port}",
+    by_serdes=True,
 )
 NXOS = Interfaces(
+    "nxos",
     re.compile(r"Ethernet[1-9][0-9]{0,2}(/[1-9][0-9]{0,2}){1,2}"),
     "interface names of NX-OS",
-    "like Ethernet1/1",
-    "Ethernet1/{}",
+    "Ethernet1/{cage}/{lane}",
+    "Ethernet1/{port}",
 )
 JUNOS = Interfaces(
+    "junos",
     re.compile(r"(ge|mge|xe|et)-[0-9]{1,2}/[0-9]/[0-9]{1,3}(:[0-9])?"),
     "interface names of Junos",
-    "like et-0/0/0 or et-0/0/0:0",
-    "et-0/0/{}",
+    "et-0/0/{cage}:{lane}",
+    "et-0/0/{port}",
     first=0,
+    first_lane=0,
 )
 SRLINUX = Interfaces(
-    re.compile(r"ethernet-[1-9][0-9]?(/[1-9][0-9]?)?/([1-9][0-9]?|1[01][0-9]|12[0-8])"),
-    "interface names of SR Linux, whose last number is at most 128",
-    "like ethernet-1/1",
-    "ethernet-1/{}",
+    "srlinux",
+    re.compile(
+        r"ethernet-[1-9][0-9]?(/[1-9][0-9]?)?/([1-9][0-9]?|1[01][0-9]|12[0-8])(/[1-9][0-9]?)?"
+    ),
+    "interface names of SR Linux, whose port is at most 128",
+    "ethernet-1/{cage}/{lane}",
+    "ethernet-1/{port}",
 )
 SONIC = Interfaces(
+    "sonic",
     re.compile(r"Ethernet(0|[1-9][0-9]{0,3})"),
     "interface names of SONiC",
-    "like Ethernet0",
-    "Ethernet{}",
+    "Ethernet{port*8}",
+    "Ethernet{port*4}",
     first=0,
-    step=4,
+    in_platform_file=True,
 )
 """Without an inventory every fourth number, as on the virtual switch and on ports of four lanes."""

@@ -22,6 +22,7 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen
+from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import (
     ENTER,
     PROTOCOL,
@@ -83,6 +84,7 @@ class Linux(Target):
         LinuxVariables,
     )
     capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
+    interfaces = LINUX
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.options import SET, Chosen, Option, Options
-from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.static_routes import RoutedFabric, bad_names
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
@@ -34,6 +34,8 @@ P2P_UNREACHABLE = 254
 VLAN = 2
 """Of the host ports of a switch that has several."""
 HOSTNAME = 63
+ETHERNET_HEADER = 14
+"""Bytes that some systems count in the MTU of a port."""
 Route = tuple[str, str, str]
 """Prefix, gateway and interface. No class of its own: a fabric has millions."""
 
@@ -67,8 +69,8 @@ P2P_OPTIONS: Options = MappingProxyType(
 class P2pLink:
     """A link of a router; "" stands for what is not there.
 
-    description: host name and port at the other end. ipv4, ipv6: the router's own addresses with
-    their lengths. gateway4, gateway6: those at the other end.
+    port: what the inventory says of it. description: host name and port at the other end. ipv4,
+    ipv6: the router's own addresses with their lengths. gateway4, gateway6: those at the other end.
     """
 
     interface: str
@@ -77,6 +79,7 @@ class P2pLink:
     gateway4: str
     ipv6: str
     gateway6: str
+    port: PhysicalPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class HostPort:
 
     interface: str
     description: str
+    port: PhysicalPort
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,21 @@ class P2pRouter:
     ipv6: str
     links: tuple[P2pLink, ...]
     hosts: tuple[HostPort, ...]
+
+    @property
+    def ports(self) -> list[PhysicalPort]:
+        """Those in use."""
+        return [*(link.port for link in self.links), *(host.port for host in self.hosts)]
+
+    @property
+    def mtu(self) -> int:
+        """Bytes of an IP packet that every port of a host takes, 0 where that is not known."""
+        return min((host.port.mtu for host in self.hosts), default=0)
+
+    @property
+    def cages(self) -> list[PhysicalPort]:
+        """A port of each cage that is in use and known to be broken out into ports of a speed."""
+        return list({port.cage: port for port in self.ports if port.cage and port.speed}.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +193,11 @@ class P2pFabric:
             ipv6=str(a.network6(vertex)[1]) if a.ipv6 else "",
             links=tuple(self.links(vertex).values()),
             hosts=tuple(
-                HostPort(w.port_name(vertex, port), f"host {w.host_names[number]}")
+                HostPort(
+                    w.port_name(vertex, port),
+                    f"host {w.host_names[number]}",
+                    self.routed.port(vertex, port),
+                )
                 for number, port in enumerate(
                     w.host_port[vertex].tolist(), vertex * w.host_port.shape[1]
                 )
@@ -197,6 +220,7 @@ class P2pFabric:
                 gateway4=self._ipv4(other),
                 ipv6=f"{self._ipv6(own)}/127" if six else "",
                 gateway6=self._ipv6(other) if six else "",
+                port=self.routed.port(vertex, port),
             )
         return links
 
@@ -251,10 +275,6 @@ class P2pTarget(Target):
 
     options = P2P_OPTIONS
     interfaces: ClassVar[Interfaces]
-
-    def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
-        """See `Target.with_port_names`."""
-        return self.interfaces.named(build)
 
     def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
         """The routers of a build.

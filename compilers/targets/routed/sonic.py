@@ -32,13 +32,23 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.routed.sonic_ports import Entry, Table, port_facts
-from compilers.targets.routed.sonic_srv6 import AT_HOST, AT_SWITCH, BLOCK, OFF, SRV6, SonicSrv6
+from compilers.targets.routed.sonic_srv6 import (
+    AT_HOST,
+    AT_SWITCH,
+    BLOCK,
+    OFF,
+    SRV6,
+    Entry,
+    SonicSrv6,
+    Table,
+)
 from compilers.targets.routed.srv6_sids import parse_block
 from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
 
-PORTS, HWSKU = "ports", "hwsku"
+HWSKU = "hwsku"
+MEGABITS = 1000
+FEC = {"rs": "rs", "fc": "fc", "off": "none"}
 BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
 """With SRv6: hosts choose among paths, and switches only pass packets on."""
 UNADVERTISED = 2
@@ -64,9 +74,6 @@ class Sonic(P2pTarget):
     options = MappingProxyType(
         {
             **P2P_OPTIONS,
-            PORTS: Option.choice(
-                "Lanes and speeds of ports: as the node type says, or left out.", "type", "keep"
-            ),
             HWSKU: Option(
                 "The hardware's name in DEVICE_METADATA; empty leaves it out.",
                 "",
@@ -117,27 +124,24 @@ class Sonic(P2pTarget):
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
         srv6 = SonicSrv6.of(fabric, chosen) if chosen[SRV6] != OFF else None
-        ports = port_facts(build) if chosen[PORTS] == "type" else []
 
         def of_router(vertex: int) -> SonicVariables:
             values = fabric.variables(vertex)
             if srv6:
                 more = [*values.ipv6_routes, *srv6.routes(vertex)]
                 values = replace(values, ipv6_routes=more)
-            facts = ports[int(build.wiring.node_type[vertex])] if ports else {}
-            config = config_db(values, facts, chosen[HWSKU])
+            config = config_db(values, chosen[HWSKU])
             config |= srv6.tables(vertex) if srv6 else {}
             return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
 
         return of_router
 
 
-def config_db(values: P2pVariables, facts: Table, hwsku: str) -> dict[str, Table]:
+def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
     """A router as the tables of CONFIG_DB; tables without entries are left out.
 
     Args:
         values: the variables of its templates.
-        facts: lanes and speed by the name of a port; {} leaves those of the switch.
         hwsku: the hardware's name, "" where it is not said.
     """
     router = values.router
@@ -148,7 +152,8 @@ def config_db(values: P2pVariables, facts: Table, hwsku: str) -> dict[str, Table
     }
     tables: dict[str, Table] = {
         "DEVICE_METADATA": {"localhost": metadata | ({"hwsku": hwsku} if hwsku else {})},
-        "PORT": {name: port | facts.get(name, {}) for name, port in _ports(router)},
+        "PORT": dict(_ports(router)),
+        "BREAKOUT_CFG": {p.cage: {"brkout_mode": p.mode} for p in router.cages if p.mode},
         "INTERFACE": {key: {} for key in _interfaces(router)},
         "STATIC_ROUTE": dict(_routes(values)),
         **_hosts(router),
@@ -157,9 +162,18 @@ def config_db(values: P2pVariables, facts: Table, hwsku: str) -> dict[str, Table
 
 
 def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
-    ports: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
-    for port in ports:
-        yield port.interface, {"admin_status": "up", "description": port.description}
+    """PORT; what the inventory does not say of a port stays as the switch has it."""
+    ends: tuple[P2pLink | HostPort, ...] = (*router.links, *router.hosts)
+    for end in ends:
+        port = end.port
+        known = {
+            "lanes": port.lane_numbers,
+            "speed": str(port.speed * MEGABITS) if port.speed else "",
+            "fec": FEC.get(port.fec, ""),
+            "mtu": str(port.mtu or ""),
+        }
+        said = {word: text for word, text in known.items() if text}
+        yield end.interface, {"admin_status": "up", "description": end.description} | said
 
 
 def _interfaces(router: P2pRouter) -> Iterator[str]:

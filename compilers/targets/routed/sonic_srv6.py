@@ -13,7 +13,6 @@ import numpy as np
 
 from compilers.targets.options import SET, Chosen
 from compilers.targets.routed.p2p_links import LINKS6, VLAN, P2pFabric, P2pLink, Route
-from compilers.targets.routed.sonic_ports import Entry, Table
 from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import (
     ADJACENCY,
@@ -28,6 +27,8 @@ from inventory.problems import InputError, Problem
 SRV6, BLOCK = "srv6", "block"
 OFF, AT_HOST, AT_SWITCH = "off", "host", "switch"
 LOCATOR = "fabric"
+Entry = dict[str, str]
+Table = dict[str, Entry]
 USID_LENGTHS = {"block_len": "32", "node_len": "16", "func_len": "16", "arg_len": "0"}
 
 

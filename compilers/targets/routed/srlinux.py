@@ -17,8 +17,11 @@ from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import SRLINUX
 from compilers.targets.routed.p2p_links import (
+    ETHERNET_HEADER,
     P2P_UNREACHABLE,
     VLAN,
+    HostPort,
+    P2pLink,
     P2pRouter,
     P2pTarget,
     P2pVariables,
@@ -30,6 +33,8 @@ MOST_ROUTES = 16_384
 IRB, LOOPBACK = "irb0", "lo0"
 NOWHERE = "nowhere"
 """The next hop group of the fabric's addresses without another route."""
+NRZ = 25
+"""Gb/s of a serdes lane up to which RS(528) is the Reed-Solomon code (IEEE 802.3, clause 91)."""
 Tree = dict[str, Any]
 ROUTED: Tree = {"type": "srl_nokia-interfaces:routed"}
 BRIDGED: Tree = {"type": "srl_nokia-interfaces:bridged"}
@@ -86,19 +91,36 @@ def config(values: P2pVariables) -> Tree:
 
 
 def _interfaces(router: P2pRouter) -> Iterator[Tree]:
+    for port in router.cages:
+        parts = {"num-breakout-ports": port.parts, "breakout-port-speed": f"{port.speed}G"}
+        yield {"name": port.cage, "admin-state": "enable", "breakout-mode": parts}
     for link in router.links:
         inside = ROUTED | _addresses(link.ipv4, link.ipv6)
-        yield _interface(link.interface, link.description, 0, inside)
+        yield _port(link, inside)
     own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
     for host in router.hosts:
         single = len(router.hosts) == 1
         inside = ROUTED | _addresses(*own) if single else BRIDGED
-        yield _interface(host.interface, host.description, 0, inside)
+        yield _port(host, inside)
     if not router.hosts:
         alone = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
         yield _interface(LOOPBACK, "router", 0, alone)
     if len(router.hosts) > 1:
-        yield _interface(IRB, "hosts", VLAN, _addresses(*own))
+        mtu = {"ip-mtu": router.mtu} if router.mtu else {}
+        yield _interface(IRB, "hosts", VLAN, mtu | _addresses(*own))
+
+
+def _port(end: P2pLink | HostPort, inside: Tree) -> Tree:
+    """A port: the model counts the Ethernet header in the MTU of a port, not in that of IP."""
+    port = end.port
+    tree: Tree = {"mtu": port.mtu + ETHERNET_HEADER} if port.mtu else {}
+    if port.mtu and "routed" in inside["type"]:
+        inside = {"ip-mtu": port.mtu} | inside
+    if port.fec:
+        rs = "rs-544" if port.speed > NRZ * max(port.lanes, 1) else "rs-528"
+        option = {"rs": rs, "fc": "base-r", "off": "disabled"}[port.fec]
+        tree["transceiver"] = {"forward-error-correction": option}
+    return _interface(end.interface, end.description, 0, inside) | tree
 
 
 def _interface(name: str, description: str, index: int, inside: Tree) -> Tree:

@@ -99,6 +99,7 @@ class Srv6(Target):
         }
     )
     capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES}))
+    interfaces = LINUX
     options = MappingProxyType(
         {
             "decap": Option.choice(

@@ -12,7 +12,7 @@ neighbour's address *and* the port, so a packet on a wrong cable finds nobody th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from itertools import compress
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces
+from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 
@@ -53,7 +53,8 @@ class StaticSwitch:
     """A switch as the templates print it; "" stands for what is not there.
 
     ipv4, ipv6: its gateway addresses. link_local: its address on every link. hosts: the interface
-    of its hosts: the port of the only one, or a bridge of `host_ports`.
+    of its hosts: the port of the only one, or a bridge of `host_ports`. mtu: of the ports whose MTU
+    the inventory says.
     """
 
     node: str
@@ -64,6 +65,7 @@ class StaticSwitch:
     links: tuple[StaticLink, ...]
     hosts: str
     host_ports: tuple[str, ...]
+    mtu: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,12 @@ class IngressShare:
 class RoutedFabric:
     """The routers of a build.
 
-    prefixes: the text of every prefix, for each address family. gateways: that of every switch's
-    IPv4 address. link_locals: that of its address on links.
+    ports: by node type and number. prefixes: the text of every prefix, for each address family.
+    gateways: that of every switch's IPv4 address. link_locals: that of its address on links.
     """
 
     build: Build
+    ports: list[list[PhysicalPort]]
     prefixes: tuple[list[str], ...]
     gateways: list[str]
     link_locals: list[str]
@@ -111,7 +114,7 @@ class RoutedFabric:
         Raises:
             InputError: names of nodes or ports that the system cannot have.
         """
-        if problems := [*bad_nodes(build), *_port_names(build, interfaces)]:
+        if problems := [*bad_nodes(build), *interfaces.wrong_names(build)]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = [[str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]]
@@ -120,16 +123,23 @@ class RoutedFabric:
         vertices = range(build.tables.switches)
         return cls(
             build=build,
+            ports=interfaces.ports(build),
             prefixes=tuple(prefixes),
             gateways=[str(a.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
         )
+
+    def port(self, vertex: int, number: int) -> PhysicalPort:
+        """A port of a switch, from 1."""
+        return self.ports[int(self.build.wiring.node_type[vertex])][number - 1]
 
     def switch(self, vertex: int) -> StaticSwitch:
         """Names and addresses of a switch and of its neighbours."""
         a, w = self.build.addressing, self.build.wiring
         there = w.host_port[vertex] > 0
         ports = tuple(w.port_name(vertex, port) for port in w.host_port[vertex][there].tolist())
+        used = [*w.port[vertex].tolist(), *w.host_port[vertex].tolist()]
+        known = [self.port(vertex, port) for port in used if port]
         return StaticSwitch(
             node=w.names[vertex],
             ipv4=self.gateways[vertex],
@@ -139,6 +149,7 @@ class RoutedFabric:
             links=tuple(self._links(vertex)),
             hosts=ports[0] if len(ports) == 1 else BRIDGE if ports else "",
             host_ports=ports if len(ports) > 1 else (),
+            mtu={port.name: port.mtu for port in known if port.mtu},
         )
 
     def _links(self, vertex: int) -> Iterator[StaticLink]:
@@ -229,23 +240,3 @@ def bad_nodes(build: Build) -> list[Problem]:
     """The names of nodes with a program that cannot be host names and file names."""
     there = compress(build.wiring.names, build.topology.present)
     return bad_names(there, "nodes", "it becomes a host name and a file name")
-
-
-def _port_names(build: Build, interfaces: Interfaces) -> list[Problem]:
-    """Ports in use whose names are none that the system has."""
-    w = build.wiring
-    problems = []
-    for t, (type_name, names) in enumerate(zip(w.type_names, w.port_names, strict=True)):
-        here = w.node_type == t
-        used = np.unique(np.concatenate((w.port[here].ravel(), w.host_port[here].ravel())))
-        problems += [
-            Problem(
-                key=f"node_types.{type_name}.ports",
-                required=interfaces.required,
-                given=repr(names[port - 1]),
-                todo=f"name the ports {interfaces.example}, or choose another target",
-            )
-            for port in used[used > 0].tolist()
-            if not interfaces.pattern.fullmatch(names[port - 1])
-        ]
-    return problems

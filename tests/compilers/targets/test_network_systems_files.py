@@ -171,9 +171,10 @@ def test_ports_have_the_names_of_the_node_type(name, tmp_path):
     with pytest.raises(InputError) as error:
         target(name).render(compiled(tmp_path, "eth{}"), tmp_path / "out")
     shown = SYSTEMS[name][0]
-    assert str(error.value).splitlines()[0] == (
-        f"node_types.box.ports: required {shown.required}, given 'eth1'; "
-        f"name the ports {shown.example}, or choose another target"
+    assert str(error.value) == (
+        f"node_types.box.names: required {shown.required}, given eth1 and 4 more; "
+        f'say what the switch calls them, such as `names: {{{name}: "{shown.advice}"}}`, '
+        "or choose another target"
     )
     assert not (tmp_path / "out").exists()
 
@@ -217,32 +218,16 @@ def test_links_keep_their_addresses_when_others_are_gone(tmp_path):
     assert len(pairs(whole)) - len(pairs(damaged)) == 2
 
 
-def test_sonic_ports_have_lanes_and_speed_of_the_node_type(tmp_path):
+def test_sonic_ports_have_the_speed_of_the_node_type_and_no_lanes_that_nobody_said(tmp_path):
     build = compiled(tmp_path, "Ethernet{}", first=0, step=8)
-    target("sonic").render(build, tmp_path / "out")
+    target("sonic").render(build, tmp_path / "out", options={"hwsku": "Box-8"})
     tree = json.loads((tmp_path / "out" / "leaf0" / "config_db.json").read_text())
     assert tree["PORT"]["Ethernet8"] == {
         "admin_status": "up",
         "description": "leaf1 Ethernet8",
-        "lanes": "9,10,11,12,13,14,15,16",
         "speed": "400000",
     }
-    target("sonic").render(build, tmp_path / "kept", options={"ports": "keep", "hwsku": "Box-8"})
-    tree = json.loads((tmp_path / "kept" / "leaf0" / "config_db.json").read_text())
-    assert set(tree["PORT"]["Ethernet8"]) == {"admin_status", "description"}
     assert tree["DEVICE_METADATA"]["localhost"]["hwsku"] == "Box-8"
-
-
-def test_sonic_ports_whose_lanes_would_overlap(tmp_path):
-    build = compiled(tmp_path, "Ethernet{}", first=0, step=4)
-    with pytest.raises(InputError) as error:
-        target("sonic").render(build, tmp_path / "out")
-    assert str(error.value).splitlines()[0] == (
-        "node_types.box.ports: required names 8 apart for ports of 8 lanes, "
-        "given Ethernet0 and Ethernet4; "
-        "SONiC numbers ports by their lanes: set `step`, or --set ports=keep"
-    )
-    target("sonic").render(build, tmp_path / "out", options={"ports": "keep"})
 
 
 @every

@@ -186,7 +186,7 @@ def test_no_interface_that_linux_has_not(name, system, tmp_path):
     build = routed(q=2)
     (ports,) = build.wiring.port_names
     wiring = replace(build.wiring, port_names=((name, *ports[1:]),))
-    with pytest.raises(InputError, match=r"node_types\.generated.ports: required interface names"):
+    with pytest.raises(InputError, match=r"node_types\.generated.names: required interface names"):
         target(system).render(replace(build, wiring=wiring), tmp_path / "out")
 
 
