@@ -71,23 +71,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def group(item: pytest.Item) -> str:
-    """The tests of a group run on one worker, one after the other.
-
-    Live ones share the machine's interfaces and ports, those of a browser the browser, and those of
-    a module its fixtures.
-    """
-    shared = (name for name in ("live", "browser") if item.get_closest_marker(name))
-    return next(shared, item.path.stem)
-
-
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the slowest groups first, so that no worker waits for them at the end."""
+    """Keep each module on one worker, which makes its fixtures once; start the slowest ones first.
+
+    Two live modules may run at a time: each has network namespaces of its own.
+    """
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
-    slowest = "live", "test_packaging"
-    items.sort(key=lambda item: [group(item) != name for name in slowest])
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    slow = {item.path for item in items if item.get_closest_marker("live")}
+    items.sort(key=lambda item: item.path.stem != "test_packaging" and item.path not in slow)
 
 
 @pytest.hookimpl(optionalhook=True)

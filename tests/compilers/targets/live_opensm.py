@@ -61,7 +61,13 @@ class Subnet:
 
     def _ask(self, *command: str) -> str:
         done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, timeout=30, check=True
+            command,
+            cwd=self.folder,  # the simulator's library makes files there
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=True,
         )
         return done.stdout
 
@@ -71,7 +77,7 @@ class Subnet:
 
 
 @contextmanager
-def subnet(rendered: Path, folder: Path, patience: float = 30) -> Iterator[Subnet]:
+def subnet(rendered: Path, folder: Path, patience: float = 90) -> Iterator[Subnet]:
     """Simulate the fabric of `rendered`, run OpenSM with its files until it says SUBNET UP."""
     folder.mkdir()
     environment = os.environ | {
@@ -110,7 +116,12 @@ def subnet(rendered: Path, folder: Path, patience: float = 30) -> Iterator[Subne
             ]
             started.append(
                 subprocess.Popen(
-                    manager, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                    manager,
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
                 )
             )
         until(lambda: log.exists() and "SUBNET UP" in log.read_text(), "OpenSM", patience)
