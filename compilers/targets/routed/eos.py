@@ -1,4 +1,10 @@
-"""The eos target: a device config, and the same for Arista's AVD (docs/eos.md)."""
+"""The eos target: a device config, and the same for Arista's AVD (docs/eos.md).
+
+Packets from hosts share ports in VRF `hosts` (`host_vrf`). A member of a route is a line: `ip route
+vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress VRFs
+(EOS user manual, Static Inter-VRF Route, with the multi-agent model only). AVD 6.4 has no key for
+`egress-vrf`, so these lines stand in its `eos_cli`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES
+from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.p2p_links import (
@@ -18,7 +24,6 @@ from compilers.targets.routed.p2p_links import (
     VLAN,
     HostPort,
     P2pLink,
-    P2pRouter,
     P2pTarget,
     P2pVariables,
     Route,
@@ -47,9 +52,10 @@ class Eos(P2pTarget):
     name = "eos"
     summary = "a device config for EOS, and the same for Arista's AVD"
     files = dict.fromkeys(("eos.cfg", "avd.json"), EosVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES}))
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
+    vrf = "hosts"
 
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
@@ -82,36 +88,41 @@ def structured(values: P2pVariables, speeds: dict[str, str]) -> dict[str, Any]:
         values: the variables of its templates.
         speeds: of the ports that are parts of a cage.
     """
-    router = values.router
+    router, vrf = values.router, values.vrf
     config: dict[str, Any] = {
         "hostname": router.hostname,
         "ip_routing": True,
-        "ethernet_interfaces": list(_ethernet(router, speeds)),
-        "static_routes": list(_routes(values.ipv4_pool, values.ipv4_routes)),
+        "ethernet_interfaces": list(_ethernet(values, speeds)),
+        "static_routes": list(_routes(values.ipv4_pool, values.ipv4_routes, vrf)),
     }
     if router.ipv6:
         config["ipv6_unicast_routing"] = True
-        config["ipv6_static_routes"] = list(_routes(values.ipv6_pool, values.ipv6_routes))
+        config["ipv6_static_routes"] = list(_routes(values.ipv6_pool, values.ipv6_routes, vrf))
     if not router.hosts:
         loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
         config["loopback_interfaces"] = [{"name": "Loopback0", **loopback}]
     if len(router.hosts) > 1:
-        shared: dict[str, Any] = {"name": f"Vlan{VLAN}", "description": "hosts", "shutdown": False}
+        shared: dict[str, Any] = {"name": router.host_interface, "description": "hosts"}
+        shared |= {"shutdown": False} | ({"mtu": router.mtu} if router.mtu else {})
         config["vlans"] = [{"id": VLAN, "name": "hosts"}]
-        shared |= {"mtu": router.mtu} if router.mtu else {}
-        config["vlan_interfaces"] = [shared | _gateway(router)]
+        config["vlan_interfaces"] = [shared | _gateway(values)]
+    if vrf:
+        six = {"ipv6_routing": True} if router.ipv6 else {}
+        config["service_routing_protocols_model"] = "multi-agent"
+        config["vrfs"] = [{"name": vrf, "ip_routing": True, **six}]
+        config["eos_cli"] = "\n".join(_between_vrfs(values))
     return config
 
 
-def _ethernet(router: P2pRouter, speeds: dict[str, str]) -> Iterator[dict[str, Any]]:
+def _ethernet(values: P2pVariables, speeds: dict[str, str]) -> Iterator[dict[str, Any]]:
     routed: dict[str, Any] = {"shutdown": False, "switchport": {"enabled": False}}
-    for link in router.links:
+    for link in values.router.links:
         named = _named(link, speeds)
         yield named | routed | _addresses(link.ipv4, link.ipv6)
-    for host in router.hosts:
+    for host in values.router.hosts:
         named = _named(host, speeds)
-        if len(router.hosts) == 1:
-            yield named | routed | _gateway(router)
+        if host.interface == values.router.host_interface:
+            yield named | routed | _gateway(values)
         else:
             access = {"enabled": True, "mode": "access", "access_vlan": VLAN}
             yield named | {"shutdown": False, "switchport": access}
@@ -128,16 +139,33 @@ def _named(end: P2pLink | HostPort, speeds: dict[str, str]) -> dict[str, Any]:
     return named
 
 
-def _gateway(router: P2pRouter) -> dict[str, str]:
+def _gateway(values: P2pVariables) -> dict[str, str]:
+    router = values.router
     own = f"{router.ipv4}/{router.ipv4_length}"
-    return _addresses(own, router.ipv6 and f"{router.ipv6}/64")
+    addresses = _addresses(own, router.ipv6 and f"{router.ipv6}/64")
+    return addresses | ({"vrf": values.vrf} if values.vrf else {})
 
 
 def _addresses(ipv4: str, ipv6: str) -> dict[str, str]:
     return {"ip_address": ipv4} | ({"ipv6_address": ipv6} if ipv6 else {})
 
 
-def _routes(pool: str, routes: list[Route]) -> Iterator[dict[str, Any]]:
-    yield {"prefix": pool, "interface": "Null0", "distance": P2P_UNREACHABLE}
+def _routes(pool: str, routes: list[Route], vrf: str) -> Iterator[dict[str, Any]]:
+    nowhere = {"prefix": pool, "interface": "Null0", "distance": P2P_UNREACHABLE}
+    yield nowhere
+    if vrf:
+        yield nowhere | {"vrf": vrf}
     for prefix, gateway, interface in routes:
         yield {"prefix": prefix, "interface": interface, "next_hop": gateway}
+
+
+def _between_vrfs(values: P2pVariables) -> Iterator[str]:
+    """The routes whose next hops are in another VRF, as lines of the configuration."""
+    vrf = values.vrf
+    for word, (*_, entering) in zip(("ip", "ipv6"), values.families(), strict=True):
+        for prefix, ways in entering:
+            head = f"{word} route vrf {vrf} {prefix} egress-vrf default"
+            yield from (f"{head} {interface} {gateway}" for gateway, interface in ways)
+    for prefix, gateway, interface in values.back():
+        word = "ipv6" if ":" in prefix else "ip"
+        yield f"{word} route {prefix} egress-vrf {vrf} {interface} {gateway}"

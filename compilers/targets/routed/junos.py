@@ -1,9 +1,14 @@
-"""The junos target: a device config for Junos (docs/junos.md)."""
+"""The junos target: a device config for Junos (docs/junos.md).
+
+Packets from hosts are looked up in a table of their own by filter-based forwarding: a filter at the
+port of the hosts sends packets for the fabric to a forwarding instance. The port itself stays where
+it is, so there is no way back to see to.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
@@ -12,22 +17,8 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import JUNOS
-from compilers.targets.routed.junos_ingress import (
-    IngressRoutes,
-    entering_table,
-    ingress_routes,
-)
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
-from compilers.targets.template_variables import shown
 from inventory.route_tables.held_routes import RouteTables
-
-
-@dataclass(frozen=True, slots=True)
-class JunosVariables(P2pVariables):
-    """The variables of the template; entering4, entering6: the routes of packets from hosts."""
-
-    entering4: IngressRoutes
-    entering6: IngressRoutes
 
 
 class Junos(P2pTarget):
@@ -35,26 +26,19 @@ class Junos(P2pTarget):
 
     name = "junos"
     summary = "a device config for Junos"
-    files = dict.fromkeys(("junos.set",), JunosVariables)
+    files = dict.fromkeys(("junos.set",), P2pVariables)
     capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     interfaces = JUNOS
+    vrf = "polarfab"
 
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
         return router_files.junos
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
-        """See `Target.routes_held`: with those of packets from hosts."""
-        fabric = self.fabric(build, chosen)
-        return lambda vertex: fabric.routes_held(vertex) | entering_table(fabric, vertex)
+        """See `Target.routes_held`."""
+        return partial(self.fabric(build, chosen).routes_held, between=False)
 
-    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], JunosVariables]:
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""
-        fabric = self.fabric(build, chosen)
-
-        def of_router(vertex: int) -> JunosVariables:
-            ipv4, ipv6 = ingress_routes(fabric, vertex)
-            values = shown(fabric.variables(vertex))
-            return JunosVariables(**values, entering4=ipv4, entering6=ipv6)
-
-        return of_router
+        return self.fabric(build, chosen).variables

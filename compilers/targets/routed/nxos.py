@@ -1,4 +1,9 @@
-"""The nxos target: a device config for NX-OS (docs/nxos.md)."""
+"""The nxos target: a device config for NX-OS (docs/nxos.md).
+
+Packets from hosts share ports in VRF `hosts` (`host_vrf`). A member of a route is a line in `vrf
+context hosts`: `ip route PREFIX INTERFACE NEXTHOP vrf default`, the last word the VRF of the next
+hop (Batfish's grammar cisco_nxos/CiscoNxos_static.g4; attribute nhVrf of NX-API's ipv4Nexthop).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES
+from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import NXOS
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
@@ -20,9 +25,10 @@ class Nxos(P2pTarget):
     name = "nxos"
     summary = "a device config for NX-OS"
     files = dict.fromkeys(("nxos.cfg",), P2pVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES}))
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     hier_config = dict.fromkeys(("nxos.cfg",), "CISCO_NXOS")
     interfaces = NXOS
+    vrf = "hosts"
 
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from types import MappingProxyType
@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.options import SET, Chosen, Option, Options
+from compilers.targets.routed.host_vrf import SharedRoute, beyond_tables, shared_routes
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.static_routes import RoutedFabric, bad_names
 from compilers.targets.target import Target
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables
+from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, hops_of
 
 LINKS, LINKS6 = "links", "links6"
 P2P_UNREACHABLE = 254
@@ -84,11 +85,13 @@ class P2pLink:
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """A port of a router where a host is."""
+    """A port of a router where a host is, and the host's addresses; ipv6 is "" without a pool."""
 
     interface: str
     description: str
     port: PhysicalPort
+    ipv4: str
+    ipv6: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,11 @@ class P2pRouter:
     ipv6: str
     links: tuple[P2pLink, ...]
     hosts: tuple[HostPort, ...]
+
+    @property
+    def host_interface(self) -> str:
+        """The port of the only host, or the interface of the VLAN of several; "" without any."""
+        return f"Vlan{VLAN}" if self.hosts[1:] else self.hosts[0].interface if self.hosts else ""
 
     @property
     def ports(self) -> list[PhysicalPort]:
@@ -129,6 +137,9 @@ class P2pVariables:
     vlan: of the host ports where there are several; unreachable: the distance of the route that
     discards what no other route is for. ipv4_pool, ipv6_pool: the smallest network that holds the
     fabric's blocks; "" and no routes without IPv6.
+
+    vrf: that of the hosts, where packets from them share ports, else "". ipv4_entering,
+    ipv6_entering: its routes, each a prefix and its (gateway, interface) pairs.
     """
 
     router: P2pRouter
@@ -139,18 +150,30 @@ class P2pVariables:
     ipv6_pool: str
     ipv4_routes: list[Route]
     ipv6_routes: list[Route]
+    vrf: str
+    ipv4_entering: list[SharedRoute]
+    ipv6_entering: list[SharedRoute]
 
-    def families(self) -> Iterator[tuple[str, str, list[Route]]]:
-        """The name, the pool and the routes of each address family."""
-        yield "ipv4", self.ipv4_pool, self.ipv4_routes
-        yield "ipv6", self.ipv6_pool, self.ipv6_routes
+    def families(self) -> Iterator[tuple[str, str, list[Route], list[SharedRoute]]]:
+        """The name, the pool, the routes and those of entering packets of each address family."""
+        yield "ipv4", self.ipv4_pool, self.ipv4_routes, self.ipv4_entering
+        yield "ipv6", self.ipv6_pool, self.ipv6_routes, self.ipv6_entering
+
+    def back(self) -> Iterator[Route]:
+        """The routes of the default VRF to the hosts in theirs, each through the host itself."""
+        at = self.router.host_interface
+        for host in self.router.hosts if self.vrf else ():
+            for address, length in ((host.ipv4, 32), (host.ipv6, 128)):
+                if address:
+                    yield f"{address}/{length}", address, at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class P2pFabric:
     """The routers of a build whose links have addresses.
 
-    pair: int64[S, K], the number of the pair of each link, -1 beyond the last.
+    pair: int64[S, K], the number of the pair of each link, -1 beyond the last. vrf: the name of
+    the hosts' VRF, "" where packets from hosts meet the routes of transit.
     """
 
     routed: RoutedFabric
@@ -158,9 +181,10 @@ class P2pFabric:
     pool4: IPv4Network
     pool6: IPv6Network
     pair: NDArray[np.int64]
+    vrf: str
 
     @classmethod
-    def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen) -> P2pFabric:
+    def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen, vrf: str = "") -> P2pFabric:
         """The routers of a build on a system, with options as in `P2P_OPTIONS`.
 
         Raises:
@@ -179,12 +203,13 @@ class P2pFabric:
             *_pools(build, pools, pair),
         ]:
             raise InputError(few(problems))
-        return cls(routed, hostnames, *pools, pair)
+        return cls(routed, hostnames, *pools, pair, vrf)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
         build = self.routed.build
         a, w = build.addressing, build.wiring
+        first = vertex * w.host_port.shape[1]
         return P2pRouter(
             node=w.names[vertex],
             hostname=self.hostnames[vertex],
@@ -194,13 +219,13 @@ class P2pFabric:
             links=tuple(self.links(vertex).values()),
             hosts=tuple(
                 HostPort(
-                    w.port_name(vertex, port),
-                    f"host {w.host_names[number]}",
-                    self.routed.port(vertex, port),
+                    interface=w.port_name(vertex, port),
+                    description=f"host {w.host_names[first + number]}",
+                    port=self.routed.port(vertex, port),
+                    ipv4=str(a.host(vertex, number)),
+                    ipv6=str(a.host6(vertex, number)) if a.ipv6 else "",
                 )
-                for number, port in enumerate(
-                    w.host_port[vertex].tolist(), vertex * w.host_port.shape[1]
-                )
+                for number, port in enumerate(w.host_port[vertex].tolist())
                 if port
             ),
         )
@@ -224,18 +249,27 @@ class P2pFabric:
             )
         return links
 
-    def routes_held(self, vertex: int) -> RouteTables:
-        """The minimal routes of a router in its main table."""
-        routed, links = self.routed, self.links(vertex)
-        ports = routed.build.tables.classes.port[vertex].tolist()
-        prefix, egress = (column.tolist() for column in routed.routes(vertex))
+    def routes_held(self, vertex: int, between: bool = True) -> RouteTables:
+        """The routes of a router as it holds them, by VRF.
+
+        Args:
+            vertex: of the router.
+            between: whether the port of the hosts is in their VRF, so that the default one leads to
+                them from there.
+        """
+        values = self.variables(vertex)
         routes: dict[str, Choices] = {}
-        for family, texts in zip(("gateway4", "gateway6"), routed.prefixes, strict=False):
-            hop = {p: ((getattr(link, family), link.interface, 1),) for p, link in links.items()}
-            routes |= {texts[p]: (hop[ports[k]],) for p, k in zip(prefix, egress, strict=True)}
-        for pool in routed.pools():
-            routes[pool] = (*routes.get(pool, ()), DISCARD)
-        return {MAIN: routes}
+        inside: dict[str, Choices] = {}
+        for _, pool, minimal, entering in values.families():
+            routes |= {prefix: (((*way, 1),),) for prefix, *way in minimal}
+            inside |= {prefix: (hops_of((*way, 1) for way in ways),) for prefix, ways in entering}
+            for table in (routes, inside) if pool else ():
+                table[pool] = (*table.get(pool, ()), DISCARD)
+        if not values.vrf:
+            return {MAIN: routes}
+        if between:
+            routes |= {prefix: (((*way, 1),),) for prefix, *way in values.back()}
+        return {MAIN: routes, values.vrf: inside}
 
     def _ipv4(self, offset: int) -> str:
         return str(IPv4Address(int(self.pool4.network_address) + offset))
@@ -246,35 +280,48 @@ class P2pFabric:
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates."""
         routed, links = self.routed, self.links(vertex)
-        ports = routed.build.tables.classes.port[vertex].tolist()
-        prefix, egress = (column.tolist() for column in routed.routes(vertex))
-        ways = [links[ports[k]] for k in egress]
-        texts = [[family[p] for p in prefix] for family in routed.prefixes]
-        pools = routed.pools()
+        (ipv4, shared4), (ipv6, shared6) = (self._routes(vertex, f, links) for f in range(2))
+        pools = [*routed.pools(), ""]
         return P2pVariables(
             router=self.router(vertex),
             identity=routed.build.identity,
             vlan=VLAN,
             unreachable=P2P_UNREACHABLE,
             ipv4_pool=pools[0],
-            ipv6_pool=pools[1] if pools[1:] else "",
-            ipv4_routes=[
-                (text, way.gateway4, way.interface)
-                for text, way in zip(texts[0], ways, strict=True)
-            ],
-            ipv6_routes=[
-                (text, way.gateway6, way.interface)
-                for family in texts[1:]
-                for text, way in zip(family, ways, strict=True)
-            ],
+            ipv6_pool=pools[1],
+            ipv4_routes=ipv4,
+            ipv6_routes=ipv6,
+            vrf=self.vrf if shared4 else "",
+            ipv4_entering=shared4,
+            ipv6_entering=shared6,
         )
+
+    def _routes(
+        self, vertex: int, family: int, links: Mapping[int, P2pLink]
+    ) -> tuple[list[Route], list[SharedRoute]]:
+        """The routes of a family, 0 for IPv4, and those of packets from hosts."""
+        routed = self.routed
+        if family >= len(routed.prefixes):
+            return [], []
+        texts = routed.prefixes[family]
+        ways = {p: ((k.gateway4, k.gateway6)[family], k.interface) for p, k in links.items()}
+        ports = routed.build.tables.classes.port[vertex].tolist()
+        rows = zip(*(column.tolist() for column in routed.routes(vertex)), strict=True)
+        routes = [(texts[prefix], *ways[ports[k]]) for prefix, k in rows]
+        shares = self.vrf and routed.build.wiring.host_port[vertex].any()
+        return routes, shared_routes(routed, vertex, family, ways) if shares else []
 
 
 class P2pTarget(Target):
-    """A system of routers whose links have addresses; interfaces: how it names its ports."""
+    """A system of routers whose links have addresses.
+
+    interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
+    ports, "" on a system that cannot do it.
+    """
 
     options = P2P_OPTIONS
     interfaces: ClassVar[Interfaces]
+    vrf: ClassVar[str] = ""
 
     def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
         """The routers of a build.
@@ -282,7 +329,17 @@ class P2pTarget(Target):
         Raises:
             InputError: see `P2pFabric.of`.
         """
-        return P2pFabric.of(build, self.interfaces, chosen)
+        return P2pFabric.of(build, self.interfaces, chosen, self.vrf)
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: with alternates, node types have room for the routes of two VRFs.
+
+        Raises:
+            InputError: they do not, or the system cannot do what the build asks for.
+        """
+        super().require(build, chosen)
+        if problems := list(beyond_tables(build, self.name)):
+            raise InputError(few(problems))
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

@@ -2,12 +2,17 @@
 
 The static routes stand in both: in STATIC_ROUTE, which bgpcfgd hands to FRR, and in frr.conf with
 the tag that bgpcfgd gives routes it doesn't advertise, so that both name the same routes.
+
+Packets from hosts share ports in VRF `Vrf-hosts` (`host_vrf`): `nexthop`, `ifname` and
+`nexthop-vrf` of a route are lists of one length (sonic-static-route.yang, bgpcfgd's
+managers_static_rt.py). A name of a VRF begins with `Vrf`, one `advertise` stands for all members,
+and no entry of a list is empty.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,12 +26,14 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
+from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.p2p_links import (
     P2P_OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
+    P2pFabric,
     P2pLink,
     P2pRouter,
     P2pTarget,
@@ -69,8 +76,9 @@ class Sonic(P2pTarget):
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
     files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES}))
+    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
     interfaces = SONIC
+    vrf = "Vrf-hosts"
     options = MappingProxyType(
         {
             **P2P_OPTIONS,
@@ -118,7 +126,15 @@ class Sonic(P2pTarget):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        (self.capabilities if chosen[SRV6] == OFF else BY_HOSTS).require(build, self.name)
+        if chosen[SRV6] == OFF:
+            super().require(build, chosen)
+        else:
+            BY_HOSTS.require(build, self.name)
+
+    def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
+        """See `P2pTarget.fabric`: with SRv6 hosts choose, and have no VRF."""
+        vrf = self.vrf if chosen[SRV6] == OFF else ""
+        return P2pFabric.of(build, self.interfaces, chosen, vrf)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], SonicVariables]:
         """See `Target.variables`."""
@@ -154,9 +170,10 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         "DEVICE_METADATA": {"localhost": metadata | ({"hwsku": hwsku} if hwsku else {})},
         "PORT": dict(_ports(router)),
         "BREAKOUT_CFG": {p.cage: {"brkout_mode": p.mode} for p in router.cages if p.mode},
-        "INTERFACE": {key: {} for key in _interfaces(router)},
+        "VRF": {values.vrf: {}} if values.vrf else {},
+        "INTERFACE": dict(_interfaces(values)),
         "STATIC_ROUTE": dict(_routes(values)),
-        **_hosts(router),
+        **_hosts(values),
     }
     return {name: table for name, table in tables.items() if table}
 
@@ -176,45 +193,65 @@ def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:
         yield end.interface, {"admin_status": "up", "description": end.description} | said
 
 
-def _interfaces(router: P2pRouter) -> Iterator[str]:
+def _interfaces(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    router = values.router
     for link in router.links:
-        yield from _addressed(link.interface, link.ipv4, link.ipv6)
+        yield from _addressed(link.interface, "", link.ipv4, link.ipv6)
     if len(router.hosts) == 1:
-        yield from _addressed(router.hosts[0].interface, *_gateways(router))
+        yield from _gateway(values)
 
 
-def _hosts(router: P2pRouter) -> dict[str, Table]:
+def _hosts(values: P2pVariables) -> dict[str, Table]:
     """The tables of a switch without hosts, or with several of them in one network."""
+    router = values.router
     if not router.hosts:
         own = f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128"
-        return {"LOOPBACK_INTERFACE": {key: {} for key in _addressed("Loopback0", *own)}}
+        return {"LOOPBACK_INTERFACE": dict(_addressed("Loopback0", "", *own))}
     if len(router.hosts) == 1:
         return {}
-    name = f"Vlan{VLAN}"
+    name = router.host_interface
     return {
         "VLAN": {name: {"vlanid": str(VLAN)}},
         "VLAN_MEMBER": {
             f"{name}|{host.interface}": {"tagging_mode": "untagged"} for host in router.hosts
         },
-        "VLAN_INTERFACE": {key: {} for key in _addressed(name, *_gateways(router))},
+        "VLAN_INTERFACE": dict(_gateway(values)),
     }
 
 
-def _gateways(router: P2pRouter) -> tuple[str, str]:
-    return f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
+def _gateway(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
+    router = values.router
+    own = f"{router.ipv4}/{router.ipv4_length}", router.ipv6 and f"{router.ipv6}/64"
+    return _addressed(router.host_interface, values.vrf, *own)
 
 
-def _addressed(name: str, *addresses: str) -> Iterator[str]:
-    yield name
+def _addressed(name: str, vrf: str, *addresses: str) -> Iterator[tuple[str, Entry]]:
+    yield name, {"vrf_name": vrf} if vrf else {}
     for address in filter(None, addresses):
-        yield f"{name}|{address}"
+        yield f"{name}|{address}", {}
 
 
 def _routes(values: P2pVariables) -> Iterator[tuple[str, Entry]]:
-    for _, pool, routes in values.families():
+    vrf = values.vrf
+    for _, pool, routes, entering in values.families():
         if pool:
             nowhere = {"blackhole": "true", "distance": str(P2P_UNREACHABLE), "advertise": "false"}
-            yield f"default|{pool}", nowhere
+            yield from ((f"{name}|{pool}", nowhere) for name in ("default", vrf) if name)
         for prefix, gateway, interface in routes:
             way = {"nexthop": gateway, "ifname": interface, "advertise": "false"}
             yield f"default|{prefix}", way
+        known = {ways: _between_vrfs(ways, "default") for _, ways in entering}
+        yield from ((f"{vrf}|{prefix}", known[ways]) for prefix, ways in entering)
+    for prefix, gateway, interface in values.back():
+        yield f"default|{prefix}", _between_vrfs([(gateway, interface)], vrf)
+
+
+def _between_vrfs(ways: Sequence[Way], vrf: str) -> Entry:
+    """The entry of a route whose next hops are in another VRF."""
+    gateways, interfaces = zip(*ways, strict=True)
+    return {
+        "nexthop": ",".join(gateways),
+        "ifname": ",".join(interfaces),
+        "nexthop-vrf": ",".join([vrf] * len(ways)),
+        "advertise": "false",
+    }

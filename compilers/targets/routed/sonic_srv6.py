@@ -12,7 +12,7 @@ from ipaddress import IPv6Address
 import numpy as np
 
 from compilers.targets.options import SET, Chosen
-from compilers.targets.routed.p2p_links import LINKS6, VLAN, P2pFabric, P2pLink, Route
+from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
 from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import (
     ADJACENCY,
@@ -107,8 +107,7 @@ class SonicSrv6:
 
     def _to_hosts(self, vertex: int) -> Iterator[Route]:
         build = self.fabric.routed.build
-        ports = self.fabric.router(vertex).hosts
-        shared = ports[0].interface if len(ports) == 1 else f"Vlan{VLAN}"
+        shared = self.fabric.router(vertex).host_interface
         for host in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
             address: IPv6Address = build.addressing.host6(vertex, host)
             yield self.usids.prefix(HOST + host), str(address), shared

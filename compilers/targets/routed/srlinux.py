@@ -179,7 +179,7 @@ def _group(interface: str, family: str) -> str:
 
 
 def _routes(values: P2pVariables) -> Iterator[Tree]:
-    for family, pool, routes in values.families():
+    for family, pool, routes, _ in values.families():
         if pool:
             yield {"prefix": pool, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
         for prefix, _, interface in routes:
