@@ -131,6 +131,11 @@ def _host_addresses(build: Build, vertex: int) -> Iterator[Value]:
         yield from ((address, port) for address in addresses)
 
 
+def _host_routes(build: Build, vertex: int) -> Iterator[Value]:
+    for _, _, addresses in _hosts(build, vertex):
+        yield from ((address,) for address in addresses)
+
+
 def _host_blocks(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
     for port, _, _ in _hosts(build, vertex):
@@ -194,6 +199,7 @@ def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
 CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "host": _host_rows,
     "address of a host": _host_addresses,
+    "host route": _host_routes,
     "hosts": _host_blocks,
     "loopback": _loopbacks,
     "setting": _settings,
@@ -206,7 +212,8 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
 }
 """By kind:
 
-host: address, MAC, gateway's MAC, port. address of a host: address, port. hosts: gateway with its
+host: address, MAC, gateway's MAC, port. address of a host: address, port. host route: an
+address that transit finds in the VRF of the hosts. hosts: gateway with its
 length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
 prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
 forwarded: family, gateway's MAC, port whose packets are told apart (0: any). identity: its first 12

@@ -7,19 +7,31 @@ says where packets go, is a fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from socket import AF_INET6, inet_pton
 from typing import Any
 
-from compilers.readers.route_tables import Numbers
-from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText, lines_of
+import numpy as np
+
+from compilers.readers.cli_sections import eos_routes
+from compilers.readers.route_tables import Numbers, RouteLines
+from compilers.readers.router_text import (
+    DEFAULT,
+    DISCARD,
+    LAST_RESORT,
+    RouterText,
+    from_inside,
+    lines_of,
+)
 from compilers.readers.strict_json import parse
+from compilers.readers.text_lines import TextLines
 
 Tree = dict[str, Any]
 SRL = "srl_nokia-"
 SEGMENT_BLOCK = 4
 WAY_KEYS = {"next-hop-group", "preference", "admin-state"}
-AVD_STEERING = {"router", "vrfs", "policy_maps", "ip_routing", "route_maps", "virtual_source_nat"}
-SONIC_STEERING = {"VRF", "VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"}
+AVD_STEERING = {"router", "policy_maps", "route_maps", "virtual_source_nat"}
+SONIC_STEERING = {"VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"}
 
 
 def read_avd(text: str, file: str) -> RouterText:
@@ -40,12 +52,32 @@ def read_avd(text: str, file: str) -> RouterText:
         router.fault(1, "ipv6_unicast_routing is not true")
     for entry in tree.get("vlan_interfaces", []):
         router.shared[entry["name"].removeprefix("Vlan")] = entry["name"]
+    _avd_vrf(router, tree, six)
+    commands = TextLines.of(tree.get("eos_cli", "").encode())
+    line = np.full_like(commands.number, next(lines_of(text, ['"eos_cli"'])))
+    for number, command in eos_routes(router, replace(commands, number=line)):
+        router.fault(number, command)
     # AVD's keys stand in the order of the alphabet, IPv6 before IPv4.
     for key in ("ipv6_static_routes", "static_routes"):
         _avd_routes(router, tree.get(key, []), text)
-    for key in sorted(set(tree) & AVD_STEERING - {"ip_routing"}):
+    for key in sorted(set(tree) & AVD_STEERING):
         router.fault(next(lines_of(text, [f'"{key}"'])), key)
     return router
+
+
+def _avd_vrf(router: RouterText, tree: Tree, six: bool) -> None:
+    """The VRF beside the default one, which routes, by the model that can do so between VRFs."""
+    match tree.get("vrfs", []):
+        case []:
+            return
+        case [{"name": str(name), "ip_routing": True, **more}] if more == {
+            "ipv6_routing": True
+        } or (not six and not more):
+            router.vrf = name
+        case found:
+            router.fault(1, f"vrfs {found}")
+    if tree.get("service_routing_protocols_model") != "multi-agent":
+        router.fault(1, "service_routing_protocols_model is not multi-agent")
 
 
 def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
@@ -64,12 +96,19 @@ def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
         case _:
             router.fault(line, f"{entry.get('name')} is neither routed nor a port of a VLAN")
     found.addresses += [(entry[k], line) for k in ("ip_address", "ipv6_address") if k in entry]
+    found.vrf = entry.get("vrf", "")
 
 
 def _avd_routes(router: RouterText, routes: list[Tree], text: str) -> None:
-    prefixes = [entry.pop("prefix", "") for entry in routes]
-    lines = lines_of(text, (f'"prefix": "{prefix}"' for prefix in prefixes))
-    _add(router, list(zip(prefixes, routes, strict=True)), lines, _avd_hops)
+    for vrf, rows in ((DEFAULT, router.transit), (router.vrf, router.entering)):
+        mine = [entry for entry in routes if entry.get("vrf", DEFAULT) == vrf]
+        prefixes = [entry.get("prefix", "") for entry in mine]
+        lines = lines_of(text, (f'"prefix": "{prefix}"' for prefix in prefixes))
+        ways = [{k: v for k, v in entry.items() if k not in ("prefix", "vrf")} for entry in mine]
+        _add(router, rows, list(zip(prefixes, ways, strict=True)), lines, _avd_hops)
+    for entry in routes:
+        if entry.get("vrf", DEFAULT) not in (DEFAULT, router.vrf):
+            router.fault(1, f"a route of VRF {entry['vrf']}")
 
 
 def _avd_hops(way: Tree) -> list[str]:
@@ -83,6 +122,7 @@ def _avd_hops(way: Tree) -> list[str]:
 
 def _add(
     router: RouterText,
+    rows: RouteLines,
     routes: Sequence[tuple[str, Tree]],
     lines: Iterable[int],
     hops_of: Callable[[Tree], list[str]],
@@ -91,6 +131,7 @@ def _add(
 
     Args:
         router: whose routes they are.
+        rows: takes them.
         routes: the prefix, "" where there is none, and what the entry says beside it.
         lines: where each stands.
         hops_of: the next hops that a way says, none where it is not understood.
@@ -101,14 +142,14 @@ def _add(
     known: Numbers[tuple[tuple[str, Any], ...]] = Numbers()
     way = known.of([tuple(entry.items()) for entry in entries]).tolist()
     hops = [hops_of(dict(each)) for each in known]
-    rows = list(zip(prefixes, way, lines, strict=True))
+    found = list(zip(prefixes, way, lines, strict=True))
     if not all(hops) or not all(prefixes):
-        for (prefix, number, line), entry in zip(rows, entries, strict=True):
+        for (prefix, number, line), entry in zip(found, entries, strict=True):
             if not hops[number] or not prefix:
                 router.fault(line, f"{prefix or 'a route'}: {entry}")
     for step in range(max(map(len, hops))):
-        some = [(prefix, hops[n][step], line) for prefix, n, line in rows if step < len(hops[n])]
-        router.transit.extend(*zip(*some, strict=True))
+        some = [(prefix, hops[n][step], line) for prefix, n, line in found if step < len(hops[n])]
+        rows.extend(*zip(*some, strict=True))
 
 
 def read_srlinux(text: str, file: str) -> RouterText:
@@ -187,7 +228,7 @@ def _srl_instance(router: RouterText, instance: Tree, text: str) -> None:
         up = way.get("admin-state", "enable") == "enable"
         return hops if up and (hops == [DISCARD]) == last and way.keys() <= WAY_KEYS else []
 
-    _add(router, list(zip(prefixes, routes, strict=True)), lines, hops_of)
+    _add(router, router.transit, list(zip(prefixes, routes, strict=True)), lines, hops_of)
 
 
 def _srl_groups(router: RouterText, instance: Tree) -> Iterator[tuple[str, list[str]]]:
@@ -223,6 +264,7 @@ def read_sonic(text: str, file: str) -> RouterText:
             router.fault(next(lines_of(text, [f'"{key}"'])), f"VLAN_MEMBER {key}")
         router.interface(port, 0).vlan = vlan
         router.shared[vlan] = vlan
+    router.vrf = next(iter(tree.get("VRF", {})), "")
     _sonic_routes(router, tree.get("STATIC_ROUTE", {}), text)
     for locator in tree.get("SRV6_MY_LOCATORS", {}).values():
         router.segments = inet_pton(AF_INET6, locator["prefix"])[:SEGMENT_BLOCK]
@@ -238,26 +280,42 @@ def _sonic_addresses(router: RouterText, table: Tree, text: str) -> None:
         name, _, address = key.partition("|")
         if name not in table:
             router.fault(line, f"{key} without {name}")
+        elif name == key:
+            router.interface(name, line).vrf = table[key].get("vrf_name", "")
         if address:
             router.interface(name, line).addresses.append((address, line))
 
 
 def _sonic_routes(router: RouterText, table: Tree, text: str) -> None:
-    lines = lines_of(text, (f'"{key}": {{' for key in table))
-    routes = [(_default(key), entry) for key, entry in table.items()]
-    _add(router, routes, lines, _sonic_hops)
+    known = {DEFAULT: (router.transit, _sonic_hops), router.vrf: (router.entering, _sonic_inside)}
+    by_vrf: dict[str, list[tuple[str, str]]] = {}
+    for key in table:
+        vrf, _, prefix = key.rpartition("|")
+        by_vrf.setdefault(vrf, []).append((key, prefix))
+    for vrf, keys in by_vrf.items():
+        lines = lines_of(text, (f'"{key}": {{' for key, _ in keys))
+        if vrf in known and vrf:
+            rows, hops_of = known[vrf]
+            _add(router, rows, [(prefix, table[key]) for key, prefix in keys], lines, hops_of)
+        else:
+            router.fault(next(iter(lines)), f"routes of VRF {vrf!r}")
+    router.part_back()
 
 
-def _default(key: str) -> str:
-    """The prefix of a route of the default VRF, "" where it is of another."""
-    vrf, _, prefix = key.partition("|")
-    return prefix if vrf == "default" else ""
+def _sonic_inside(way: Tree) -> list[str]:
+    hops = [from_inside(hop) for hop in _sonic_hops(way)]
+    known = [hop for hop in hops if hop is not None]
+    return known if len(known) == len(hops) else []
 
 
 def _sonic_hops(way: Tree) -> list[str]:
     match way:
-        case {"advertise": "false", "nexthop": gateway, "ifname": interface, **more} if not more:
-            return [] if "," in gateway + interface else [f"{gateway} {interface}"]
+        case {"advertise": "false", "nexthop": gateways, "ifname": interfaces, **more}:
+            columns = [gateways, interfaces, *(more[k] for k in ("nexthop-vrf",) if k in more)]
+            lists = [column.split(",") for column in columns]
+            if more.keys() - {"nexthop-vrf"} or len(set(map(len, lists))) > 1:
+                return []
+            return list(map(" ".join, zip(*lists, strict=True)))
         case {"advertise": "false", "blackhole": "true", "distance": distance, **more} if not more:
             return [DISCARD] if distance == LAST_RESORT else []
     return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import ip_address, ip_interface, ip_network
+from operator import attrgetter
 
 from compilers.readers.emitted_forwarding import (
     Claim,
@@ -29,17 +30,22 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         others: more files, of which only the faults count.
     """
     ends = dict(_far_ends(router))
-    _last_resorts(router, router.transit)
+    for rows in (router.transit, router.entering):
+        _last_resorts(router, rows)
     transit = _lookup(router, router.transit, ends)
     entering = _lookup(router, router.entering, ends)
-    ports = {port for name in router.ingress.values() for port in router.ports(name)}
+    inside = [name for name, found in router.interfaces.items() if found.vrf]
+    for name in inside:
+        if router.interfaces[name].vrf != router.vrf:
+            router.fault(router.interfaces[name].line, f"{name} is in a VRF that is not there")
+    ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
     hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
     file = router.file
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed=frozenset({"hosts"}),
-        claims=list(_hosts(router)),
+        claimed=frozenset({"hosts", *(["host route"] if inside else [])}),
+        claims=[*_hosts(router), *_host_routes(router)],
         next_hops=hops,
         addresses=[
             OwnAddress(name, address.partition("/")[0], file, line)
@@ -58,10 +64,17 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
 
 def agree(first: RouterText, second: RouterText) -> None:
     """Note in the second file what it says otherwise than the first, where both say the same."""
-    pairs = first.transit.pairs(), second.transit.pairs()
+    for of in (attrgetter("transit"), attrgetter("entering"), attrgetter("back")):
+        _agree_on_routes(first, of(first), second, of(second))
+
+
+def _agree_on_routes(
+    first: RouterText, own: RouteLines, second: RouterText, others: RouteLines
+) -> None:
+    pairs = own.pairs(), others.pairs()
     if pairs[0] == pairs[1] or sorted(pairs[0]) == sorted(pairs[1]):
         return
-    rows = _with_lines(first.transit), _with_lines(second.transit)
+    rows = _with_lines(own), _with_lines(others)
     for prefix in rows[0].keys() | rows[1].keys():
         hops, line = rows[0].get(prefix, ([], 0))
         given, place = rows[1].get(prefix, ([], 0))
@@ -76,7 +89,7 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
     """Note in the second file the interfaces that it has otherwise than the first."""
     for name in first.interfaces.keys() | second.interfaces.keys():
         found = [router.interfaces.get(name) for router in (first, second)]
-        facts = [f and (sorted(a for a, _ in f.addresses), f.vlan) for f in found]
+        facts = [f and (sorted(a for a, _ in f.addresses), f.vlan, f.vrf) for f in found]
         if facts[0] != facts[1]:
             line = found[1].line if found[1] else 0
             second.fault(line, f"interface {name} is not as in {first.file}")
@@ -128,8 +141,25 @@ def _next_hops(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> It
         at_end = gateway in ends and interface in ("", through)
         if not at_end and not _reaches(router, gateway, through, interface):
             router.fault(line, f"no interface has a network with {gateway}")
+        elif router.interfaces[interface or ends[gateway]].vrf:
+            router.fault(
+                line, f"{text} is in VRF {router.vrf}, not where its next hop is looked up"
+            )
         else:
             yield NextHop(interface or ends[gateway], gateway, router.file, line)
+
+
+def _host_routes(router: RouterText) -> Iterator[Claim]:
+    """The hosts that packets of the default VRF find in the other one."""
+    for prefix, way, line in router.back.rows(*router.back.ways):
+        gateway, interface, vrf = way.split(" ")
+        found = router.interfaces.get(interface)
+        if prefix not in (f"{gateway}/32", f"{gateway}/128") or not found or found.vrf != vrf:
+            router.fault(line, f"{prefix} by {way} is no host of a VRF")
+        elif not _reaches(router, gateway, interface, interface):
+            router.fault(line, f"no interface has a network with {gateway}")
+        else:
+            yield Claim("host route", (gateway,), router.file, line)
 
 
 def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bool:

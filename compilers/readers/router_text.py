@@ -15,7 +15,9 @@ from compilers.readers.text_lines import TextLines
 
 DISCARD = ""
 """In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
-INTERFACE`, or `INTERFACE` behind a blank."""
+INTERFACE`, `GATEWAY INTERFACE VRF` where that is said, or `INTERFACE` behind a blank."""
+DEFAULT = "default"
+"""The VRF of interfaces and routes of which no other is said."""
 LAST_RESORT = "254"
 """The distance of a route that discards, behind every other."""
 
@@ -24,12 +26,14 @@ LAST_RESORT = "254"
 class InterfaceText:
     """An interface: the line where it begins, its addresses with their lines, the words about it.
 
-    vlan: the network that it is a port of, "" where it is none.
+    vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
+    the default one.
     """
 
     line: int
     addresses: list[tuple[str, int]] = field(default_factory=list)
     vlan: str = ""
+    vrf: str = ""
     words: set[str] = field(default_factory=set)
 
 
@@ -40,8 +44,9 @@ class RouterText:
     segments: the first bytes of the addresses of SRv6 uSIDs, whose routes are others'. shared: the
     interface that stands for the ports of a network, by that network. transit: the
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
-    interface by address family, and are in its prefixes. faults: lines that are not understood, or
-    without which nothing is forwarded.
+    interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
+    the one beside the default one. back: routes of the default VRF with next hops in that one.
+    faults: lines that are not understood, or without which nothing is forwarded.
     """
 
     file: str
@@ -51,6 +56,8 @@ class RouterText:
     transit: RouteLines = field(default_factory=RouteLines)
     entering: RouteLines = field(default_factory=RouteLines)
     ingress: dict[str, str] = field(default_factory=dict)
+    vrf: str = ""
+    back: RouteLines = field(default_factory=RouteLines)
     segments: bytes = b""
     faults: list[tuple[int, str]] = field(default_factory=list)
 
@@ -84,12 +91,26 @@ class RouterText:
             self.fault(line, f"{prefix} {way}")
         return found.reworded({t: hop for t, hop in hops.items() if hop is not None}), others
 
+    def part_back(self) -> None:
+        """Put routes of the default VRF that say another one of their next hops apart."""
+        apart = {way for way in self.transit.ways if way.count(" ") > 1}
+        self.back = self.transit.reworded({way: way for way in apart})
+        self.transit = self.transit.reworded({w: w for w in self.transit.ways if w not in apart})
+
     def ports(self, name: str) -> list[str]:
         """The ports of a switched network that an interface stands for, or the interface."""
         networks = {network for network, shared in self.shared.items() if shared == name}
         if not networks:
             return [name]
         return [port for port, found in self.interfaces.items() if found.vlan in networks]
+
+
+def from_inside(hop: str | None) -> str | None:
+    """A next hop of a route of another VRF, which has to be in the default one."""
+    if not hop:
+        return hop
+    known, _, vrf = hop.rpartition(" ")
+    return known if vrf == DEFAULT and " " in known else None
 
 
 def in_block(prefix: str, block: bytes) -> bool:

@@ -60,7 +60,7 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
     w, c = build.wiring, build.tables.classes
     families = 2 if build.addressing.ipv6 else 1
     hosts = np.count_nonzero(w.host_port, axis=1)
-    ports = np.concatenate((c.port[..., None], c.alternate), axis=2)
+    ports: Numbers = np.concatenate((c.port[..., None], c.alternate), axis=2)
     members: Numbers = np.count_nonzero(c.weight * (ports > 0), axis=2)
     needed = {
         "lpm_rows": ("routes in two VRFs", (build.tables.routes.rows() - 1 + hosts) * 2 * families),
@@ -76,7 +76,7 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
                 yield Problem(
                     key=f"node_types.{node_type.name}.tables.{word}",
                     required=f"at least {count[most]:,} {what} for alternates on target {target}",
-                    given=f"{limit:,}, too few at {w.names[most]} and in all at "
-                    f"{np.count_nonzero(here & (count > limit)):,} nodes",
+                    given=f"{limit:,}, too few at {np.count_nonzero(here & (count > limit)):,} "
+                    f"nodes; {w.names[most]} needs most",
                     todo="choose another type, a smaller fabric or balance: minimal",
                 )

@@ -16,6 +16,7 @@ FABRICS = {
     "two hosts": {"q": 2, "hosts": 2},
     "repaired": {"q": 3, "protect": "link"},
     "spread": {"q": 3, "spread": True},
+    "spread, two hosts": {"q": 4, "spread": True, "hosts": 2},
     "spread, repaired": {"q": 3, "spread": True, "protect": "link", "hosts": 2},
     "aggregates": IQ,
 }

@@ -27,31 +27,72 @@ def test_no_differences(name, case, tmp_path):
     assert report.delivered == report.pairs == order * (order - 1)
 
 
-def test_packets_from_hosts_are_told_from_transit(tmp_path):
+ENTERING = {
+    "eos": [
+        "ip routing vrf hosts\n",
+        "   vrf hosts\n",
+        "vrf instance hosts\n",
+        "service routing protocols model multi-agent\n",
+        "ip route vrf hosts 10.0.0.0/26 Null0 254\n",
+        " egress-vrf default",
+    ],
+    "nxos": ["  vrf member hosts\n", "vrf context hosts\n", " vrf default"],
+    "sonic": [
+        '      "vrf_name": "Vrf-hosts"\n',
+        '    "Vrf-hosts": {}\n',
+        ',\n      "nexthop-vrf": "default,default,default,default"',
+    ],
+    "junos": [
+        "term fabric then routing-instance polarfab\n",
+        "filter input polarfab-inet\n",
+        "set policy-options policy-statement polarfab then load-balance per-packet\n",
+    ],
+}
+"""Texts without which packets from hosts are not told from those in transit."""
+A_WAY = {
+    "eos": "ip route vrf hosts 10",
+    "nxos": "  ip route 10",
+    "junos": "set routing-instances polarfab routing-options static route 10",
+}
+"""How a next hop of packets from hosts begins where it has a line of its own."""
+BACK = {
+    "eos": (" egress-vrf hosts Ethernet5 10.0.0.22", " egress-vrf hosts Ethernet5 10.0.0.23"),
+    "nxos": ("10.0.0.22/32 Ethernet1/5", "10.0.0.23/32 Ethernet1/5"),
+    "sonic": ('"default|10.0.0.22/32"', '"default|10.0.0.23/32"'),
+}
+"""The way back to the host of switch 5, and a wrong one."""
+
+
+@pytest.mark.parametrize("name", ENTERING)
+def test_packets_from_hosts_are_told_from_transit(name, tmp_path):
     build = fabric("spread")
-    write("junos", build, tmp_path)
-    assert check("junos", build, tmp_path).passed
-    file = tmp_path / "5" / "junos.set"
-    entering = next(t for t in file.read_text().splitlines() if t.startswith("set routing-inst"))
-    mutants = [
-        (f"{entering}\n", ""),
-        ("term fabric then routing-instance polarfab", "term fabric then accept"),
-        ("filter input polarfab-inet\n", "filter input other\n"),
-        ("then load-balance per-packet", "then accept"),
-    ]
-    for old, new in mutants:
-        before = file.read_text()
+    write(name, build, tmp_path)
+    assert check(name, build, tmp_path).passed
+    file = tmp_path / "5" / FILES[name]
+    before = file.read_text()
+    changes = [(text, "") for text in ENTERING[name]]
+    for old, new in (*changes, *([BACK[name]] if name in BACK else [])):
         change(file, old, new)
-        report = check("junos", build, tmp_path)
+        report = check(name, build, tmp_path)
         assert not report.passed, (old, new)
-        assert {example.file for example in report.examples} == {str(file)}
+        assert any(str(tmp_path / "5") in example.file for example in report.examples)
         file.write_text(before)
-    ways = [
-        t for t in file.read_text().splitlines() if "instances polarfab" in t and "next-hop" in t
-    ]
-    line = change(file, f"{ways[0]}\n", "")
-    report = check("junos", build, tmp_path)
-    assert [(e.file, e.line) for e in report.examples] == [(str(file), line)]
+    if name in A_WAY:
+        lines = [t for t in before.splitlines() if t.startswith(A_WAY[name])]
+        way = next(t for t in lines if "100.64" in t and "Null0" not in t)
+        line = change(file, f"{way}\n", "")
+        report = check(name, build, tmp_path)
+        assert (str(file), line) in [(e.file, e.line) for e in report.examples]
+
+
+@pytest.mark.parametrize("name", ENTERING)
+@pytest.mark.parametrize("case", ["spread", "spread, two hosts"])
+def test_no_differences_with_alternates(name, case, tmp_path):
+    build = fabric(case)
+    write(name, build, tmp_path)
+    report = check(name, build, tmp_path)
+    assert (report.differences, report.examples) == (0, ())
+    assert report.delivered == report.pairs
 
 
 def swapped(name, text):

@@ -16,7 +16,8 @@ class Config:
 
     routes: [(gateway, interface or "", weight)] by prefix. discards: preference by prefix.
     members: the ports of an interface that stands for several. entering, entering_discards: the
-    same for what comes in on the interfaces of `ingress`, which are by address family.
+    same for what comes in on the interfaces of `ingress`, which are by address family. back: the
+    interface of each address that packets in transit find in the VRF of `ingress`.
     """
 
     hostname: str = ""
@@ -28,6 +29,7 @@ class Config:
     entering: dict = field(default_factory=lambda: defaultdict(list))
     entering_discards: dict = field(default_factory=dict)
     ingress: dict = field(default_factory=dict)
+    back: dict = field(default_factory=dict)
 
     def add_address(self, interface, text):
         self.addresses[interface].append(ip_interface(text))
@@ -37,9 +39,22 @@ class Config:
         assert network.version == address.version
         self.routes[network].append((address, interface, weight))
 
-    def discard(self, prefix, preference):
-        assert ip_network(prefix) not in self.discards
-        self.discards[ip_network(prefix)] = int(preference)
+    def add_entering(self, prefix, gateway, interface=""):
+        self.entering[ip_network(prefix)].append((ip_address(gateway), interface, 1))
+
+    def add_back(self, prefix, gateway, interface):
+        assert ip_network(prefix) == ip_network(gateway)
+        self.back[ip_address(gateway)] = interface
+
+    def discard(self, prefix, preference, entering=False):
+        discards = self.entering_discards if entering else self.discards
+        assert ip_network(prefix) not in discards
+        discards[ip_network(prefix)] = int(preference)
+
+    def enters(self, interface):
+        """An interface is in the VRF of the hosts, with the addresses that it has."""
+        for own in self.addresses[interface]:
+            self.ingress[{4: "inet", 6: "inet6"}[own.version]] = interface
 
     def interface_of(self, gateway):
         """The one interface in whose network the gateway is, not as the router's own address."""

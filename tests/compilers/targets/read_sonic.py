@@ -15,7 +15,9 @@ TABLES = {
     "VLAN",
     "VLAN_INTERFACE",
     "VLAN_MEMBER",
+    "VRF",
 }
+VRF = "Vrf-hosts"
 
 
 def read_sonic(folder):
@@ -32,37 +34,66 @@ def read_sonic(folder):
             assert name in tree[table]
             if address:
                 config.add_address(name, *address)
+        for name, entry in tree.get(table, {}).items():
+            if "vrf_name" in entry:
+                assert entry == {"vrf_name": VRF}
+                config.enters(name)
+    assert tree.get("VRF", {}) == ({VRF: {}} if config.ingress else {})
     for key in tree.get("VLAN_MEMBER", {}):
         vlan, port = key.split("|")
         assert vlan in tree["VLAN"]
         config.members[vlan].append(port)
     for key, entry in tree["STATIC_ROUTE"].items():
         vrf, prefix = key.split("|")
-        assert vrf == "default"
+        assert vrf in ("default", VRF)
         assert entry["advertise"] == "false"
         if entry.get("blackhole") == "true":
-            config.discard(prefix, entry["distance"])
+            config.discard(prefix, entry["distance"], entering=vrf == VRF)
+        elif vrf == VRF:
+            lists = [entry[key].split(",") for key in ("nexthop", "ifname", "nexthop-vrf")]
+            for gateway, interface, of_hop in zip(*lists, strict=True):
+                assert of_hop == "default"
+                config.add_entering(prefix, gateway, interface)
+        elif entry.get("nexthop-vrf"):
+            assert entry["nexthop-vrf"] == VRF
+            config.add_back(prefix, entry["nexthop"], entry["ifname"])
         else:
             config.add_route(prefix, entry["nexthop"], entry["ifname"])
     frr = _frr(folder)
-    assert (frr.hostname, frr.routes, frr.discards) == (
-        config.hostname,
-        config.routes,
-        config.discards,
-    )
+    for part in ("hostname", "routes", "discards", "entering", "entering_discards", "back"):
+        assert getattr(frr, part) == getattr(config, part)
     return config
 
 
 def _frr(folder):
-    config = Config()
+    config, inside = Config(), False
     for line in (folder / "frr.conf").read_text().splitlines():
         match line.split():
             case ["hostname", name]:
                 config.hostname = name
             case ["ip" | "ipv6", "route", prefix, "blackhole", distance, "tag", "2"]:
-                config.discard(prefix, distance)
+                config.discard(prefix, distance, entering=inside)
+            case [
+                "ip" | "ipv6",
+                "route",
+                prefix,
+                gateway,
+                interface,
+                "nexthop-vrf",
+                vrf,
+                "tag",
+                "2",
+            ]:
+                assert vrf == ("default" if inside else VRF)
+                (config.add_entering if inside else config.add_back)(prefix, gateway, interface)
             case ["ip" | "ipv6", "route", prefix, gateway, interface, "tag", "2"]:
+                assert not inside
                 config.add_route(prefix, gateway, interface)
+            case ["vrf", name]:
+                assert name == VRF
+                inside = True
+            case ["exit-vrf"]:
+                inside = False
             case ["service", "integrated-vtysh-config"] | ["end"] | ["!", *_]:
                 pass
             case words:

@@ -1,0 +1,186 @@
+"""Packets from hosts share ports as the classes say, and those in transit go minimally.
+
+By the VRF of the hosts' port on eos, nxos and sonic, by a filter at that port on junos.
+"""
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.intermediate_form import no_route
+from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+from tests.compilers.targets.read_routed import entering
+from tests.compilers.targets.test_network_systems import SYSTEMS, fabric, wanted
+
+BUILDS = {
+    "q=3": fabric(q=3, spread=True),
+    "q=4, IPv4": fabric(q=4, ipv6="", spread=True),
+    "two hosts": fabric(q=2, hosts=2, spread=True),
+    "aggregates": fabric("polarstar", q=2, supernode="paley", degree=2, spread=True),
+}
+ABLE = ("eos", "junos", "nxos", "sonic")
+every = pytest.mark.parametrize("name", ABLE)
+
+
+def shared(build, vertex):
+    """{prefix: {port name: weight}} for packets from hosts, as the tables say."""
+    a, w, routes = build.addressing, build.wiring, build.tables.routes
+    table = {}
+    for prefix, egress in zip(routes.prefixes(vertex), routes.egress[vertex], strict=True):
+        if egress < no_route(routes.egress):
+            ports = {w.port_name(vertex, p): n for p, n in entering(build, vertex, egress).items()}
+            table[str(a.network(int(prefix)))] = ports
+            if a.ipv6:
+                table[str(a.network6(int(prefix)))] = ports
+    return table
+
+
+def hosts(build, vertex):
+    """Every address of a host of a switch."""
+    a = build.addressing
+    for number in np.flatnonzero(build.wiring.host_port[vertex]).tolist():
+        yield a.host(vertex, number)
+        if a.ipv6:
+            yield a.host6(vertex, number)
+
+
+@every
+@pytest.mark.parametrize("case", BUILDS)
+def test_hosts_share_and_transit_is_minimal(name, case, tmp_path):
+    build, (interfaces, read) = BUILDS[case], SYSTEMS[name]
+    target(name).render(build, tmp_path)
+    build = interfaces.named(build)
+    families = {"inet", "inet6"} if build.addressing.ipv6 else {"inet"}
+    several = 0
+    for vertex, node in enumerate(build.wiring.names):
+        config = read(tmp_path / node)
+        assert config.table() == wanted(build, vertex)
+        assert config.table(entering=True) == shared(build, vertex)
+        several += sum(len(hops) > 1 for hops in config.entering.values())
+        assert config.entering_discards == config.discards
+        assert set(config.ingress) == families
+        ports = [build.wiring.port_name(vertex, p) for p in build.wiring.host_port[vertex] if p]
+        shared_port = "irb.2" if name == "junos" else "Vlan2"
+        assert set(config.ingress.values()) == {ports[0] if len(ports) == 1 else shared_port}
+        at = config.ingress["inet"]
+        # On Junos the port stays in the main instance.
+        back = {} if name == "junos" else dict.fromkeys(hosts(build, vertex), at)
+        assert config.back == back
+    assert several
+
+
+@every
+def test_a_switch_without_hosts_has_no_table_for_them(name, tmp_path):
+    build = fabric(q=2, hosts=0, spread=True)
+    target(name).render(build, tmp_path)
+    for node in build.wiring.names:
+        config = SYSTEMS[name][1](tmp_path / node)
+        assert not config.entering
+        assert not config.back
+
+
+@every
+def test_golden(name, tmp_path, golden):
+    target(name).render(replace(fabric(q=2, spread=True), identity="0" * 16), tmp_path)
+    for path in sorted((tmp_path / "3").iterdir()):
+        golden(path.read_text(), f"entering_{path.name}")
+
+
+def test_avd_prints_the_same(tmp_path):
+    """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
+    import pyavd
+
+    for hosts_a_switch in (1, 2):
+        out = tmp_path / str(hosts_a_switch)
+        target("eos").render(fabric(q=2, hosts=hosts_a_switch, spread=True), out)
+        for folder in out.iterdir():
+            config = json.loads((folder / "avd.json").read_text())
+            assert not pyavd.validate_structured_config(config).validation_result.violations
+            printed, ours = pyavd.get_device_config(config), (folder / "eos.cfg").read_text()
+            assert _lines(printed) == _lines(ours)
+
+
+def _lines(text):
+    return {line for line in text.splitlines() if line.strip("! ") and line != "end"} - {
+        line for line in text.splitlines() if line.startswith("!")
+    }
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@pytest.mark.parametrize("case", BUILDS)
+def test_vtysh_accepts_sonics_frr_conf(case, tmp_path):
+    target("sonic").render(BUILDS[case], tmp_path)
+    for path in tmp_path.glob("*/frr.conf"):
+        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@every
+def test_unequal_shares_are_refused(name, tmp_path):
+    build = BUILDS["q=3"]
+    weight = build.tables.classes.weight * np.array(
+        [3] + [1] * (build.tables.classes.weight.shape[2] - 1), np.uint16
+    )
+    classes = replace(build.tables.classes, weight=weight)
+    unequal = replace(build, tables=replace(build.tables, classes=classes))
+    with pytest.raises(InputError) as error:
+        target(name).render(unequal, tmp_path / "out")
+    assert str(error.value) == (
+        f"routing.minimal_share: required equal-cost: target {name} cannot do unequal weights, "
+        "given unequal shares; change the fabric's policy, options of the target, or choose "
+        "another target"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_sonics_hosts_of_srv6_have_no_vrf(tmp_path):
+    target("sonic").render(fabric(q=2, spread=True), tmp_path, options={"srv6": "host"})
+    assert "Vrf" not in (tmp_path / "0" / "config_db.json").read_text()
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory):
+    """A fabric of q = 3 in both families, of nodes of type box."""
+    folder = tmp_path_factory.mktemp("box")
+    nodes = "".join(f"  - {{name: n{v}, type: box}}\n" for v in range(13))
+    (folder / "inventory.yaml").write_text(
+        "node_types:\n  box:\n    tables: {lpm_rows: 52}\n"
+        f"    ports: [{{name: 'Ethernet{{}}', count: 5}}]\nnodes:\n{nodes}"
+    )
+    (folder / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: inventory.yaml\n"
+        'routing: {balance: compact-valiant}\naddressing: {ipv6: "fd00::/48"}\n'
+    )
+    return compile_fabric(load_fabric(folder / "fabric.yaml"))
+
+
+def limited(build, **limits):
+    """The same with these limits."""
+    (box,) = build.hardware.types
+    hardware = replace(build.hardware, types=(replace(box, limits=limits),))
+    return replace(build, hardware=hardware)
+
+
+def test_a_node_type_without_room_for_both_vrfs(box):
+    """In two VRFs and two families 12 other prefixes and a host; 4 classes share, by family."""
+    target("eos").check(box)
+    target("eos").check(limited(box, lpm_rows=52, groups=8, ecmp_width=4))
+    with pytest.raises(InputError) as error:
+        target("eos").check(limited(box, lpm_rows=51, groups=7, ecmp_width=3))
+    what = "node_types.box.tables.{}: required at least {} for alternates on target eos, given {}"
+    todo = " needs most; choose another type, a smaller fabric or balance: minimal"
+    assert str(error.value).splitlines() == [
+        what.format(*each) + todo
+        for each in (
+            ("lpm_rows", "52 routes in two VRFs", "51, too few at 13 nodes; n0"),
+            ("groups", "8 ECMP groups", "7, too few at 9 nodes; n0"),
+            ("ecmp_width", "4 members an ECMP group", "3, too few at 6 nodes; n2"),
+        )
+    ]
