@@ -62,8 +62,8 @@ def test_weights_that_render_refuses_are_refused_before(tmp_path, name):
 
 def test_who_shares_nothing_is_not_told_about_weights(tmp_path):
     with pytest.raises(InputError) as error:
-        compiled(tmp_path, "eos, frr", UNEQUAL)
-    keys = [(p.key, "target eos" in p.required) for p in error.value.problems]
+        compiled(tmp_path, "srlinux, frr", UNEQUAL)
+    keys = [(p.key, "target srlinux" in p.required) for p in error.value.problems]
     assert keys == [("routing.balance", True), ("routing.minimal_share", False)]
 
 

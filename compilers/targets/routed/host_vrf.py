@@ -4,7 +4,7 @@ Host ports stand in a VRF of their own, fabric ports in the default one. The hos
 every prefix by all ports that share the entering traffic of its class; next hops are in the default
 VRF, each an interface and an address (some chips cannot chain look-ups: FRR issue 18320). Transit
 meets the default VRF alone, whose routes are minimal, as `Classes` of the intermediate form wants
-it. A VRF does not fall through to another, so it needs all prefixes; and the way back is a route a
+it. A VRF does not fall through to another, so it needs all prefixes; and the way back is a route per
 host in the default VRF, with the host itself as next hop, because not every system takes a route to
 an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing guide, static routing).
 """
@@ -53,7 +53,7 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
     """Limits of node types that routes in two VRFs and their ECMP groups do not fit, with numbers.
 
     Each VRF has a route to every other prefix and to every host of the switch. A class that shares
-    its traffic takes an ECMP group an address family: its members have the family's addresses.
+    its traffic takes an ECMP group per address family: its members have the family's addresses.
     """
     if build.hardware is None or not build.tables.classes.alternate.shape[2]:
         return
@@ -65,7 +65,7 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
     needed = {
         "lpm_rows": ("routes in two VRFs", (build.tables.routes.rows() - 1 + hosts) * 2 * families),
         "groups": ("ECMP groups", (members > 1).sum(axis=1) * families),
-        "ecmp_width": ("members an ECMP group", members.max(axis=1, initial=0)),
+        "ecmp_width": ("members per ECMP group", members.max(axis=1, initial=0)),
     }
     for t, node_type in enumerate(build.hardware.types):
         here = (w.node_type == t) & (hosts > 0)

@@ -181,6 +181,6 @@ def test_a_node_type_without_room_for_both_vrfs(box):
         for each in (
             ("lpm_rows", "52 routes in two VRFs", "51, too few at 13 nodes; n0"),
             ("groups", "8 ECMP groups", "7, too few at 9 nodes; n0"),
-            ("ecmp_width", "4 members an ECMP group", "3, too few at 6 nodes; n2"),
+            ("ecmp_width", "4 members per ECMP group", "3, too few at 6 nodes; n2"),
         )
     ]
