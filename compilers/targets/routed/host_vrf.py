@@ -4,11 +4,11 @@ Host ports stand in a VRF of their own, fabric ports in the default one. The hos
 every prefix by all ports that share the entering traffic of its class; next hops are in the default
 VRF, each an interface and an address (some chips cannot chain look-ups: FRR issue 18320). Transit
 meets the default VRF alone, whose routes are minimal, as `Classes` of the intermediate form wants
-it. A VRF does not fall through to another, so it needs all prefixes; and the way back is a route per
-host in the default VRF, with the host itself as next hop, because not every system takes a route to
-an interface alone on Ethernet (Cisco, Nexus 9000 unicast routing guide, static routing), and FRR
-takes a host route through the host itself, but before 10.6 not the whole block through one of its
-own addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
+it. A VRF does not fall through to another, so it needs all prefixes. The way back is a route per
+host in the default VRF, with the host itself as next hop: not every system takes a route to an
+interface alone on Ethernet (Cisco, Nexus 9000 unicast routing guide, static routing), and FRR takes
+a host route through the host itself, but before 10.6 not the whole block through one of its own
+addresses (zebra_nhg.c, commits 4dcc227611 and d09fc634e7).
 """
 
 from __future__ import annotations
