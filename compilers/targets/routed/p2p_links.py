@@ -261,14 +261,14 @@ class P2pFabric:
         routes: dict[str, Choices] = {}
         inside: dict[str, Choices] = {}
         for _, pool, minimal, entering in values.families():
-            routes |= {prefix: (((*way, 1),),) for prefix, *way in minimal}
+            routes |= {prefix: (((via, port, 1),),) for prefix, via, port in minimal}
             inside |= {prefix: (hops_of((*way, 1) for way in ways),) for prefix, ways in entering}
             for table in (routes, inside) if pool else ():
                 table[pool] = (*table.get(pool, ()), DISCARD)
         if not values.vrf:
             return {MAIN: routes}
         if between:
-            routes |= {prefix: (((*way, 1),),) for prefix, *way in values.back()}
+            routes |= {prefix: (((via, port, 1),),) for prefix, via, port in values.back()}
         return {MAIN: routes, values.vrf: inside}
 
     def _ipv4(self, offset: int) -> str:

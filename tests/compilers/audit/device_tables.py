@@ -30,23 +30,23 @@ def _add(routes, table, prefix, hop):
 def _sections(folder):
     routes = {}
     (file,) = folder.glob("*.cfg")
-    for _, prefix, interface, gateway in re.findall(
-        r"^(ip|ipv6) route (\S+) (\S+) (\S+)$", file.read_text(), re.M
+    for inside, vrf, prefix, interface, gateway in re.findall(
+        r"^( *)(?:ip|ipv6) route (vrf \S+ )?(\S+) (?:egress-vrf \S+ )?(\S+) (\S+)(?: vrf \S+)?$",
+        file.read_text(),
+        re.M,
     ):
         hop = ("discard", "") if interface == "Null0" else (gateway, interface)
-        _add(routes, "main", prefix, hop)
+        _add(routes, "hosts" if inside or vrf else "main", prefix, hop)
     return routes
 
 
 def _sonic(folder):
     routes = {}
-    for prefix, words in re.findall(
-        r"^ip(?:v6)? route (\S+) (.*) tag 2$", (folder / "frr.conf").read_text(), re.M
+    for inside, prefix, gateway, interface in re.findall(
+        r"^( ?)ip(?:v6)? route (\S+) (\S+) (\S+).* tag 2$", (folder / "frr.conf").read_text(), re.M
     ):
-        gateway, _, interface = words.partition(" ")
-        _add(
-            routes, "main", prefix, ("discard", "") if interface == "254" else (gateway, interface)
-        )
+        hop = ("discard", "") if interface == "254" else (gateway, interface)
+        _add(routes, "Vrf-hosts" if inside else "main", prefix, hop)
     return routes
 
 
@@ -164,8 +164,8 @@ def frr(routes):
                 {
                     "prefix": prefix,
                     "protocol": "static",
-                    "vrfName": "default",
-                    "table": 254 if table == "main" else int(table),
+                    "vrfName": table if table == "Vrf-hosts" else "default",
+                    "table": int(table) if table.isdecimal() else 254,
                     "distance": distance,
                     **(best if distance == 1 else {}),
                     "nexthops": ways,
@@ -178,12 +178,13 @@ def frr(routes):
 def appl_db(routes):
     """`sonic-db-dump -n APPL_DB -k "ROUTE_TABLE*" -y`."""
     found = {}
-    for (_, prefix), (hops,) in routes.items():
+    for (table, prefix), (hops,) in routes.items():
         columns = zip(*hops, strict=True)
         gateway, interface, _ = (",".join(map(str, column)) for column in columns)
         value = {"protocol": "static", "ifname": interface, "nexthop": gateway}
         value = {"protocol": "static", "blackhole": "true"} if gateway == "discard" else value
-        found[f"ROUTE_TABLE:{prefix}"] = {"type": "hash", "value": value}
+        where = "" if table == "main" else f"{table}:"
+        found[f"ROUTE_TABLE:{where}{prefix}"] = {"type": "hash", "value": value}
     return [found]
 
 
@@ -207,8 +208,8 @@ def eos(routes):
 
 def nxos(routes):
     """`show ip route vrf all | json` and that of IPv6; a list of one is no list."""
-    rows = {False: [], True: []}
-    for (_, prefix), (hops,) in routes.items():
+    rows = {}
+    for (table, prefix), (hops,) in routes.items():
         paths = [
             {"ifname": "Null0", "ubest": "true"}
             if hop[0] == "discard"
@@ -222,12 +223,12 @@ def nxos(routes):
         ]
         path = paths[0] if len(paths) == 1 else paths
         row = {"ipprefix": prefix, "ucast-nhops": str(len(hops)), "TABLE_path": {"ROW_path": path}}
-        rows[":" in prefix].append(row)
+        rows.setdefault((table, ":" in prefix), []).append(row)
     return [
         {
             "TABLE_vrf": {
                 "ROW_vrf": {
-                    "vrf-name-out": "default",
+                    "vrf-name-out": "default" if table == "main" else table,
                     "TABLE_addrf": {
                         "ROW_addrf": {
                             "addrf": "ipv6" if six else "ipv4",
@@ -237,7 +238,7 @@ def nxos(routes):
                 }
             }
         }
-        for six, some in rows.items()
+        for (table, six), some in rows.items()
     ]
 
 

@@ -14,8 +14,8 @@ from tests.compilers.routed import routed
 CASES = {
     "linux": {"spread": True, "protect": "link"},
     "frr": {"spread": True, "protect": "link"},
-    "junos": {"spread": True},
-    **{system: {} for system in ("sonic", "eos", "nxos", "srlinux")},
+    **{system: {"spread": True} for system in ("junos", "sonic", "eos", "nxos")},
+    "srlinux": {},
 }
 
 
@@ -60,7 +60,8 @@ def test_one_route_of_one_switch(system, fabrics, tmp_path):
     here = routes["5"]
     (gone, turned), (_, other) = list(here)[2:4], list(here)[6:8]
     first, second = here.pop(gone), here[turned]
-    elsewhere = next(c[0] for c in here.values() if c[0] not in (*second, DISCARD[0]))
+    others = {*map(frozenset, second), frozenset(DISCARD[0])}
+    elsewhere = next(c[0] for c in here.values() if frozenset(c[0]) not in others)
     here[turned] = [elsewhere, *second[1:]]
     extra = other[0], "10.0.0.4/31"
     here[extra] = [elsewhere]
