@@ -60,16 +60,20 @@ class Subnet:
         return [int(guid, 16) for guid in re.findall(r"-> switch port \{0x([0-9a-f]+)\}", said)]
 
     def _ask(self, *command: str) -> str:
-        done = subprocess.run(
-            command,
-            cwd=self.folder,  # the simulator's library makes files there
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=True,
-        )
-        return done.stdout
+        """What a query says; one that runs out of its second, on a busy machine, is asked again."""
+
+        def answer() -> str:
+            done = subprocess.run(
+                command,
+                cwd=self.folder,  # the simulator's library makes files there
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=90,
+            )
+            return "" if done.returncode else done.stdout
+
+        return until(answer, f"an answer to {command}")
 
     def _dump(self, what: str) -> Iterator[str]:
         with (self.folder / f"opensm-{what}.dump").open() as lines:
