@@ -94,10 +94,7 @@ class FrrRouter(_Router):
         """Start the daemons one after the other, then load the configuration."""
         self.daemons.mkdir()
         shutil.chown(self.daemons, "frr", "frr")
-        self.space.run("sysctl", "--quiet", "--load", str(self.files / "sysctl.conf"))
-        self.space.run("ip", "-batch", str(self.files / "links.batch"))
-        for family in ("-4", "-6"):
-            self.space.run("ip", family, "-batch", str(self.files / "rules.batch"))
+        self.space.run("sh", str(self.files / "load.sh"))
         for daemon in ("zebra", "staticd", *self._more()):
             self._start(daemon)
         self._vtysh("-f", str(self.files / "frr.conf"))

@@ -72,8 +72,11 @@ class Frr(Target):
     """FRR on a Linux kernel: static routes, or eBGP."""
 
     name = "frr"
-    summary = "frr.conf, and batches and sysctl.conf for what FRR leaves to others"
-    files = dict.fromkeys(("frr.conf", "links.batch", "rules.batch", "sysctl.conf"), FrrVariables)
+    summary = "frr.conf, and batches, sysctl.conf and a unit for what FRR leaves to others"
+    files = dict.fromkeys(
+        ("frr.conf", "links.batch", "load.sh", "polarfab.service", "rules.batch", "sysctl.conf"),
+        FrrVariables,
+    )
     capabilities = Capabilities(STATIC)
     interfaces = LINUX
     options = MappingProxyType(

@@ -35,8 +35,8 @@ def managed(q=2, **parameters):
     return replace(build, addressing=plan, wiring=wiring, identity="0123456789abcdef")
 
 
-def pushed(build, folder, name, system):
-    target(system).render(build, folder / system)
+def pushed(build, folder, name, system, **of_system):
+    target(system).render(build, folder / system, options=of_system)
     options = {"system": system, "configs": f"../{system}"}
     target(name).render(build, folder / name, options=options)
     return folder / name
@@ -72,16 +72,22 @@ def test_ansible_reads_the_inventory(tmp_path):
 
 
 @NEEDS_VTYSH
-def test_ansible_plays_the_playbook(tmp_path):
+@pytest.mark.parametrize(
+    ("options", "daemons"),
+    [({}, "bgpd=no\n"), ({"routing": "bgp", "bfd": "on"}, "bgpd=yes\nbfdd=yes\n")],
+)
+def test_ansible_plays_the_playbook(options, daemons, tmp_path):
     """On this machine, in a folder for /etc, all but what loads the files; vtysh judges first."""
-    folder = pushed(managed(), tmp_path, "ansible", "frr")
+    folder = pushed(managed(), tmp_path, "ansible", "frr", **options)
     (tmp_path / "etc" / "frr").mkdir(parents=True)
+    (tmp_path / "etc" / "frr" / "daemons").write_text("bgpd=no\n")
     places = {"polarfab_etc": str(tmp_path / "etc"), "ansible_python_interpreter": sys.executable}
     here = {"ansible_connection": "local", "ansible_become": False}
     words = ("-i", folder / "inventory.yaml", folder / "push.yaml", "--limit", "3")
     extra = ("-e", json.dumps(places | here), "--skip-tags", "load")
     ansible("ansible-playbook", *words, *extra, home=tmp_path)
-    for name in ("frr/frr.conf", "polarfab/links.batch", "polarfab/rules.batch"):
+    assert (tmp_path / "etc" / "frr" / "daemons").read_text() == daemons
+    for name in ("frr/frr.conf", "polarfab/links.batch", "polarfab/load.sh"):
         wanted = (tmp_path / "frr" / "3" / Path(name).name).read_text()
         assert (tmp_path / "etc" / name).read_text() == wanted
 
@@ -96,6 +102,28 @@ def test_ansible_takes_playbooks_of_its_core(tmp_path):
     ansible(
         "ansible-playbook", *words, *(folder / "push.yaml" for folder in folders), home=tmp_path
     )
+
+
+def test_what_is_pushed_is_confirmed_and_saved(tmp_path):
+    """Junos goes back unless it is confirmed, and commits nothing where it only checks; others
+    forget at a reboot what is not saved.
+    """
+    tasks = {}
+    for system in ("junos", "sonic", "eos", "nxos", "frr", "linux"):
+        folder = pushed(managed(), tmp_path / system, "ansible", system)
+        tasks[system] = yaml.safe_load((folder / "push.yaml").read_text())[0]["tasks"]
+    merge, answer, confirm = tasks["junos"]
+    module = "junipernetworks.junos.junos_config"
+    assert merge[module].items() >= {("confirm", 5), ("src_format", "set")}
+    assert "check_commit" not in merge[module]
+    assert "junipernetworks.junos.junos_command" in answer
+    assert confirm[module] == {"confirm_commit": True}
+    assert tasks["sonic"][-1]["ansible.builtin.command"] == "config save -y"
+    for system, collection in (("eos", "arista.eos.eos"), ("nxos", "cisco.nxos.nxos")):
+        assert tasks[system][-1][f"{collection}_config"]["save_when"] == "modified"
+    for system in ("frr", "linux"):
+        units = [task.get("ansible.builtin.systemd_service", {}) for task in tasks[system]]
+        assert any(unit.get("enabled") for unit in units)
 
 
 @pytest.mark.parametrize("system", PUSHED)
