@@ -38,6 +38,7 @@ VERBS = {
     "inventory": "Import and export NetBox and Nautobot data.",
     "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
     "check-routes": "Routing tables of switches against the build: missing, stale, wrong.",
+    "push": "Have routers hold the build's routes: read, add, take away, prove, save.",
     "expand": "The larger fabric, and only what must be added.",
     "diff": "What differs between two builds, or between the configurations of both.",
     "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
     from compilers.tables.build import Build
+    from controller.devices.device_push import PushReport, PushWay
     from mininet_scenarios.run.emulation import Emulated
 
 Progress = Callable[[int, int], None]
@@ -57,6 +59,34 @@ class RunnableFabric(ABC):
         from compilers.audit.route_report import RouteReport
 
         return RouteReport.of(self.build, map(Path, files), target, options, progress)
+
+    def push(
+        self,
+        target: str,
+        way: PushWay,
+        options: Mapping[str, str] | None = None,
+        nodes: Sequence[str] = (),
+        unverified: bool = False,
+    ) -> PushReport:
+        """Have routers hold this fabric's routes: add, take away, prove from their tables, save.
+
+        Args:
+            target: frr or linux.
+            way: how they are reached, how many at a time, whether only to look.
+            options: of the target, as for `render`.
+            nodes: only these switches.
+            unverified: take tables that verification has not passed on.
+
+        Raises:
+            InputError: there is no such target or switch, or verification has not passed.
+        """
+        from compilers.targets.plane_rendering import render_planes
+        from controller.devices.device_push import DevicePush
+
+        with self.usable(unverified) as fabric, TemporaryDirectory() as folder:
+            build, out = fabric.build, Path(folder)
+            render_planes((build,), target, out, None, options, nodes, None, True)
+            return DevicePush(build, target, options or {}, out, way).run(nodes)
 
     def apply(
         self,

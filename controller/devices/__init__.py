@@ -1,0 +1,1 @@
+"""Routers that no controller programs: configured over their own shells."""

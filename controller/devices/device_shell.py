@@ -1,0 +1,66 @@
+"""The shell of a device: commands that run there, over SSH or whatever reaches it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SHELL_PATIENCE = 120.0
+"""Seconds that a command may take."""
+END = "POLARFAB_END"
+"""The line below a file, none of its own."""
+LAST_WORDS = 300
+"""Characters of what a command said last, for messages."""
+
+
+class DeviceError(Exception):
+    """A command failed on a device, or nothing reaches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceShell:
+    """Runs commands on a device.
+
+    reach: the words before a command, such as `ssh leaf7`; the command is one word behind them,
+    which a shell on the device takes.
+    """
+
+    reach: tuple[str, ...]
+
+    def run(self, command: str, text: str = "") -> str:
+        """What a command prints when it is given this text.
+
+        Raises:
+            DeviceError: it fails, or does not end.
+        """
+        try:
+            done = subprocess.run(
+                [*self.reach, command],
+                input=text,
+                capture_output=True,
+                text=True,
+                timeout=SHELL_PATIENCE,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DeviceError(f"{self.reach[0]}: {error}") from error
+        if done.returncode:
+            said = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
+            raise DeviceError(f"{command.splitlines()[0]}: {said or f'exit {done.returncode}'}")
+        return done.stdout
+
+    def put(self, folder: str, files: Mapping[str, str]) -> None:
+        """Write text files into a folder there, each whole or not at all.
+
+        Raises:
+            DeviceError: they cannot be written.
+        """
+        place = shlex.quote(folder)
+        lines = ["set -e", f"mkdir -p {place}", f"cd {place}"]
+        for name, text in files.items():
+            here = shlex.quote(name)
+            lines += [f"cat > {here}.part <<'{END}'", text.rstrip("\n"), END]
+            lines.append(f"mv {here}.part {here}")
+        self.run("sh -s", "\n".join(lines) + "\n")

@@ -1,0 +1,189 @@
+"""Routers on Linux kernels, with FRR or without: read, added to, taken from, saved.
+
+Files stand in ETC/polarfab, as Ansible puts them (docs/automation.md).
+"""
+
+from __future__ import annotations
+
+import shlex
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from compilers.audit.route_remediation import (
+    Remediation,
+    frr_remediation,
+    kernel_remediation,
+    rule_remediation,
+)
+from controller.devices.device_shell import DeviceShell
+
+ROUTES = "ip -json route show table all"
+NEXTHOPS = "ip -json nexthop"
+RULES = {family: f"ip -json {family} rule" for family in ("-4", "-6")}
+UNIT = """if [ -d /run/systemd/system ]; then
+  cp {etc}/polarfab/polarfab.service {etc}/systemd/system/polarfab.service
+  systemctl daemon-reload && systemctl enable polarfab
+fi"""
+DAEMON = """grep -q '^{name}=yes' {etc}/frr/daemons || {{
+  sed -i 's/^{name}=.*/{name}=yes/' {etc}/frr/daemons && systemctl restart frr
+}}"""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterDevice(ABC):
+    """A router and the rendered files that it is to have.
+
+    etc: the folder for configuration there. pools: the addresses of the fabric.
+    """
+
+    shell: DeviceShell
+    files: Path
+    etc: str
+    pools: tuple[str, ...]
+    elsewhere: ClassVar[frozenset[str]] = frozenset()
+    """Files that do not go to ETC/polarfab."""
+
+    @abstractmethod
+    def routes(self) -> Remediation:
+        """What its routes lack, and have besides.
+
+        Raises:
+            DeviceError: it cannot be read.
+        """
+
+    @abstractmethod
+    def load(self, add: Remediation) -> None:
+        """Interfaces, addresses, and the routes that are lacking.
+
+        Raises:
+            DeviceError: it refuses something.
+        """
+
+    @abstractmethod
+    def remove(self, stale: Remediation) -> None:
+        """Take away the routes that it has besides.
+
+        Raises:
+            DeviceError: it refuses something.
+        """
+
+    @abstractmethod
+    def tables(self) -> str:
+        """Its routing tables, as `compilers.audit.route_report` reads them."""
+
+    @abstractmethod
+    def save(self) -> None:
+        """See that a reboot leads to the same."""
+
+    def text(self, name: str) -> str:
+        """A rendered file."""
+        return (self.files / name).read_text()
+
+    def rules(self) -> dict[str, Remediation]:
+        """What its policy rules lack, and have besides, by address family."""
+        shown = {family: self.shell.run(command) for family, command in RULES.items()}
+        found = rule_remediation(shown["-4"], shown["-6"], self.text("rules.batch"))
+        return dict(zip(RULES, found, strict=True))
+
+    def put_files(self) -> None:
+        """The files that stand in ETC/polarfab."""
+        here = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
+        files = {file.name: file.read_text() for file in here if file.name not in self.elsewhere}
+        self.shell.put(f"{self.etc}/polarfab", files)
+
+    def batch(self, lines: tuple[str, ...], family: str = "", force: bool = True) -> None:
+        """Have `ip -batch` run lines; those about links that are down fail, and are found later."""
+        if lines:
+            text = "".join(f"{line}\n" for line in lines)
+            end = " || true" * force
+            self.shell.run(f"ip {family} {'-force ' * force}-batch - 2>&1{end}", text)
+
+    def _quoted(self, template: str, **words: str) -> str:
+        return template.format(etc=shlex.quote(self.etc), **words)
+
+
+class LinuxDevice(RouterDevice):
+    """Target linux."""
+
+    def routes(self) -> Remediation:
+        """See `RouterDevice.routes`."""
+        found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
+        return kernel_remediation(*found, self.text("routes.batch"))
+
+    def load(self, add: Remediation) -> None:
+        """See `RouterDevice.load`: in place, without the pause of `load.sh`."""
+        self.put_files()
+        at = shlex.quote(f"{self.etc}/polarfab")
+        bridges = [
+            line.split()[4] for line in self.text("links.batch").splitlines() if "master" in line
+        ]
+        for bridge in dict.fromkeys(bridges):
+            name = shlex.quote(bridge)
+            self.shell.run(f"ip link show {name} >&2 || ip link add {name} type bridge")
+        self.shell.run(f"sysctl --quiet --ignore --load {at}/sysctl.conf")
+        self.shell.run(f"ip -batch {at}/links.batch && ip -batch {at}/addresses.batch")
+        self.batch(add.add)
+        for family, rules in self.rules().items():
+            self.batch(rules.add, family, force=False)
+
+    def remove(self, stale: Remediation) -> None:
+        """See `RouterDevice.remove`."""
+        for family, rules in self.rules().items():
+            self.batch(rules.remove, family, force=False)
+        self.batch(stale.remove)
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`."""
+        return "".join(map(self.shell.run, (ROUTES, NEXTHOPS, *RULES.values())))
+
+    def save(self) -> None:
+        """See `RouterDevice.save`."""
+        self.shell.run(self._quoted(UNIT))
+
+
+class FrrDevice(RouterDevice):
+    """Target frr."""
+
+    elsewhere = frozenset({"frr.conf"})
+
+    def routes(self) -> Remediation:
+        """See `RouterDevice.routes`."""
+        running = self.shell.run("vtysh -c 'show running-config'")
+        return frr_remediation(running, self.text("frr.conf"), self.pools)
+
+    def load(self, add: Remediation) -> None:  # noqa: ARG002
+        """See `RouterDevice.load`: all of frr.conf, whose interfaces may be new, too."""
+        self.put_files()
+        self.shell.run(f"sh {shlex.quote(f'{self.etc}/polarfab/load.sh')}")
+        text = self.text("frr.conf")
+        for name, words in (("bgpd", "router bgp"), ("bfdd", " bfd")):
+            if words in text:
+                self.shell.run(self._quoted(DAEMON, name=name))
+        self._configure(text)
+
+    def remove(self, stale: Remediation) -> None:
+        """See `RouterDevice.remove`."""
+        if stale.remove:
+            self._configure("".join(f"{line}\n" for line in stale.remove))
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`."""
+        shown = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
+        return "".join(map(self.shell.run, (shown, *RULES.values())))
+
+    def save(self) -> None:
+        """See `RouterDevice.save`."""
+        self.shell.run("vtysh -c 'write memory'")
+        self.shell.run(self._quoted(UNIT))
+
+    def _configure(self, text: str) -> None:
+        """Have vtysh take lines: it reads files only."""
+        name = shlex.quote(f"{self.etc}/polarfab/vtysh.conf")
+        self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
+        self.shell.run(f"vtysh -f {name}")
+
+
+ROUTER_DEVICES: dict[str, type[RouterDevice]] = {"frr": FrrDevice, "linux": LinuxDevice}
+"""By target."""

@@ -1,0 +1,108 @@
+"""`polarfab push`: routers brought to the routes of a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from polarfab.output import json_option, print_json, print_table, say
+from polarfab.target_choice import complete_target, known_target
+
+if TYPE_CHECKING:
+    from controller.devices.device_push import PushReport
+
+SSH = "ssh -o BatchMode=yes {address}"
+
+
+@click.command("push")
+@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.option(
+    "--target",
+    metavar="TARGET",
+    callback=known_target,
+    shell_complete=complete_target,
+    required=True,
+    help="frr or linux; with --from any system.",
+)
+@click.option(
+    "--set",
+    "words",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="An option of the target; again for more.",
+)
+@click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
+@click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
+@click.option(
+    "--stop-on",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Failed switches after which no further batch begins; 0: never.",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
+@click.option(
+    "--from",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Routing tables as for check-routes, instead of the switches; with --dry-run.",
+)
+@click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
+@click.option("--etc", default="/etc", show_default=True, help="Its folder for configuration.")
+@click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@json_option
+def command(
+    folder: Path,
+    target: str,
+    words: tuple[str, ...],
+    names: tuple[str, ...],
+    batch: int | None,
+    stop_on: int,
+    dry_run: bool,
+    files: tuple[Path, ...],
+    run: str,
+    etc: str,
+    unverified: bool,
+    as_json: bool,
+) -> None:
+    """Have the routers of BUILD hold its routes, and nothing else in its address pools.
+
+    Reads every switch, adds what is missing on all of a batch, then takes away what is stale,
+    compares their own tables with the build, and saves. In --run and --etc, {node} and {address}
+    stand for the name of a switch and its management address. --dry-run prints what would be done;
+    with --from it does so for systems that people type on (eos, nxos, junos, sonic, srlinux).
+    """
+    from compilers.targets.options import read
+    from controller.devices.device_push import PushWay, typed_push
+    from polarfab.fabric import Fabric
+
+    if files and not dry_run:
+        raise click.UsageError("--from goes with --dry-run: nothing is sent to tables in files")
+    fabric = Fabric.load(folder)
+    if files:
+        found = typed_push(fabric.check_routes(files, target, read(words)))
+    else:
+        way = PushWay(run, etc, batch or 0, stop_on, dry_run)
+        found = fabric.push(target, way, read(words), names, unverified)
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        _print(found, dry_run)
+    if not found.good:
+        raise click.exceptions.Exit(1)
+
+
+def _print(found: PushReport, dry: bool) -> None:
+    if dry:
+        for one in found.switches:
+            if one.add or one.remove:
+                click.echo("\n".join((f"# {one.node}", *one.add, *one.remove)))
+    else:
+        rows = [(s.node, s.state, len(s.add), len(s.remove)) for s in found.switches]
+        print_table(f"push, target {found.target}", ("switch", "state", "added", "removed"), rows)
+    for one in found.switches:
+        if one.error:
+            say(f"{one.node}: {one.error}")

@@ -1,0 +1,120 @@
+"""What to add and what to take away: lines for FRR, for ip -batch, and for people."""
+
+from dataclasses import replace
+
+import pytest
+
+from compilers.audit.route_remediation import (
+    frr_remediation,
+    kernel_remediation,
+    rule_remediation,
+    typed,
+)
+from compilers.audit.route_report import RouteReport
+from compilers.targets.target_lookup import target
+from tests.compilers.audit.device_tables import PRINTERS, rendered, write
+from tests.compilers.routed import routed
+
+POOLS = ("10.0.0.0/24", "fd00::/60")
+RENDERED = """hostname a
+ip route 10.0.0.0/24 reject 254
+ip route 10.0.0.8/29 10.0.0.9 eth1 onlink
+ip route 10.0.0.8/29 10.0.0.17 eth2 2 table 5001 onlink
+ipv6 route fd00:0:0:1::/64 fe80::2 eth1
+"""
+
+
+def test_frr_by_lines():
+    running = RENDERED.replace("2 table 5001 onlink", "onlink table 5001 2")
+    assert not frr_remediation(running, RENDERED, POOLS)
+    others = "ip route 192.0.2.0/24 eth0\nip route 0.0.0.0/0 192.0.2.1\n"
+    stale = "ip route 10.0.0.8/29 10.0.0.25 eth3 onlink\nipv6 route fd00:0:0:1::/64 fe80::9 eth3\n"
+    lacking = running.replace("ip route 10.0.0.8/29 10.0.0.9 eth1 onlink\n", "")
+    found = frr_remediation(lacking + others + stale, RENDERED, POOLS)
+    assert found.add == ("ip route 10.0.0.8/29 10.0.0.9 eth1 onlink",)
+    assert found.remove == tuple(f"no {line}" for line in stale.splitlines())
+
+
+BATCH = """nexthop replace id 500001 via fe80::2 dev eth1 protocol 80
+nexthop replace id 500002 via fe80::3 dev eth2 protocol 80
+nexthop replace id 600000 group 500001,2/500002,1 protocol 80
+route replace unreachable 10.0.0.0/24 metric 4000000000 protocol 80
+route replace 10.0.0.8/29 nhid 500001 metric 1 table 254 protocol 80
+route replace 10.0.0.8/29 nhid 600000 metric 1 table 5000 protocol 80
+"""
+NEXTHOPS = """[{"id":500001,"gateway":"fe80::2","dev":"eth1","protocol":"80"},
+{"id":500002,"gateway":"fe80::3","dev":"eth2","protocol":"80"},
+{"id":600000,"group":[{"id":500002},{"id":500001,"weight":2}],"protocol":"80"}]"""
+ROUTES = """[{"type":"unreachable","dst":"10.0.0.0/24","metric":4000000000,"protocol":"80"},
+{"dst":"10.0.0.8/29","nhid":500001,"metric":1,"protocol":"80"},
+{"dst":"10.0.0.8/29","nhid":600000,"metric":1,"table":"5000","protocol":"80"},
+{"dst":"default","gateway":"192.0.2.1","dev":"eth0","protocol":"boot"}]"""
+
+
+def test_the_kernel_by_its_objects():
+    assert not kernel_remediation(ROUTES, NEXTHOPS, BATCH)
+    assert kernel_remediation("", "", BATCH).add == tuple(BATCH.splitlines())
+    more = '{"dst":"10.0.0.10","nhid":500003,"metric":2,"protocol":"80"}'
+    object_ = '{"id":500003,"gateway":"fe80::4","dev":"eth3","protocol":"80"}'
+    wrong = ROUTES.replace('"nhid":500001', '"nhid":500003').replace("]", f",{more}]")
+    found = kernel_remediation(wrong, NEXTHOPS[:-1] + f",{object_}]", BATCH)
+    assert found.add == ("route replace 10.0.0.8/29 nhid 500001 metric 1 table 254 protocol 80",)
+    assert found.remove == (
+        "route delete 10.0.0.10/32 metric 2 table 254 protocol 80",
+        "nexthop delete id 500003",
+    )
+    weights = kernel_remediation(ROUTES, NEXTHOPS.replace('"weight":2', '"weight":3'), BATCH)
+    assert weights.add == (BATCH.splitlines()[2],)
+
+
+def test_rules_by_family():
+    batch = "# a\nrule add iif eth5 lookup 5000 pref 1000 protocol 80\n"
+    ours = '{"priority":1000,"src":"all","iif":"eth5","table":"5000","protocol":"80"}'
+    old = ours.replace("5000", "5009")
+    others = '{"priority":5,"src":"all","iif":"eth0","table":"99"}'
+    one, two = rule_remediation(f"[{ours},{others}]", f"[{old}]", batch)
+    assert not one
+    assert two.add == ("rule add iif eth5 lookup 5000 pref 1000 protocol 80",)
+    assert two.remove == ("rule delete iif eth5 lookup 5009 pref 1000 protocol 80",)
+
+
+LINES = {
+    "eos": ("ip route {p} {i} {g}", "no ip route {p} {j} {h}"),
+    "nxos": ("ip route {p} {i} {g}", "no ip route {p} {j} {h}"),
+    "junos": (
+        "set routing-options static route {p} next-hop {g}",
+        "delete routing-options static route {p} next-hop {h}",
+    ),
+    "sonic": (
+        "config route add prefix {p} nexthop {g} dev {i}",
+        "config route del prefix {p} nexthop {h} dev {j}",
+    ),
+    "srlinux": (
+        "set / network-instance default static-routes route {p} next-hop-group {i}-ipv4",
+        "delete / network-instance default static-routes route {p}",
+    ),
+}
+
+
+@pytest.mark.parametrize("system", LINES)
+def test_what_people_type(system, tmp_path):
+    """A route that leads elsewhere; the line that adds is one that is rendered."""
+    build = replace(routed(q=3), identity="0123456789abcdef")
+    target(system).render(build, tmp_path / "out")
+    found = rendered(system, tmp_path / "out" / "5")
+    (one, other) = [key for key in found if found[key][0][0][0] != "discard"][:2]
+    (g, i, _), (h, j, _) = (
+        found[one][0][0],
+        next(
+            hops[0]
+            for (hops,) in found.values()
+            if hops[0] not in (found[one][0][0], ("discard", "", 1))
+        ),
+    )
+    found[one] = [[(h, j, 1)]]
+    write(tmp_path / "5.json", PRINTERS[system](found))
+    lines = typed(system, RouteReport.of(build, [tmp_path / "5.json"]).differences)
+    words = {"p": one[1], "g": g, "i": i, "h": h, "j": j}
+    add, remove = (text.format(**words) for text in LINES[system])
+    assert (lines.add, lines.remove) == ((add,), (remove,))
+    assert other != one

@@ -1,0 +1,81 @@
+"""`polarfab push` to real FRR daemons and kernels that have an old build and other routes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import load, save
+from compilers.targets.target_lookup import target
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+
+pytestmark = pytest.mark.live
+SPEC = "name: lab\ntopology: {family: polarfly, q: 3}\naddressing: {ipv6: 'fd00::/48'}\n"
+
+
+def compiled(folder, name, routing):
+    (folder / f"{name}.yaml").write_text(f"{SPEC}routing: {{{routing}}}\n")
+    save(compile_fabric(load_fabric(folder / f"{name}.yaml")), folder / name)
+    return load(folder / name)
+
+
+@pytest.fixture(scope="module", params=["frr", "linux"])
+def seen(request, tmp_path_factory):
+    """What live_push.py saw."""
+    folder, name = tmp_path_factory.mktemp(request.param), request.param
+    old = compiled(folder, "old", "balance: compact-valiant, protect: link")
+    compiled(folder, "new", "protect: link")
+    target(name).render(old, folder / "out")
+    script = Path(__file__).with_name("live_push.py")
+    places = [str(folder / one) for one in ("old", "out", "new")]
+    done = subprocess.run(
+        [*NAMESPACES, sys.executable, str(script), *places, name],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+def states(found):
+    return [one["state"] for one in found]
+
+
+def test_a_dry_run_says_what_is_to_do_and_does_nothing(seen):
+    assert seen["before"] == seen["after dry"] != []
+    assert set(states(seen["dry"])) == {"to do"}
+    assert all(one["remove"] for one in seen["dry"])
+
+
+def test_a_batch_stops_where_a_switch_fails(seen):
+    assert (
+        states(seen["staged"]) == ["pushed"] * 6 + ["failed"] + ["pushed"] * 3 + ["not tried"] * 3
+    )
+    assert "no route to host" in seen["staged"][6]["error"]
+
+
+def test_all_that_is_missing_is_added_and_all_that_is_stale_goes(seen):
+    assert set(states(seen["pushed"])) == {"pushed", "as built"}
+    assert seen["after"] == []
+    assert set(states(seen["again"])) == {"as built"}
+
+
+def test_what_is_not_the_fabrics_stays(seen):
+    assert "192.0.2.0/24" in seen["management"]
+
+
+def test_a_reboot_leads_to_the_same(seen):
+    assert seen["rebooted"] < 12
+    assert seen["after reboot"] == []
+
+
+def test_a_port_that_flapped(seen):
+    assert "2" in seen["flap"]
+    assert seen["after flap"] == []
+    assert set(states(seen["pushed after flap"])) <= {"pushed", "as built"}
