@@ -8,6 +8,7 @@ after a reboot. Nornir holds the switches and the threads.
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +29,8 @@ from inventory.problems import InputError, Problem
 
 AT_ONCE = 20
 """Switches that are spoken to at the same time."""
+PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
+"""Seconds until a daemon has handed its routes on, and between two looks."""
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 Task = Callable[[str], None]
 
@@ -173,18 +176,23 @@ class DevicePush:
 
     def _end(self, name: str) -> None:
         """Prove from the switch's own tables, and save."""
-        found = self.found[name]
+        found, limit = self.found[name], time.monotonic() + PROOF_PATIENCE
+        while differences := self._differences(name):
+            if time.monotonic() > limit:
+                found.differences = differences
+                found.state = "failed"
+                found.error = f"{len(differences):,} routes are not the build's; it is not saved"
+                return
+            time.sleep(PROOF_POLL)
+        self.devices[name].save()
+        found.state = "pushed" if found.state == "to do" else found.state
+
+    def _differences(self, name: str) -> tuple[RouteDifference, ...]:
+        """What a switch's own tables have other than the build."""
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.txt"
             file.write_text(self.devices[name].tables())
-            report = RouteReport.of(self.build, [file], self.target, self.options)
-        found.differences = report.differences
-        if report.differences:
-            found.state = "failed"
-            found.error = f"{len(report.differences):,} routes are not the build's; it is not saved"
-            return
-        self.devices[name].save()
-        found.state = "pushed" if found.state == "to do" else found.state
+            return RouteReport.of(self.build, [file], self.target, self.options).differences
 
 
 def typed_push(report: RouteReport) -> PushReport:
