@@ -1,11 +1,17 @@
-"""docs/targets.md: its table is what the targets themselves say."""
+"""docs/targets.md: its tables are what the targets themselves say, and what was checked."""
 
+import re
 from pathlib import Path
+
+import pytest
 
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.target_lookup import target
+from tests.compilers.targets.evidence import COLUMNS as CHECKED
+from tests.compilers.targets.evidence import EVIDENCE, RUN
 
+TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets.md"
 COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS)
 
@@ -30,15 +36,41 @@ def _page(name):
     return "openflow.md" if name == "ovs" else f"{name}.md"
 
 
-def test_the_table_is_what_the_targets_say(request):
+def matrix():
+    """The lines of the matrix of checks: how strong the strongest is, or why there is none."""
+    lines = ["| target | " + " | ".join(CHECKED) + " |", "|---" * (1 + len(CHECKED)) + "|"]
+    for name, cells in EVIDENCE.items():
+        words = [level or f"no: {reason}" for level, reason in map(cells.__getitem__, CHECKED)]
+        lines.append(f"| [{name}]({_page(name)}) | {' | '.join(words)} |")
+    return lines
+
+
+@pytest.mark.parametrize(("mark", "lines"), [("capabilities", table), ("checks", matrix)])
+def test_the_table_is_what_the_targets_say(request, mark, lines):
     text = PAGE.read_text()
-    head, rest = text.split("<!-- capabilities -->\n")
-    shown, tail = rest.split("<!-- end -->\n")
-    wanted = "\n".join(table()) + "\n"
+    head, rest = text.split(f"<!-- {mark} -->\n")
+    shown, tail = rest.split("<!-- end -->\n", 1)
+    wanted = "\n".join(lines()) + "\n"
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(f"{head}<!-- capabilities -->\n{wanted}<!-- end -->\n{tail}")
+        PAGE.write_text(f"{head}<!-- {mark} -->\n{wanted}<!-- end -->\n{tail}")
     else:
         assert shown == wanted
+
+
+@pytest.mark.parametrize("name", BUILT_IN_SYSTEMS)
+def test_every_ability_has_a_check_that_is_there(name):
+    able, cells = target(name).capabilities.features, EVIDENCE[name]
+    assert cells.keys() == CHECKED.keys()
+    for column, (level, where) in cells.items():
+        assert bool(level) == (CHECKED[column] <= able), column
+        if "::" in where:
+            file, test = where.split("::")
+            text = (TESTS / file).read_text()
+            assert re.search(rf"^def {test}\(", text, re.M), where
+            assert ("mark.live" in text) or level != RUN, where
+        elif level:
+            assert level != RUN
+            assert "## What was proved" in (PAGE.parent / where).read_text()
 
 
 def test_every_target_has_its_page():

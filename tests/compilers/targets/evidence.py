@@ -1,0 +1,101 @@
+"""Evidence for what targets can do: by target and ability the strongest check, and where it is.
+
+A check is a test, `FILE::TEST` in `tests/`, or was done by hand and is told on a page of `docs/`.
+"""
+
+from __future__ import annotations
+
+from compilers.targets.features import INGRESS, REPAIR, SHARES, WEIGHTS
+
+ROUTES = "minimal routes"
+RUN, PARSED, READ = "run", "parsed", "read"
+"""On the system itself; by its own parser, model or component; only in documents."""
+COLUMNS = {ROUTES: set(), "alternates": {WEIGHTS, INGRESS}, SHARES: {SHARES}, REPAIR: {REPAIR}}
+"""The columns of the matrix, with the abilities of `Capabilities` that each needs."""
+HERE = "compilers/targets/"
+ROUTED_LIVE = HERE + "test_routed_live.py::"
+FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
+STATIC = "static routes have no weights"
+NO_IN_PORT = "a static route does not see where a packet came in"
+BY_DESTINATION = "a linear table has one port per destination"
+
+EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
+    "eos": {
+        ROUTES: (
+            PARSED,
+            HERE + "test_network_systems_files.py::test_avd_takes_its_config_and_prints_the_other",
+        ),
+        "alternates": (READ, "eos.md"),
+        SHARES: ("", STATIC),
+        REPAIR: ("", NO_IN_PORT),
+    },
+    "frr": {
+        ROUTES: (RUN, ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
+        "alternates": (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
+        SHARES: ("", "static routes have weights from 10.7 on (`version=10.7`: only read)"),
+        REPAIR: (RUN, ROUTED_LIVE + "test_frr_repairs_in_the_order_of_the_tables"),
+    },
+    "junos": {
+        ROUTES: (PARSED, "junos.md"),
+        "alternates": (PARSED, "junos.md"),
+        SHARES: ("", STATIC),
+        REPAIR: ("", NO_IN_PORT),
+    },
+    "linux": {
+        ROUTES: (RUN, ROUTED_LIVE + "test_linux_every_pair_answers_over_minimal_paths"),
+        "alternates": (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
+        SHARES: (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
+        REPAIR: (RUN, ROUTED_LIVE + "test_linux_repairs_in_the_order_of_the_tables"),
+    },
+    "nxos": {
+        ROUTES: (PARSED, "nxos.md"),
+        "alternates": (PARSED, "nxos.md"),
+        SHARES: ("", STATIC),
+        REPAIR: ("", NO_IN_PORT),
+    },
+    "opensm": {
+        ROUTES: (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
+        "alternates": ("", BY_DESTINATION),
+        SHARES: ("", BY_DESTINATION),
+        REPAIR: ("", BY_DESTINATION),
+    },
+    "ovs": {
+        ROUTES: (
+            RUN,
+            HERE + "test_ovs_live.py::test_hosts_reach_each_other_with_one_ttl_less_a_switch",
+        ),
+        "alternates": (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
+        SHARES: (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
+        REPAIR: (RUN, FAILURES + "test_every_link_of_q3_goes_down_in_turn"),
+    },
+    "sonic": {
+        ROUTES: (
+            PARSED,
+            HERE + "test_network_systems_files.py::test_vtysh_accepts_sonics_frr_conf",
+        ),
+        "alternates": (
+            PARSED,
+            HERE + "test_host_vrf_live.py::test_every_pair_answers_over_compiled_ways",
+        ),
+        SHARES: ("", f"{STATIC}; with `srv6` hosts choose"),
+        REPAIR: ("", NO_IN_PORT),
+    },
+    "srlinux": {
+        ROUTES: (PARSED, "srlinux.md"),
+        "alternates": ("", "a next hop names no network instance"),
+        SHARES: ("", STATIC),
+        REPAIR: ("", NO_IN_PORT),
+    },
+    "srv6": {
+        ROUTES: (RUN, HERE + "test_srv6_live.py::test_every_pair_answers_through_carriers"),
+        "alternates": (
+            RUN,
+            HERE + "test_srv6_live.py::test_flows_take_every_path_by_weight_link_by_link",
+        ),
+        SHARES: (
+            RUN,
+            HERE + "test_srv6_live.py::test_flows_take_every_path_by_weight_link_by_link",
+        ),
+        REPAIR: ("", "a host does not learn that a path is broken"),
+    },
+}
