@@ -8,10 +8,8 @@ import re
 import signal
 import subprocess
 from contextlib import nullcontext
-from itertools import permutations
 from shutil import copytree, rmtree
 
-import numpy as np
 import pytest
 
 from compilers.tables.build_folder import load
@@ -23,12 +21,12 @@ from mininet_scenarios.engines.mininet_engine import MininetEngine
 from mininet_scenarios.scenario.engine import Setup
 from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
 from tests.controller.rollout.test_hitless_live import controller_of
+from tests.controller.rollout.windows import loses_nothing
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-INTERVAL = 0.04
-"""Seconds between two packets of a pair: as many as a busy machine forwards."""
-CALM = 1.0
+INTERVALS = 0.04, 0.08, 0.16
+"""Seconds between two packets of a pair: the first that the machine carries counts."""
 HTTP = 7801
 SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\ninventory: inventory.yaml\n"
 INVENTORY = "generate: {type: copackaged-4x8}\n"
@@ -79,21 +77,10 @@ class Site:
         os.kill(controller_of(self.work), signal.SIGHUP)
         until(lambda: "is complete" in "".join(self.log.split(text)[before + 1 :]), text, 60)
 
-    def probed(self, build):
-        """Move while 13 hosts send to each other; what became of the packets."""
-        self.engine.probe_start(np.array(list(permutations(range(13), 2))), INTERVAL)
-        self.engine.wait(CALM)
-        self.move(build)
-        self.engine.wait(CALM)
-        return self.engine.probe_stop()
-
-
-def check(probed, log):
-    each = np.bincount(probed.pair)
-    assert len(each) == 13 * 12
-    assert each.min() >= CALM / INTERVAL, "the probe kept its rate"
-    assert np.isnan(probed.received).sum() == 0, log
-    assert "round 1 of" in log
+    def moves_without_loss(self, build):
+        """Move while 13 hosts send to each other."""
+        loses_nothing(self.engine, INTERVALS, lambda _: self.move(build), SWITCHES)
+        assert "round 1 of" in self.log
 
 
 @pytest.mark.parametrize(
@@ -104,7 +91,7 @@ def test_a_policy_change_loses_nothing(tmp_path, old, new):
         (tmp_path / name).mkdir()
     first, then = compiled(tmp_path / "one", old), compiled(tmp_path / "two", new)
     with Site(tmp_path, first) as site:
-        check(site.probed(then), site.log)
+        site.moves_without_loss(then)
 
 
 def test_an_expansion_loses_nothing(tmp_path):
@@ -114,7 +101,7 @@ def test_an_expansion_loses_nothing(tmp_path):
     subprocess.run([POLARFAB, "expand", first, "--racks", "quadric:1", "-o", then], check=True)
     with Site(tmp_path, then) as site:  # all switches are cabled; the new ones are not in use
         site.move(first)
-        check(site.probed(then), site.log)
+        site.moves_without_loss(then)
 
 
 def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
