@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from compilers.cabling.cable_plan import numbered, too_long
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
@@ -19,6 +21,7 @@ from compilers.wiring.addressing import plan
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.placed_fabric import Placed, place_fabric
 from compilers.wiring.wiring import Wiring
+from inventory.model import Inventory
 
 
 def compile_fabric(loaded: LoadedFabric, stage: Stage | None = None) -> Build:
@@ -84,12 +87,24 @@ def compile_placed(
         addressing=addressing,
         tables=tables,
         hardware=known,
+        base=spec.base.model_dump(mode="json", exclude_defaults=True),
+        vars=spec.vars,
+        node_vars=_node_vars(inventory),
     )
     with loaded.reported(
         over_capacity(tables, wiring, inventory, build.addressing.ipv6 is not None)
     ):
         require_targets(build, spec.targets)
     return build
+
+
+def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:
+    """The variables of the nodes that have any, by name: their own before those of their group."""
+    return {
+        node.name: (inventory.groups[node.group] if node.group else {}) | node.vars
+        for node in inventory.nodes
+        if node.group or node.vars
+    }
 
 
 def _tables(

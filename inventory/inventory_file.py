@@ -81,6 +81,7 @@ def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
     return [
         *(f for n, value in types.items() for f in _ports(n, sound(NodeType, value, context))),
         *_neither_nodes_nor_generate(data),
+        *_unknown_groups(nodes, data),
         *_unknown_types(nodes, {str(name) for name in types}, data),
         *_repeated(_own(nodes, "serial"), "a serial number of its own"),
         *_repeated(_guids(nodes), "a GUID of its own"),
@@ -133,6 +134,14 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
         todo = "name the platform's own file, or correct count, breakout, speed and lanes"
         required, given = error.args
         yield Finding(("node_types", name, "platform"), required, given, todo)
+
+
+def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:
+    known = [str(name) for name in data.get("groups") or ()]
+    for i, node in nodes:
+        if node.group is not None and node.group not in known:
+            todo = did_you_mean(node.group, known) or "add it there"
+            yield Finding(("nodes", i, "group"), "a key of groups", shown(node.group), todo)
 
 
 def _unknown_types(nodes: Nodes, names: set[str], data: Data) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from inventory.values import (
     PortName,
     SystemPortName,
     TypeName,
+    Vars,
     Whole,
     refusal,
 )
@@ -178,7 +179,7 @@ class Node(Model):
 
     unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
     yet, but keeps its vertex; links and hosts at disabled ports don't work. plane: 1 without it;
-    vertices are told apart by plane.
+    vertices are told apart by plane. vars: the user's own, before those of its group.
     """
 
     name: Name
@@ -194,12 +195,15 @@ class Node(Model):
     state: Literal["installed", "planned"] = "installed"
     disabled_ports: tuple[Line, ...] = ()
     plane: Annotated[Whole, Field(ge=1, le=16)] | None = None
+    group: Name | None = None
+    vars: Vars = Field(default_factory=dict)
 
 
 class Inventory(Model):
     """The hardware that a fabric is built from: `nodes`, or `generate` in their place.
 
-    A type that `node_types` lacks is looked for in the library (`inventory.library`).
+    A type that `node_types` lacks is looked for in the library (`inventory.library`). groups: the
+    variables of the nodes of a group, by its name.
     """
 
     node_types: Annotated[dict[Name, NodeType], Field(min_length=1, default_factory=dict)]
@@ -210,3 +214,4 @@ class Inventory(Model):
     cabling: Cabling = Cabling()
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
+    groups: dict[Name, Vars] = Field(default_factory=dict)

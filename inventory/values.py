@@ -149,6 +149,10 @@ Line = Annotated[str, BeforeValidator(_line)]
 Colour = Annotated[str, BeforeValidator(_colour)]
 
 
+Vars = dict[Name, Any]
+"""The user's own variables, of any kind; templates see them as `vars`."""
+
+
 class Model(BaseModel):
     """A frozen value read from YAML: unknown keys and wrong types are refused."""
 

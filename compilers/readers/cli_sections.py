@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from compilers.readers.management import without_sections
 from compilers.readers.router_text import (
     DISCARD,
     LAST_RESORT,
@@ -130,7 +131,7 @@ def _sections(
     router = RouterText(file)
     said: set[str] = set()
     here: InterfaceText | str | None = None
-    lines = TextLines.of(text.encode())
+    lines = TextLines.of(without_sections(text).encode())
     named = next(iter(lines[lines.beginning(vrf)]), (0, vrf))[1]
     router.vrf = named.removeprefix(vrf).strip()
     for number, line in routes(router, lines):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from compilers.readers.cli_sections import eos_routes
+from compilers.readers.management import without_instances, without_keys
 from compilers.readers.route_tables import Numbers, RouteLines
 from compilers.readers.router_text import (
     DEFAULT,
@@ -28,6 +29,8 @@ from compilers.readers.text_lines import TextLines
 
 Tree = dict[str, Any]
 SRL = "srl_nokia-"
+SRL_INTERFACES = f"{SRL}interfaces:interface"
+SRL_INSTANCES = f"{SRL}network-instance:network-instance"
 SEGMENT_BLOCK = 4
 WAY_KEYS = {"next-hop-group", "preference", "admin-state"}
 AVD_STEERING = {"router", "policy_maps", "route_maps", "virtual_source_nat"}
@@ -36,7 +39,7 @@ SONIC_STEERING = {"VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE"
 
 def read_avd(text: str, file: str) -> RouterText:
     """AVD's structured config of an EOS device."""
-    router, tree = RouterText(file), parse(text)
+    router, tree = RouterText(file), without_keys(parse(text))
     router.hostname = tree.get("hostname", "")
     if tree.get("ip_routing") is not True:
         router.fault(1, "ip_routing is not true")
@@ -154,13 +157,14 @@ def _add(
 
 def read_srlinux(text: str, file: str) -> RouterText:
     """The configuration of an SR Linux device, by its models."""
-    router, tree = RouterText(file), parse(text)
+    router = RouterText(file)
+    tree = without_instances(parse(text), SRL_INTERFACES, SRL_INSTANCES)
     router.hostname = (
         tree.get(f"{SRL}system:system", {}).get(f"{SRL}system-name:name", {}).get("host-name", "")
     )
-    for interface in tree.get(f"{SRL}interfaces:interface", []):
+    for interface in tree[SRL_INTERFACES]:
         _srl_interface(router, interface, text)
-    for instance in tree.get(f"{SRL}network-instance:network-instance", []):
+    for instance in tree[SRL_INSTANCES]:
         if instance.get("admin-state") != "enable":
             router.fault(0, f"network-instance {instance.get('name')} is not enabled")
         match instance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from compilers.readers.management import without_commands
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText
 from compilers.readers.text_lines import TextLines
@@ -29,7 +30,9 @@ def read_junos(text: str, file: str) -> RouterText:
     """The configuration of a Junos device."""
     router = RouterText(file)
     others: dict[Words, int] = {}
-    router.transit, lines = router.routes(TextLines.of(text.encode()), TRANSIT, _hop)
+    router.transit, lines = router.routes(
+        TextLines.of(without_commands(text).encode()), TRANSIT, _hop
+    )
     router.entering, lines = router.routes(lines, ENTERING, _hop)
     router.transit = _discarded(router, router.transit)
     router.entering = _discarded(router, router.entering)

@@ -7,10 +7,17 @@ topology is wrong, what depends on its size is checked for the one that was like
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import ip_network
 from typing import Any
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
-from compilers.spec.fabric_spec import EQUAL_COST, AddressingSpec, RoutingSpec, TopologySpec
+from compilers.spec.fabric_spec import (
+    EQUAL_COST,
+    AddressingSpec,
+    BaseSpec,
+    RoutingSpec,
+    TopologySpec,
+)
 from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH
 from compilers.spec.share import share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
@@ -58,6 +65,7 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
     if hardware.inventory is not None:
         yield from _systems(hardware.inventory)
+        yield from _beyond_gateway(data, hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
 
@@ -75,6 +83,22 @@ def _systems(inventory: Inventory) -> Iterator[Finding]:
                     todo = did_you_mean(system, known)
                     required = f"one of {', '.join(known)}"
                     yield Finding((*place, "names", system), required, shown(system), todo)
+
+
+def _beyond_gateway(data: Data, inventory: Inventory) -> Iterator[Finding]:
+    """Management addresses whose network, by `base`, has no such length or lacks the gateway."""
+    base = sound(BaseSpec, data.get("base", {}))
+    said = base.management if base else None
+    for i, node in enumerate(inventory.nodes if said else ()):
+        if said is None or node.management is None:
+            continue
+        own = node.management
+        gateway = f" and {said.gateway}" if said.gateway else ""
+        fits = said.length <= own.max_prefixlen
+        network = ip_network(f"{own}/{said.length}", strict=False) if fits else ()
+        if not fits or (said.gateway and said.gateway not in network):
+            required = f"an address in one network with /{said.length}{gateway} (base.management)"
+            yield Finding(("nodes", i, "management"), required, str(own))
 
 
 def _sizes(data: Data) -> tuple[int, int]:

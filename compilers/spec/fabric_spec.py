@@ -14,6 +14,7 @@ from compilers.spec.share import LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
 from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
 from inventory.problems import nearest
+from inventory.values import Management, PortName, Vars
 
 EQUAL_COST = "equal-cost"
 SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST_EXPRESSION}}}")
@@ -137,11 +138,31 @@ class RoutingSpec(Model):
         )
 
 
+class ManagementSpec(Model):
+    """How switches are reached: the network of their management addresses.
+
+    length: of its prefix. gateway: the way out of it. interface: in place of the system's usual
+    one.
+    """
+
+    length: Annotated[Whole, Field(ge=1, le=128)]
+    gateway: Management | None = None
+    interface: PortName | None = None
+
+
+class BaseSpec(Model):
+    """What switches need beside forwarding; ntp, syslog: addresses of servers."""
+
+    management: ManagementSpec | None = None
+    ntp: tuple[Management, ...] = ()
+    syslog: tuple[Management, ...] = ()
+
+
 class FabricSpec(Model):
     """A fabric. Without `inventory`, one that just fits is generated.
 
     planes: identical fabrics side by side, to each of which every host has a port. targets: the
-    systems that the build is to be rendered for.
+    systems that the build is to be rendered for. vars: the user's own, which templates see.
     """
 
     name: Name
@@ -151,4 +172,6 @@ class FabricSpec(Model):
     addressing: AddressingSpec = AddressingSpec()
     routing: RoutingSpec = RoutingSpec()
     targets: tuple[TargetName, ...] = ()
+    base: BaseSpec = BaseSpec()
+    vars: Vars = Field(default_factory=dict)
     inventory: Path | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
@@ -18,7 +19,9 @@ class Build:
 
     identity: 16 hexadecimal digits that every emitted file names, "" before the build is saved.
     inputs: the SHA-256 digest of each file it was made from, by role. hardware: None without an
-    inventory. policy: the rest of the spec's routing, for changes at run time.
+    inventory. policy: the rest of the spec's routing, for changes at run time. base: what switches
+    need beside forwarding, as the spec says it. vars: the user's own variables; node_vars: those of
+    nodes and their groups, by the node's name.
 
     The manifest of a build folder lists arrays in the order of the fields, so this order is part of
     the identity.
@@ -35,6 +38,9 @@ class Build:
     tables: Tables
     identity: str = ""
     policy: Mapping[str, str] = field(default_factory=dict)
+    base: Mapping[str, Any] = field(default_factory=dict)
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    node_vars: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         """`<Build lab: polarfly q=7, 0123456789abcdef>`."""

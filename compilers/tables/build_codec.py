@@ -35,6 +35,8 @@ PREFIX = {Graph: "graph_", Routes: "route_", Classes: "class_", Hardware: "hardw
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 TABLED = ("balance", "protect")
+FREE = ("base", "vars", "node_vars")
+"""Plain data that stays as it is."""
 LENGTH = re.compile(r"(\d*)([A-Za-z]*)\+?(\d*)")
 Sizes = dict[str, int]
 
@@ -202,6 +204,7 @@ def to_json(build: Build) -> str:
         "nodes": {word: getattr(wiring, name) for word, name in NODES.items()},
         "node_types": {word: getattr(wiring, name) for word, name in NODE_TYPES.items()},
         "hardware": build.hardware,
+        **{word: getattr(build, word) for word in FREE},
     }
     return json.dumps(fabric, indent=1, default=_plain)
 
@@ -240,6 +243,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "addressing": fabric["addressing"] | {"hierarchy": topology["hierarchy"]},
         "tables": {"routes": {}, "classes": {}},
         "hardware": fabric.get("hardware"),
+        **{word: fabric[word] for word in FREE},
     }
     build: Build = _restore(Build, values | more, arrays)
     require_declared(build)

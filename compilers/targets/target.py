@@ -243,7 +243,7 @@ class Target(ABC):
             InputError: a template is wrong, or OUT cannot be written.
         """
         values = shown(of_fabric := self.variables(build, chosen)(0))
-        facts = {"fabric": FabricFacts(build.name, build.identity, build)}
+        facts = {"fabric": FabricFacts(build.name, build.identity, build), "vars": build.vars}
         renderer.write(out, type(of_fabric), values | facts)
         if progress:
             nodes = int(build.topology.present.sum())
@@ -263,6 +263,7 @@ class Target(ABC):
 
         def write(vertex: int) -> None:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
+            facts["vars"] = {**build.vars, **build.node_vars.get(build.wiring.names[vertex], {})}
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-FABRIC_FACTS = frozenset({"fabric"})
+FABRIC_FACTS = frozenset({"fabric", "vars"})
 SWITCH_FACTS = FABRIC_FACTS | {"facts"}
-"""The variables that every template of a switch has besides (`compilers.targets.node_facts`)."""
+"""The variables that every template of a switch has besides (`compilers.targets.node_facts`);
+vars: the user's own."""
 
 
 def shown(values: DataclassInstance) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.tables.build import Build
+from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
 from compilers.targets.options import Chosen
@@ -98,6 +99,10 @@ def structured(values: P2pVariables, speeds: dict[str, str]) -> dict[str, Any]:
     if router.ipv6:
         config["ipv6_unicast_routing"] = True
         config["ipv6_static_routes"] = list(_routes(values.ipv6_pool, values.ipv6_routes, vrf))
+    if way := _way_out(values.base):
+        key = "ipv6_static_routes" if values.base.six else "static_routes"
+        config[key] = [*way, *config.get(key, [])]
+    config |= _base(values.base)
     if not router.hosts:
         loopback = _addresses(f"{router.ipv4}/32", router.ipv6 and f"{router.ipv6}/128")
         config["loopback_interfaces"] = [{"name": "Loopback0", **loopback}]
@@ -109,9 +114,32 @@ def structured(values: P2pVariables, speeds: dict[str, str]) -> dict[str, Any]:
     if vrf:
         six = {"ipv6_routing": True} if router.ipv6 else {}
         config["service_routing_protocols_model"] = "multi-agent"
-        config["vrfs"] = [{"name": vrf, "ip_routing": True, **six}]
+        here = {"name": vrf, "ip_routing": True, **six}
+        config["vrfs"] = [*config.get("vrfs", []), here]
         config["eos_cli"] = "\n".join(_between_vrfs(values))
     return config
+
+
+def _base(base: BaseConfig) -> dict[str, Any]:
+    """Management, time and logs; the default route of management is with the static routes."""
+    vrf = {"vrf": base.vrf} if base.vrf else {}
+    found: dict[str, Any] = {}
+    if base.address:
+        word = "ipv6_address" if base.six else "ip_address"
+        found["vrfs"] = [{"name": base.vrf}]
+        found["management_interfaces"] = [{"name": base.interface, **vrf, word: base.address}]
+    if base.ntp:
+        found["ntp"] = {**vrf, "servers": [{"name": server} for server in base.ntp]}
+    if base.syslog:
+        hosts = [{"name": server} for server in base.syslog]
+        found["logging"] = {"vrfs": [{"name": base.vrf or "default", "hosts": hosts}]}
+    return found
+
+
+def _way_out(base: BaseConfig) -> list[dict[str, Any]]:
+    """The default route of management."""
+    route = {"vrf": base.vrf, "prefix": base.everywhere, "next_hop": base.gateway}
+    return [route] if base.gateway else []
 
 
 def _ethernet(values: P2pVariables, speeds: dict[str, str]) -> Iterator[dict[str, Any]]:

@@ -56,7 +56,7 @@ class Interfaces:
     people. advice: what a node type may say. usual: the names where no inventory says any, "" keeps
     the build's own. first, first_lane: where the system counts from. by_serdes: {lane} is the first
     serdes lane of a part, and stands in the name of a whole cage, too. in_platform_file: names
-    stand in SONiC's platform file.
+    stand in SONiC's platform file. management, vrf: the usual port of management, and its VRF.
     """
 
     system: str
@@ -68,6 +68,8 @@ class Interfaces:
     first_lane: int = 1
     by_serdes: bool = False
     in_platform_file: bool = False
+    management: str = "eth0"
+    vrf: str = "mgmt"
 
     def named(self, build: Build, target: str = "") -> Build:
         """The build with its ports named as the system names them.
@@ -173,6 +175,8 @@ EOS = Interfaces(
     "Ethernet{cage}/{lane}",
     "Ethernet{port}",
     by_serdes=True,
+    management="Management1",
+    vrf="MGMT",
 )
 NXOS = Interfaces(
     "nxos",
@@ -180,6 +184,8 @@ NXOS = Interfaces(
     "interface names of NX-OS",
     "Ethernet1/{cage}/{lane}",
     "Ethernet1/{port}",
+    management="mgmt0",
+    vrf="management",
 )
 JUNOS = Interfaces(
     "junos",
@@ -189,6 +195,8 @@ JUNOS = Interfaces(
     "et-0/0/{port}",
     first=0,
     first_lane=0,
+    management="re0:mgmt-0",
+    vrf="mgmt_junos",
 )
 SRLINUX = Interfaces(
     "srlinux",
@@ -198,6 +206,7 @@ SRLINUX = Interfaces(
     "interface names of SR Linux, whose port is at most 128",
     "ethernet-1/{cage}/{lane}",
     "ethernet-1/{port}",
+    management="mgmt0",
 )
 SONIC = Interfaces(
     "sonic",

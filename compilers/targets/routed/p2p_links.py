@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.targets.base_config import BaseConfig
 from compilers.targets.options import SET, Chosen, Option, Options
 from compilers.targets.routed.host_vrf import SharedRoute, beyond_tables, shared_routes
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
@@ -135,8 +136,8 @@ class P2pVariables:
     """The variables of a router's templates (docs/numbered-links.md lists them).
 
     vlan: of the host ports where there are several; unreachable: the distance of the route that
-    discards what no other route is for. ipv4_pool, ipv6_pool: the smallest network that holds the
-    fabric's blocks; "" and no routes without IPv6.
+    discards what no other route is for. base: management, time and logs. ipv4_pool,
+    ipv6_pool: the smallest network that holds the fabric's blocks; "" and no routes without IPv6.
 
     vrf: that of the hosts, where packets from them share ports, else "". ipv4_entering,
     ipv6_entering: its routes, each a prefix and its (gateway, interface) pairs.
@@ -144,6 +145,7 @@ class P2pVariables:
 
     router: P2pRouter
     identity: str
+    base: BaseConfig
     vlan: int
     unreachable: int
     ipv4_pool: str
@@ -177,6 +179,7 @@ class P2pFabric:
     """
 
     routed: RoutedFabric
+    interfaces: Interfaces
     hostnames: tuple[str, ...]
     pool4: IPv4Network
     pool6: IPv6Network
@@ -203,7 +206,7 @@ class P2pFabric:
             *_pools(build, pools, pair),
         ]:
             raise InputError(few(problems))
-        return cls(routed, hostnames, *pools, pair, vrf)
+        return cls(routed, interfaces, hostnames, *pools, pair, vrf)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -285,6 +288,9 @@ class P2pFabric:
         return P2pVariables(
             router=self.router(vertex),
             identity=routed.build.identity,
+            base=BaseConfig.of(
+                routed.build, vertex, self.interfaces.management, self.interfaces.vrf
+            ),
             vlan=VLAN,
             unreachable=P2P_UNREACHABLE,
             ipv4_pool=pools[0],

@@ -23,6 +23,7 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_sonic_segments
 from compilers.tables.build import Build
+from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
@@ -168,6 +169,7 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
     }
     tables: dict[str, Table] = {
         "DEVICE_METADATA": {"localhost": metadata | ({"hwsku": hwsku} if hwsku else {})},
+        **_base(values.base),
         "PORT": dict(_ports(router)),
         "BREAKOUT_CFG": {p.cage: {"brkout_mode": p.mode} for p in router.cages if p.mode},
         "VRF": {values.vrf: {}} if values.vrf else {},
@@ -176,6 +178,16 @@ def config_db(values: P2pVariables, hwsku: str) -> dict[str, Table]:
         **_hosts(values),
     }
     return {name: table for name, table in tables.items() if table}
+
+
+def _base(base: BaseConfig) -> dict[str, Table]:
+    """Management, time and logs: the routes of eth0 have a table of their own on SONiC."""
+    address = {f"{base.interface}|{base.address}": {"gwaddr": base.gateway} if base.gateway else {}}
+    return {
+        "MGMT_INTERFACE": address if base.address else {},
+        "NTP_SERVER": {server: {} for server in base.ntp},
+        "SYSLOG_SERVER": {server: {} for server in base.syslog},
+    }
 
 
 def _ports(router: P2pRouter) -> Iterator[tuple[str, Entry]]:

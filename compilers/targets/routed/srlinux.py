@@ -12,6 +12,7 @@ from typing import Any
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.tables.build import Build
+from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
@@ -82,17 +83,55 @@ def config(values: P2pVariables) -> Tree:
     Args:
         values: the variables of its templates.
     """
-    router = values.router
+    router, base = values.router, values.base
+    system = {"srl_nokia-system-name:name": {"host-name": router.hostname}, **_servers(base)}
+    instances = [*_instances(router, values), *_management(base)]
+    interfaces = [*_interfaces(router)]
+    if base.address:
+        tree = _addresses("" if base.six else base.address, base.address if base.six else "")
+        interfaces.append(_interface(base.interface, "management", 0, tree))
     return {
-        "srl_nokia-interfaces:interface": list(_interfaces(router)),
-        "srl_nokia-network-instance:network-instance": list(_instances(router, values)),
-        "srl_nokia-system:system": {"srl_nokia-system-name:name": {"host-name": router.hostname}},
+        "srl_nokia-interfaces:interface": interfaces,
+        "srl_nokia-network-instance:network-instance": instances,
+        "srl_nokia-system:system": system,
     }
+
+
+def _servers(base: BaseConfig) -> Tree:
+    """Servers of time and logs."""
+    where = {"network-instance": base.vrf or "default"}
+    servers: Tree = {}
+    if base.ntp:
+        listed = [{"address": server} for server in base.ntp]
+        servers["srl_nokia-ntp:ntp"] = {"admin-state": "enable", **where, "server": listed}
+    if base.syslog:
+        hosts = [{"host": server} for server in base.syslog]
+        servers["srl_nokia-logging:logging"] = {**where, "remote-server": hosts}
+    return servers
+
+
+def _management(base: BaseConfig) -> Iterator[Tree]:
+    """The network instance of management, with its default route."""
+    if not base.address:
+        return
+    instance: Tree = {
+        "name": base.vrf,
+        "type": "srl_nokia-network-instance:ip-vrf",
+        "admin-state": "enable",
+        "interface": _named([f"{base.interface}.0"]),
+    }
+    if base.gateway:
+        hop = {"index": 0, "ip-address": base.gateway}
+        group = {"name": base.vrf, "nexthop": [hop]}
+        route = {"prefix": base.everywhere, "next-hop-group": base.vrf}
+        instance["srl_nokia-static-routes:static-routes"] = {"route": [route]}
+        instance["srl_nokia-next-hop-groups:next-hop-groups"] = {"group": [group]}
+    yield instance
 
 
 def _interfaces(router: P2pRouter) -> Iterator[Tree]:
     for port in router.cages:
-        parts = {"num-breakout-ports": port.parts, "breakout-port-speed": f"{port.speed}G"}
+        parts = {"num-breakout-ports": str(port.parts), "breakout-port-speed": f"{port.speed}G"}
         yield {"name": port.cage, "admin-state": "enable", "breakout-mode": parts}
     for link in router.links:
         inside = ROUTED | _addresses(link.ipv4, link.ipv6)

@@ -187,7 +187,7 @@ def test_speed_fec_mtu_and_breakout_are_printed_where_they_are_said(tmp_path):
     assert "set interfaces et-0/0/0:1 gigether-options fec fec91\n" in junos
     tree = json.loads(rendered("srlinux", build, tmp_path))
     ports = {port["name"]: port for port in tree["srl_nokia-interfaces:interface"]}
-    parts = {"num-breakout-ports": 2, "breakout-port-speed": "200G"}
+    parts = {"num-breakout-ports": "2", "breakout-port-speed": "200G"}
     assert ports["ethernet-1/1"]["breakout-mode"] == parts
     assert ports["ethernet-1/1/2"]["mtu"] == 9014
     assert ports["ethernet-1/1/2"]["transceiver"] == {"forward-error-correction": "rs-544"}
