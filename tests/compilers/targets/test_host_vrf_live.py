@@ -25,12 +25,13 @@ from tests.compilers.targets.test_routed_live import FLOWS, TTL, hops
 
 pytestmark = pytest.mark.live
 HOSTS_TABLE = 5000
-SETTINGS = """net/ipv4/ip_forward = 1
-net/ipv6/conf/all/forwarding = 1
-net/ipv4/fib_multipath_hash_policy = 1
-net/ipv6/fib_multipath_hash_policy = 1
-net/ipv4/conf/all/rp_filter = 0
-"""
+SETTINGS = (
+    "net/ipv4/ip_forward=1",
+    "net/ipv6/conf/all/forwarding=1",
+    "net/ipv4/fib_multipath_hash_policy=1",
+    "net/ipv6/fib_multipath_hash_policy=1",
+    "net/ipv4/conf/all/rp_filter=0",
+)
 
 
 def stand_in(folder, vertex):
@@ -52,12 +53,13 @@ def stand_in(folder, vertex):
             words = line.strip().replace(" nexthop-vrf default", "")
             lines.append(words + f" table {HOSTS_TABLE}" * vrf)
     (folder / "frr.conf").write_text("\n".join(lines) + "\n")
-    (folder / "links.batch").write_text(
-        "".join(f"link set {name} up\n" for name in ("lo", *tree["PORT"]))
-    )
-    (folder / "rules.batch").write_text(f"rule add iif {inside} lookup {HOSTS_TABLE} pref 1000\n")
-    quiet = "".join(f"net/ipv4/conf/{name}/rp_filter = 0\n" for name in tree["PORT"])
-    (folder / "sysctl.conf").write_text(SETTINGS + quiet)
+    commands = [f"sysctl --quiet --write {setting}" for setting in SETTINGS]
+    for name in ("lo", *tree["PORT"]):
+        commands += [f"sysctl --quiet --write net/ipv4/conf/{name}/rp_filter=0"]
+        commands += [f"ip link set {name} up"]
+    for family in ("-4", "-6"):
+        commands += [f"ip {family} rule add iif {inside} lookup {HOSTS_TABLE} pref 1000"]
+    (folder / "load.sh").write_text("\n".join(["set -eu", *commands, ""]))
 
 
 @pytest.fixture(scope="module")
