@@ -19,6 +19,9 @@ from compilers.audit.route_differences import RouteDifference
 from inventory.route_tables.held_routes import MAIN, Hop
 from inventory.route_tables.kernel_routes import OURS
 
+SINGLE = ("/32", "/128")
+"""The ends of prefixes of one address."""
+
 
 @dataclass(frozen=True, slots=True)
 class Remediation:
@@ -161,12 +164,13 @@ def _members(text: str) -> str:
     return "/".join(sorted(text.split("/")))
 
 
-def typed(system: str, differences: Iterable[RouteDifference]) -> Remediation:
+def typed(system: str, differences: Iterable[RouteDifference], hosts: str = "") -> Remediation:
     """What a person types on a system whose routes have one choice each.
 
     Args:
         system: one of TYPED.
         differences: of one switch.
+        hosts: the VRF of the hosts, to whose single addresses the main table leads.
     """
     line = TYPED[system]
     add: list[str] = []
@@ -175,39 +179,56 @@ def typed(system: str, differences: Iterable[RouteDifference]) -> Remediation:
         wanted, found = (
             [hop for hops in choices for hop in hops] for choices in (one.wanted, one.found)
         )
-        add += [line(True, one, hop) for hop in wanted if hop not in found]
-        remove += [line(False, one, hop) for hop in found if hop not in wanted]
-    return Remediation(tuple(add), tuple(dict.fromkeys(remove)))
+        towards = "default" if one.table != MAIN else ""
+        back = hosts if one.table == MAIN and one.prefix.endswith(SINGLE) else towards
+        add += [line(True, one, hop, back) for hop in wanted if hop not in found]
+        remove += [line(False, one, hop, towards) for hop in found if hop not in wanted]
+    return Remediation(tuple(dict.fromkeys(add)), tuple(dict.fromkeys(remove)))
 
 
-Line = Callable[[bool, RouteDifference, Hop], str]
-"""The line that adds a next hop, or takes it away."""
+Line = Callable[[bool, RouteDifference, Hop, str], str]
+"""The line that adds a next hop, or takes it away; it may be in another VRF, "" if it is not."""
 
 
-def _ios(add: bool, one: RouteDifference, hop: Hop) -> str:
-    """EOS and NX-OS."""
-    way = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}"
-    family = "ipv6" if ":" in one.prefix else "ip"
+def _eos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     vrf = "" if one.table == MAIN else f" vrf {one.table}"
-    return f"{'' if add else 'no '}{family} route{vrf} {one.prefix} {way}"
+    egress = f"egress-vrf {towards} " if towards else ""
+    way = "Null0 254" if hop[0] == "discard" else f"{egress}{hop[1]} {hop[0]}"
+    return f"{'' if add else 'no '}{_family(one)} route{vrf} {one.prefix} {way}"
 
 
-def _junos(add: bool, one: RouteDifference, hop: Hop) -> str:
+def _nxos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
+    context = "" if one.table == MAIN else f"vrf context {one.table}\n  "
+    other = f" vrf {towards}" if towards else ""
+    way = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
+    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {way}"
+
+
+def _family(one: RouteDifference) -> str:
+    return "ipv6" if ":" in one.prefix else "ip"
+
+
+def _junos(add: bool, one: RouteDifference, hop: Hop, _: str) -> str:
     instance = "" if one.table == MAIN else f"routing-instances {one.table} "
     six = ":" in one.prefix
     rib = (f"rib {'' if one.table == MAIN else f'{one.table}.'}inet6.0 ") * six
-    way = "discard" if hop[0] == "discard" else f"next-hop {hop[0]}"
-    route = f"{instance}routing-options {rib}static route {one.prefix} {way}"
-    return f"{'set' if add else 'delete'} {route}"
+    word = "set" if add else "delete"
+    route = f"{word} {instance}routing-options {rib}static route {one.prefix}"
+    if hop[0] != "discard":
+        return f"{route} next-hop {hop[0]}"
+    return f"{route} discard\n{route} preference 254" if add else route
 
 
-def _sonic(add: bool, one: RouteDifference, hop: Hop) -> str:
+def _sonic(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
+    """`config route` overwrites a share in a VRF (sonic-utilities issue 2690): by the file only."""
+    if towards:
+        key = f"STATIC_ROUTE|{'default' if one.table == MAIN else one.table}|{one.prefix}"
+        return "config load config_db.json" if add else f"sonic-db-cli CONFIG_DB del '{key}'"
     way = "dev null" if hop[0] == "discard" else f"nexthop {hop[0]} dev {hop[1]}"
-    vrf = "" if one.table == MAIN else f"vrf {one.table} "
-    return f"config route {'add' if add else 'del'} prefix {vrf}{one.prefix} {way}"
+    return f"config route {'add' if add else 'del'} prefix {one.prefix} {way}"
 
 
-def _srlinux(add: bool, one: RouteDifference, hop: Hop) -> str:
+def _srlinux(add: bool, one: RouteDifference, hop: Hop, _: str) -> str:
     instance = "default" if one.table == MAIN else one.table
     route = f"/ network-instance {instance} static-routes route {one.prefix}"
     if not add:
@@ -218,8 +239,8 @@ def _srlinux(add: bool, one: RouteDifference, hop: Hop) -> str:
 
 
 TYPED: Mapping[str, Line] = {
-    "eos": _ios,
-    "nxos": _ios,
+    "eos": _eos,
+    "nxos": _nxos,
     "junos": _junos,
     "sonic": _sonic,
     "srlinux": _srlinux,

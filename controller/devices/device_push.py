@@ -23,6 +23,7 @@ from compilers.audit.route_report import RouteReport
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.static_routes import fabric_pools
+from compilers.targets.target_lookup import target
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.router_device import ROUTER_DEVICES, RouterDevice
 from inventory.problems import InputError, Problem
@@ -208,8 +209,9 @@ def typed_push(report: RouteReport) -> PushReport:
     for one in report.differences:
         by_switch.setdefault(one.switch, []).append(one)
     found = []
+    hosts = getattr(target(report.target), "vrf", "")
     for node, differences in by_switch.items():
-        lines = typed(report.target, differences)
+        lines = typed(report.target, differences, hosts)
         found.append(PushedSwitch(node, "to do", lines.add, lines.remove, tuple(differences)))
     return PushReport(report.target, tuple(found))
 

@@ -118,3 +118,20 @@ def test_what_people_type(system, tmp_path):
     add, remove = (text.format(**words) for text in LINES[system])
     assert (lines.add, lines.remove) == ((add,), (remove,))
     assert other != one
+
+
+@pytest.mark.parametrize(
+    ("system", "file"), [("eos", "eos.cfg"), ("nxos", "nxos.cfg"), ("junos", "junos.set")]
+)
+def test_an_empty_switch_gets_the_lines_of_its_file(system, file, tmp_path):
+    """With the hosts in a VRF, or in a table of their own."""
+    build = replace(routed(q=3, spread=True), identity="0123456789abcdef")
+    target(system).render(build, tmp_path / "out")
+    write(tmp_path / "5.json", PRINTERS[system]({("main", "192.0.2.0/24"): [[("a", "b", 1)]]}))
+    report = RouteReport.of(build, [tmp_path / "5.json"])
+    lines = typed(system, report.differences, getattr(target(system), "vrf", "")).add
+    text = (tmp_path / "out" / "5" / file).read_text()
+    there = {line.strip() for line in text.splitlines()}
+    assert len(lines) > 2 * 12
+    assert [one for one in lines if one.split("\n")[-1].strip() not in there] == []
+    assert all(one.split("\n")[0] in there for one in lines)

@@ -23,7 +23,7 @@ def compiled(folder, name, routing):
     return load(folder / name)
 
 
-@pytest.fixture(scope="module", params=["frr", "linux"])
+@pytest.fixture(scope="module", params=["frr", pytest.param("linux", marks=pytest.mark.long)])
 def seen(request, tmp_path_factory):
     """What live_push.py saw."""
     folder, name = tmp_path_factory.mktemp(request.param), request.param
