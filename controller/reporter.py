@@ -10,7 +10,7 @@ from time import monotonic
 
 from controller.switches.events import Event, FabricComplete, FileUnwritable
 from controller.switches.session import LiveFabric
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 LINES_AT_ONCE = 5
 """Events of one kind that get a line each; further ones in the same tick share a line."""
@@ -45,13 +45,11 @@ class Reporter:
         try:
             self._status()
         except OSError as error:
-            raise InputError(
-                Problem(
-                    file=str(self.status_file),
-                    key="--status-file",
-                    required="a file that can be written",
-                    given=error.strerror or str(error),
-                )
+            raise InputError.of(
+                file=str(self.status_file),
+                key="--status-file",
+                required="a file that can be written",
+                given=error.strerror or str(error),
             ) from error
         if not self.as_json:
             self.write(

@@ -19,7 +19,7 @@ from controller.switches.current import Current
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 SIGNAL_POLL = 0.1
 """Seconds between two checks for a signal."""
@@ -39,13 +39,11 @@ def check_free(address: Address) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(where)
     except OSError as error:
-        raise InputError(
-            Problem(
-                key=address.key,
-                required="an address of this machine with a free port",
-                given=f"{address} ({error.strerror or error})",
-                todo=f"stop what listens there, or give another {address.key} HOST:PORT",
-            )
+        raise InputError.of(
+            key=address.key,
+            required="an address of this machine with a free port",
+            given=f"{address} ({error.strerror or error})",
+            todo=f"stop what listens there, or give another {address.key} HOST:PORT",
         ) from error
 
 

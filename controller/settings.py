@@ -41,13 +41,11 @@ class Address:
         host = host.removeprefix("[").removesuffix("]")
         if host and port.isascii() and port.isdigit() and 0 < int(port) < 65536:
             return cls(host, int(port), key)
-        raise InputError(
-            Problem(
-                key=key,
-                required="HOST:PORT, a port from 1 to 65535",
-                given=repr(text),
-                todo="for example 127.0.0.1:6653",
-            )
+        raise InputError.of(
+            key=key,
+            required="HOST:PORT, a port from 1 to 65535",
+            given=repr(text),
+            todo="for example 127.0.0.1:6653",
         )
 
     @property
@@ -149,13 +147,11 @@ class StoreGroup:
         except ValueError:
             good = False
         if not good:
-            raise InputError(
-                Problem(
-                    key="--store",
-                    required="URLs of etcd, with commas between them, all with the same path",
-                    given=repr(text),
-                    todo="for example http://127.0.0.1:2379 or https://etcd1:2379/lab",
-                )
+            raise InputError.of(
+                key="--store",
+                required="URLs of etcd, with commas between them, all with the same path",
+                given=repr(text),
+                todo="for example http://127.0.0.1:2379 or https://etcd1:2379/lab",
             )
         prefix = "/".join(filter(None, ("polarfab", parts[0].path.strip("/"))))
         return cls(tuple(f"{part.scheme}://{part.netloc}" for part in parts), prefix, name)
@@ -187,14 +183,12 @@ class Damping:
             half_life = suppress = reuse = longest = 0.0
         if half_life > 0 and longest > 0 and isfinite(longest) and 0 < reuse < suppress < inf:
             return cls(half_life, suppress, reuse, longest)
-        raise InputError(
-            Problem(
-                key=key,
-                required="half-life, suppress, reuse, longest: four numbers above 0, reuse below "
-                "suppress",
-                given=repr(text),
-                todo="for example 15,2200,1000,60",
-            )
+        raise InputError.of(
+            key=key,
+            required="half-life, suppress, reuse, longest: four numbers above 0, reuse below "
+            "suppress",
+            given=repr(text),
+            todo="for example 15,2200,1000,60",
         )
 
     @property

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from inventory.problems import Finding, InputError, KeyPath, nearest, shown
+from inventory.problems import Finding, InputError, KeyPath, did_you_mean, nearest, shown
 from inventory.yamlfile import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -114,8 +114,8 @@ def _wrong(model: type[BaseModel], path: KeyPath, e: Mapping[str, Any]) -> tuple
         return context["required"], shown(value), context["todo"]
     if e["type"] == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
-        meant = nearest(value, words) if isinstance(value, str) else ""
-        return f"one of {', '.join(words)}", shown(value), f"did you mean {meant}?" if meant else ""
+        todo = did_you_mean(value, words) if isinstance(value, str) else ""
+        return f"one of {', '.join(words)}", shown(value), todo
     if e["type"] == "int_type" and isinstance(value, str) and DIGITS.fullmatch(value):
         if len(value) > MOST_DIGITS:
             return f"a whole number of at most {MOST_DIGITS} digits", shown(value), ""

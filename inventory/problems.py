@@ -87,6 +87,19 @@ class InputError(Exception):
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    @classmethod
+    def of(
+        cls,
+        required: str,
+        given: str,
+        todo: str = "",
+        file: str = "",
+        line: int = 0,
+        key: str = "",
+    ) -> InputError:
+        """The error of one Problem."""
+        return cls(Problem(required, given, todo, file, line, key))
+
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[object, ...]]]:
         """It travels between processes as its problems."""
         return type(self), (tuple(self.problems),)
@@ -109,10 +122,10 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)), "")
 
 
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """`did you mean …?` where a word is like one of `words`, else nothing."""
+def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
+    """`did you mean …?` where a word is like one of `words`, else `otherwise`."""
     meant = nearest(word, words)
-    return f"did you mean {meant}?" if meant else ""
+    return f"did you mean {meant}?" if meant else otherwise
 
 
 def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:

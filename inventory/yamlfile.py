@@ -103,7 +103,7 @@ def _value(value: Any, depth: int) -> Any:
     """Lists and mappings, text and numbers as they are; anything else as its text."""
     if depth == DEEPEST:
         required = f"at most {DEEPEST} levels of nesting"
-        raise InputError(Problem(required=required, given="more"))
+        raise InputError.of(required=required, given="more")
     if isinstance(value, Mapping):
         return {str(word): _value(inner, depth + 1) for word, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -133,14 +133,12 @@ def _text(content: bytes, file: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(
-            Problem(
-                file=file,
-                line=content.count(b"\n", 0, error.start) + 1,
-                required="UTF-8 text",
-                given=f"byte 0x{content[error.start]:02x} at offset {error.start}",
-                todo="save the file as UTF-8",
-            )
+        raise InputError.of(
+            file=file,
+            line=content.count(b"\n", 0, error.start) + 1,
+            required="UTF-8 text",
+            given=f"byte 0x{content[error.start]:02x} at offset {error.start}",
+            todo="save the file as UTF-8",
         ) from None
 
 
@@ -333,9 +331,7 @@ class _Builder:
 
     def _end(self, line: int, required: str, given: str, todo: str) -> InputError:
         """The error to raise where reading on makes no sense."""
-        return InputError(
-            Problem(file=self.file, line=line, required=required, given=given, todo=todo)
-        )
+        return InputError.of(file=self.file, line=line, required=required, given=given, todo=todo)
 
 
 def _plain(text: str) -> str | int | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from polarfab.runnable_fabric import Progress, RunnableFabric
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class Fabric(RunnableFabric):
         if self.folder:
             given = "a folder of several planes"
             todo = f"name one of them, such as {self.folder / 'plane-1'}"
-        raise InputError(Problem("the build of one plane", given, todo, str(self.folder or "")))
+        raise InputError.of("the build of one plane", given, todo, str(self.folder or ""))
 
     @property
     def _folders(self) -> tuple[Path, ...]:
@@ -188,7 +188,7 @@ class Fabric(RunnableFabric):
         from compilers.planes import compile_planes
 
         if self.loaded is None:
-            raise InputError(Problem("a fabric from its spec, to compile", "a build"))
+            raise InputError.of("a fabric from its spec, to compile", "a build")
         stage = Stage(phase, phases or PHASES) if phase else None
         if self.loaded.spec.planes > 1:
             return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))
@@ -421,7 +421,7 @@ class Fabric(RunnableFabric):
         from compilers.cabling.netbox_export import files
 
         if self.loaded is None:
-            raise InputError(Problem("a fabric from its spec", "a build"))
+            raise InputError.of("a fabric from its spec", "a build")
         return dict(files(self.loaded, site or self.name, role, interfaces))
 
     def check_wiring(self, facts: Iterable[str | Path], form: str | None = None) -> WiringReport:

@@ -14,7 +14,7 @@ from compilers.audit.resolve import Pairs, PortFinder, resolve
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.tables.build import Build
 from inventory.neighbours.neighbour_file import read_facts
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -43,7 +43,7 @@ class WiringReport:
         wired = resolve(read_facts(tuple(facts), form), wiring, hardware)
         if not wired.reporters:
             required = f"a table of a node of this build: {', '.join(wiring.names[:3])}, …"
-            raise InputError(Problem(required, "none", "files are named by the node: n12.json"))
+            raise InputError.of(required, "none", "files are named by the node: n12.json")
         types = hardware.types if hardware else ()
         name = " and ".join(build.name for build in builds)
         return cls(name, check(wiring, wired, types), PortFinder(wiring, types))

@@ -16,7 +16,7 @@ from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.cabling.phases import PHASES, connected_pairs, phases_of, working_pairs
 from compilers.cabling.schedule_columns import Row, Rows
 from compilers.tables.build import Build
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, did_you_mean
 
 CABLE_FORMATS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
 BILL = ("kind", "name", "detail", "quantity")
@@ -78,7 +78,7 @@ class CableSchedule:
             InputError: there is no such format.
         """
         if form not in (*CABLE_FORMATS, "json"):
-            raise InputError(Problem(", ".join((*CABLE_FORMATS, "json")), form, key="format"))
+            raise InputError.of(", ".join((*CABLE_FORMATS, "json")), form, key="format")
         if form == "labels":
             return formats.as_labels(self, f"{self.name}: cable labels")
         if form == "bom":
@@ -110,7 +110,7 @@ def _rows(build: Build, phases: int, phase: int) -> Rows:
     cables = cables_of(build.wiring, hardware_of(build))
     plan = phases_of(build.topology.graph, cables, phases)
     if phase > plan.count:
-        raise InputError(Problem(f"a phase from 1 to {plan.count}", str(phase), key="phase"))
+        raise InputError.of(f"a phase from 1 to {plan.count}", str(phase), key="phase")
     return Rows.of(build.wiring, cables, plan, phase)
 
 
@@ -118,9 +118,8 @@ def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Bu
     """The planes with a rack of this name, and their cables that end in it."""
     racks = [rows.cables.hardware.rack_names for _, rows in parts]
     if not any(name in names for names in racks):
-        near = nearest(name, [word for names in racks for word in names])
-        todo = f"did you mean {near}?" if near else ""
-        raise InputError(Problem("the name of a rack", name, todo, key="rack"))
+        todo = did_you_mean(name, [word for names in racks for word in names])
+        raise InputError.of("the name of a rack", name, todo, key="rack")
     return tuple(
         (build, rows.of_rack(names.index(name)))
         for (build, rows), names in zip(parts, racks, strict=True)

@@ -23,7 +23,7 @@ from inventory.netbox.device_types import export_type, manufacturer, slug
 from inventory.netbox.extras import to_comment
 from inventory.netbox.interface_types import interfaces
 from inventory.netbox.netbox_file import interface_ids
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 DEVICE = (
     *("name", "role", "manufacturer", "device_type", "serial", "status", "site", "rack"),
@@ -89,7 +89,7 @@ def nautobot_cables(loaded: LoadedFabric, ids: Mapping[tuple[str, str], str]) ->
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
         given = f"none for {lacking[0][0]} {lacking[0][1]}{more}"
         todo = "import devices and device types first, then export the interfaces"
-        raise InputError(Problem("an id for every interface with a cable", given, todo))
+        raise InputError.of("an id for every interface with a cable", given, todo)
     return _csv(NAUTOBOT, rows)
 
 

@@ -19,7 +19,7 @@ from compilers.tables.walk import Walker
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 Links = NDArray[np.unsignedinteger[Any]]
 
@@ -46,12 +46,10 @@ def page_data(
         InputError: the fabric is too large for a page.
     """
     if topology.graph.order > MOST_PAGE_NODES:
-        raise InputError(
-            Problem(
-                required=f"at most {MOST_PAGE_NODES:,} nodes in a page",
-                given=f"{topology.graph.order:,}",
-                todo="draw a picture instead: -o FILE.svg",
-            )
+        raise InputError.of(
+            required=f"at most {MOST_PAGE_NODES:,} nodes in a page",
+            given=f"{topology.graph.order:,}",
+            todo="draw a picture instead: -o FILE.svg",
         )
     egress = Walker.of(tables, wiring.cables()).egress(np.arange(topology.graph.order))
     following = _links(wiring, tables, egress)

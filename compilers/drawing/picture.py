@@ -13,7 +13,7 @@ from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
-from inventory.problems import InputError, Problem, nearest, shown
+from inventory.problems import InputError, Problem, did_you_mean, shown
 from templates import environment
 
 MOST_PICTURE_NODES = 20_000
@@ -73,15 +73,13 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         InputError: no such form, layout or rack, or the fabric is too large.
     """
     if form not in PICTURE_FORMS:
-        raise InputError(Problem(" or ".join(PICTURE_FORMS), shown(form), key="form"))
+        raise InputError.of(" or ".join(PICTURE_FORMS), shown(form), key="form")
     topology, interactive = subject.topology, form == "html"
     if topology.graph.order > MOST_PICTURE_NODES:
-        raise InputError(
-            Problem(
-                required=f"at most {MOST_PICTURE_NODES:,} nodes in a picture",
-                given=f"{topology.graph.order:,}",
-                todo="write the graph for a tool of your own: polarfab topology --format",
-            )
+        raise InputError.of(
+            required=f"at most {MOST_PICTURE_NODES:,} nodes in a picture",
+            given=f"{topology.graph.order:,}",
+            todo="write the graph for a tool of your own: polarfab topology --format",
         )
     racks = layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()
@@ -115,9 +113,8 @@ def find_racks(racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
         elif word.isdecimal() and int(word) < len(racks.names):
             found.append(int(word))
         else:
-            near = nearest(word, racks.names)
             required = f"a rack: {racks.names[0]} … {racks.names[-1]}, or 0..{len(racks.names) - 1}"
-            todo = f"did you mean {near}?" if near else ""
+            todo = did_you_mean(word, racks.names)
             problems.append(Problem(key="rack", required=required, given=word, todo=todo))
     if len(set(found)) < len(found):
         problems.append(

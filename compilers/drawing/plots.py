@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput
@@ -142,13 +142,11 @@ def read_failures(file: Path) -> tuple[str, list[dict[str, Any]]]:
         ]
         return " ".join([str(document["family"]), *words]), rows
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(
-            Problem(
-                file=str(file),
-                required="the output of polarfab analyse --what resilience --json",
-                given=getattr(error, "strerror", None) or "something else",
-                todo="make it with: polarfab analyse polarfly --q 31 --what resilience --json",
-            )
+        raise InputError.of(
+            file=str(file),
+            required="the output of polarfab analyse --what resilience --json",
+            given=getattr(error, "strerror", None) or "something else",
+            todo="make it with: polarfab analyse polarfly --q 31 --what resilience --json",
         ) from error
 
 
@@ -178,12 +176,10 @@ def plot(panels: Sequence[Panel], form: str) -> bytes:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InputError(
-            Problem(
-                required="Matplotlib, for plots",
-                given="an installation without it",
-                todo="pip install 'polarfab[plots]'",
-            )
+        raise InputError.of(
+            required="Matplotlib, for plots",
+            given="an installation without it",
+            todo="pip install 'polarfab[plots]'",
         ) from error
     # A fixed salt and no date: identical bytes on every run.
     with rc_context({"svg.hashsalt": "polarfab", "font.family": "DejaVu Sans", "font.size": 9}):

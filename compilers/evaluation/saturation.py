@@ -19,7 +19,7 @@ from compilers.evaluation.traffic import PATTERNS, Traffic
 from compilers.proof.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, did_you_mean
 
 PACKETS_AT_ONCE = 1 << 21
 PATHS_TO_FIT = 300_000
@@ -217,8 +217,7 @@ def saturations(
 
 
 def _unknown(name: str) -> Problem:
-    near = nearest(name, PATTERNS)
-    todo = f"did you mean {near}?" if near else "choose one of these"
+    todo = did_you_mean(name, PATTERNS, "choose one of these")
     return Problem(", ".join(PATTERNS), name, todo, key="--pattern")
 
 

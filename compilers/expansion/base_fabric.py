@@ -60,7 +60,7 @@ class BaseFabric:
         if not np.array_equal(complete, self.topology.graph.edges()):
             lacking = len(complete) - self.topology.graph.size
             todo = "install or repair them first, or plan from the build of the whole fabric"
-            raise InputError(Problem("a whole fabric", f"{lacking:,} links missing", todo))
+            raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
 
     def grown(self, method: str, count: int) -> Expansion:
         """The fabric with `count` more racks; `added` counts from the fabric as it is."""

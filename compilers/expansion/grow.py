@@ -24,7 +24,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,9 +64,7 @@ def grow(build: Build, method: str, count: int) -> Grown:
     expansion = base.grown(method, count)
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST_SHORTEST:
-        raise InputError(
-            Problem(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="racks")
-        )
+        raise InputError.of(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="racks")
     known = hardware_of(build)
     spare = Spare.of(build.wiring, known.types)
     fits = _fits(base, method, spare, build.wiring)
@@ -115,7 +113,7 @@ def _addressing(old: Addressing, order: int, plane: int) -> Addressing:
         if pool is not None and pool.prefixlen > length - bits:
             required = f"a pool of /{length - bits} or larger for {order:,} vertices"
             todo = "a larger pool with the same first address keeps all addresses"
-            raise InputError(Problem(required, str(pool), todo, key="addressing"))
+            raise InputError.of(required, str(pool), todo, key="addressing")
     macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
     return replace(old, host_mac=macs)

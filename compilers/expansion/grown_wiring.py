@@ -9,7 +9,7 @@ from compilers.expansion.spare_ports import Spare, far_ports, grown_ports
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import PortFacts
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 def grown_wiring(
@@ -89,6 +89,6 @@ def _host_ports(
         ]
         if len(free) < hosts:
             required = f"{hosts} ports for hosts at a new {types[node_type[v]].name}"
-            raise InputError(Problem(required, f"{len(free)} besides its links", key="racks"))
+            raise InputError.of(required, f"{len(free)} besides its links", key="racks")
         ports[v] = free[:hosts]
     return ports

@@ -16,7 +16,7 @@ from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow
 from compilers.expansion.remaining import Rest, rest_of
 from compilers.tables.build import Build
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 
@@ -43,7 +43,7 @@ class GrowthReport:
         match = RACKS.fullmatch(racks)
         if match is None:
             todo = "write it like quadric:2, fan:1 or nucleus"
-            raise InputError(Problem("a kind of rack and how many", racks, todo, key="racks"))
+            raise InputError.of("a kind of rack and how many", racks, todo, key="racks")
         found = grow(build, match[1], int(match[2] or 1))
         return cls(found.build, _grown(build, found), _rows(found.build, found.cables, found.added))
 

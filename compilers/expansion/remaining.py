@@ -12,7 +12,7 @@ from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.expansion.table_changes import moved
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 DESTINATIONS_AT_ONCE = 1 << 22
 
@@ -68,7 +68,7 @@ def _require_one_fabric(before: Build, after: Build) -> None:
     if one != two:
         todo = "use --racks to grow to another topology"
         given = f"{after.topology.title()} and {before.topology.title()}"
-        raise InputError(Problem("two builds of one fabric", given, todo, key="to"))
+        raise InputError.of("two builds of one fabric", given, todo, key="to")
 
 
 def _renamed(before: Build, after: Build) -> int:

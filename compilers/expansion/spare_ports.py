@@ -12,7 +12,7 @@ from compilers.topology.graph import Graph
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import PortFacts
 from compilers.wiring.wiring import Wiring
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +72,11 @@ def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) 
     if short:
         v = max(short, key=lambda v: (links[v] - have[v], -v))
         others = f", and too few at {len(short) - 1:,} more nodes" if len(short) > 1 else ""
-        raise InputError(
-            Problem(
-                key="racks",
-                required=f"{links[v]} unused ports for links at {names[v]}",
-                given=f"{have[v]}{others}",
-                todo=f"{most}; use node types with more ports for more",
-            )
+        raise InputError.of(
+            key="racks",
+            required=f"{links[v]} unused ports for links at {names[v]}",
+            given=f"{have[v]}{others}",
+            todo=f"{most}; use node types with more ports for more",
         )
 
 

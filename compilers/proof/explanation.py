@@ -14,7 +14,7 @@ from compilers.proof.channels import along
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED, MOST_HOPS, Walker
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +121,10 @@ def _require_hosts(build: Build, switch: int) -> None:
     topology = build.topology
     if not topology.endpoints[switch]:
         kind = topology.kinds[topology.kind[switch]]
-        raise InputError(
-            Problem(
-                required="a destination with hosts",
-                given=f"{build.wiring.names[switch]}, a {kind}",
-                todo="packets are addressed to hosts only; choose a switch that has some",
-            )
+        raise InputError.of(
+            required="a destination with hosts",
+            given=f"{build.wiring.names[switch]}, a {kind}",
+            todo="packets are addressed to hosts only; choose a switch that has some",
         )
 
 
@@ -185,12 +183,10 @@ def find_failure(build: Build, word: str) -> int:
         link = np.flatnonzero(build.wiring.far[one] == other)
         if len(link):
             return int(forwarding.element[0][one * forwarding.slots + int(link[0])])
-    raise InputError(
-        Problem(
-            required="a node, or a link as two nodes that it joins, such as 3-8",
-            given=word,
-            todo="polarfab topology lists the links",
-        )
+    raise InputError.of(
+        required="a node, or a link as two nodes that it joins, such as 3-8",
+        given=word,
+        todo="polarfab topology lists the links",
     )
 
 
@@ -225,13 +221,12 @@ def find_switch(build: Build, given: str | int) -> int:
         return wiring.host_names.index(word) // int(wiring.host_port.shape[1])
     if (vertex := _by_address(build, word)) is not None:
         return vertex
-    near = nearest(word, wiring.names + wiring.host_names)
-    raise InputError(
-        Problem(
-            required="a node, a vertex number, a host or an address of the fabric",
-            given=word,
-            todo=f"did you mean {near}?" if near else f"vertices are 0..{len(wiring.names) - 1}",
-        )
+    raise InputError.of(
+        required="a node, a vertex number, a host or an address of the fabric",
+        given=word,
+        todo=did_you_mean(
+            word, wiring.names + wiring.host_names, f"vertices are 0..{len(wiring.names) - 1}"
+        ),
     )
 
 

@@ -14,7 +14,7 @@ from compilers.proof.soundness import unsound
 from compilers.tables.build import Build
 from compilers.tables.plane_folders import alike
 from compilers.tables.verified_mark import mark_verified
-from inventory.problems import InputError, Problem, shown
+from inventory.problems import InputError, shown
 
 CHANNELS_UP_TO = 1 << 26
 """The most packets for which channels are counted by default."""
@@ -79,7 +79,7 @@ def judge(
     """
     if unknown := [kind for kind in failures or () if kind not in FAILURE_KINDS]:
         given = shown(unknown[0])
-        raise InputError(Problem("some of " + ", ".join(FAILURE_KINDS), given, key="failures"))
+        raise InputError.of("some of " + ", ".join(FAILURE_KINDS), given, key="failures")
     if with_channels is None:
         with_channels = packets(builds[0]) <= CHANNELS_UP_TO
     reports: list[Report] = []

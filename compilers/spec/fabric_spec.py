@@ -13,7 +13,7 @@ from compilers.spec.policy import Policy
 from compilers.spec.share import LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
 from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
-from inventory.problems import nearest
+from inventory.problems import did_you_mean
 from inventory.values import Management, PortName, Vars
 
 EQUAL_COST = "equal-cost"
@@ -32,8 +32,7 @@ def _target(value: Any) -> Any:
         return value
     systems = system_names()
     if not isinstance(value, str) or value not in systems:
-        near = nearest(str(value), systems)
-        raise refusal(f"one of {', '.join(systems)}", f"did you mean {near}?" if near else "")
+        raise refusal(f"one of {', '.join(systems)}", did_you_mean(str(value), systems))
     return value
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 OTHER_FOLDER = "name another folder with -o, or make room"
 OTHER_FILE = "name another one with -o"
@@ -202,4 +202,4 @@ def _open_folder(folder: Path) -> Iterator[int]:
 
 def _unwritable(path: Path, required: str, error: OSError, todo: str) -> InputError:
     given = error.strerror or f"no room ({error})"
-    return InputError(Problem(required=required, given=given, todo=todo, file=str(path)))
+    return InputError.of(required=required, given=given, todo=todo, file=str(path))

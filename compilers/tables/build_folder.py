@@ -234,17 +234,15 @@ def _damage(file: Path, given: str) -> Problem:
 
 
 def _unreadable(folder: Path, given: str) -> InputError:
-    return InputError(
-        Problem(
-            file=str(folder),
-            required="a build folder of this version of polarfab",
-            given=given,
-            todo="make one with: polarfab compile fabric.yaml -o DIR",
-        )
+    return InputError.of(
+        file=str(folder),
+        required="a build folder of this version of polarfab",
+        given=given,
+        todo="make one with: polarfab compile fabric.yaml -o DIR",
     )
 
 
 def _several_planes(folder: Path) -> InputError:
     todo = f"name one of them, such as {folder / 'plane-1'}"
     given = "a folder of several planes"
-    return InputError(Problem("the build of one plane", given, todo, str(folder)))
+    return InputError.of("the build of one plane", given, todo, str(folder))

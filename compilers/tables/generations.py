@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from compilers.tables.artefact import put_folder
 from compilers.tables.folder_files import read
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
 PLANES = "planes.json"  # in a folder of builds, one a plane (`compilers.tables.plane_folders`)
@@ -32,13 +32,11 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
     """
     place = folder.resolve()
     if not is_build(place) and place.exists() and (not place.is_dir() or any(place.iterdir())):
-        raise InputError(
-            Problem(
-                file=str(place),
-                required="a new folder, or an earlier build to replace",
-                given="a file, or a folder with other files in it",
-                todo="name another folder with -o",
-            )
+        raise InputError.of(
+            file=str(place),
+            required="a new folder, or an earlier build to replace",
+            given="a file, or a folder with other files in it",
+            todo="name another folder with -o",
         )
     return put_folder(place, fill, lambda old: last(place) if _worth(old, place) else None)
 

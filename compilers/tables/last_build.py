@@ -8,7 +8,7 @@ from compilers.tables.artefact import exchange
 from compilers.tables.build import Build
 from compilers.tables.generations import is_build, last
 from compilers.tables.plane_folders import load_planes
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 def rollback(folder: Path) -> tuple[Build, ...]:
@@ -24,10 +24,10 @@ def rollback(folder: Path) -> tuple[Build, ...]:
     kept, required = last(place), "an earlier build that was proved"
     if not is_build(kept):
         todo = "one is kept when another takes its place"
-        raise InputError(Problem(required, "none is kept", todo, str(folder)))
+        raise InputError.of(required, "none is kept", todo, str(folder))
     builds = load_planes(kept)
     try:
         exchange(kept, place)
     except OSError as error:
-        raise InputError(Problem(required, error.strerror or str(error), file=str(kept))) from error
+        raise InputError.of(required, error.strerror or str(error), file=str(kept)) from error
     return builds

@@ -14,7 +14,7 @@ from compilers.tables.build import Build
 from compilers.tables.build_folder import AGAIN, load, save, write
 from compilers.tables.folder_files import read
 from compilers.tables.generations import FABRIC, MANIFEST, PLANES, put
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fabric.json")
 
@@ -83,13 +83,11 @@ def _identities(folder: Path) -> dict[Path, str]:
     except (FileNotFoundError, NotADirectoryError):
         return {folder: ""}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(
-            Problem(
-                file=str(folder / PLANES),
-                required="the list of a fabric's planes",
-                given=f"a damaged file ({error})",
-                todo=AGAIN,
-            )
+        raise InputError.of(
+            file=str(folder / PLANES),
+            required="the list of a fabric's planes",
+            given=f"a damaged file ({error})",
+            todo=AGAIN,
         ) from error
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from compilers.tables.artefact import remove
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 PART = re.compile(r"\.(?P<place>.+)\.([0-9a-f]{8}|[0-9]+)\.(?P<kind>part|old)", re.DOTALL)
 """`.NAME.xxxxxxxx.part`; before 0.2 with the number of the process."""
@@ -37,7 +37,7 @@ def collect(place: Path) -> list[tuple[Path, Path | None]]:
         return [(part, _collect(part, name, kind)) for part, name, kind in found]
     except OSError as error:
         given = error.strerror or str(error)
-        raise InputError(Problem("a folder to clear", given, file=str(place))) from error
+        raise InputError.of("a folder to clear", given, file=str(place)) from error
 
 
 def stale_parts(place: Path) -> list[Path]:

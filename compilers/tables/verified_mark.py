@@ -10,7 +10,7 @@ from typing import Any
 from compilers.tables.artefact import replace_file
 from compilers.tables.build import Build
 from compilers.tables.generations import VERIFIED, mark
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 def mark_verified(folder: Path, identity: str, result: Mapping[str, Any] | None) -> None:
@@ -35,11 +35,9 @@ def require_verified(folder: Path, build: Build) -> None:
         InputError: it has not.
     """
     if mark(folder) != build.identity:
-        raise InputError(
-            Problem(
-                file=str(folder),
-                required="a build that has passed polarfab verify",
-                given="one that has not",
-                todo=f"run: polarfab verify {folder} (or use it as it is, with --unverified)",
-            )
+        raise InputError.of(
+            file=str(folder),
+            required="a build that has passed polarfab verify",
+            given="one that has not",
+            todo=f"run: polarfab verify {folder} (or use it as it is, with --unverified)",
         )

@@ -10,7 +10,7 @@ from compilers.spec.target_names import BUILT_IN
 from compilers.tables.build import Build
 from compilers.targets.rendering import nodes
 from compilers.targets.target_lookup import target as target_of
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 def check_planes(
@@ -57,12 +57,10 @@ def written_by(build: Build, folder: Path) -> str:
     largest = [n for n, f in fitting.items() if not any(f < other for other in fitting.values())]
     if len(largest) == 1:
         return largest[0]
-    raise InputError(
-        Problem(
-            file=str(folder),
-            key="--emitted",
-            required="a folder with what `render` wrote for one target",
-            given=f"files of {' and of '.join(largest)}" if largest else "files of none",
-            todo="say which with --target",
-        )
+    raise InputError.of(
+        file=str(folder),
+        key="--emitted",
+        required="a folder with what `render` wrote for one target",
+        given=f"files of {' and of '.join(largest)}" if largest else "files of none",
+        todo="say which with --target",
     )

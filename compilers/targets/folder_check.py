@@ -52,7 +52,7 @@ def check_folder(folder: Path) -> FolderState:
     else:
         todo = "name another folder"
     required = "a build, or a folder that render wrote"
-    raise InputError(Problem(required, f"a folder without {MANIFEST}", todo, str(folder)))
+    raise InputError.of(required, f"a folder without {MANIFEST}", todo, str(folder))
 
 
 def _check_build(folder: Path) -> FolderState:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from inventory.problems import InputError, Problem, nearest, shown
+from inventory.problems import InputError, Problem, did_you_mean, shown
 
 SET = "--set"
 
@@ -72,12 +72,11 @@ def choose(target: str, options: Options, given: Chosen | None) -> Chosen:
 def _problems(target: str, options: Options, given: Chosen) -> Iterator[Problem]:
     for name, value in given.items():
         if name not in options:
-            near = nearest(name, options)
             yield Problem(
                 key=SET,
                 required=f"an option of target {target}: {', '.join(options) or 'it has none'}",
                 given=shown(name),
-                todo=f"did you mean {near}?" if near else "",
+                todo=did_you_mean(name, options),
             )
         elif not options[name].accepts(value):
             yield Problem(key=f"{SET} {name}", required=options[name].required, given=shown(value))

@@ -12,7 +12,7 @@ from compilers.targets.options import choose
 from compilers.targets.rendered_folder import put_rendered
 from compilers.targets.rendering import nodes as nodes_of
 from compilers.targets.target_lookup import target as target_of
-from inventory.problems import InputError, Problem, few, nearest, shown
+from inventory.problems import InputError, Problem, did_you_mean, few, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _vertices(builds: Sequence[Build], names: Sequence[str]) -> list[list[int] |
             key="--node",
             required="the name of a switch of the build",
             given=shown(name),
-            todo=f"did you mean {near}?" if (near := nearest(name, set().union(*there))) else "",
+            todo=did_you_mean(name, set().union(*there)),
         )
         for name in dict.fromkeys(names)
         if not any(name in of_plane for of_plane in there)

@@ -16,7 +16,7 @@ from typing import TypeVar
 from compilers.tables.artefact import put_folder
 from compilers.tables.folder_files import opened, read
 from compilers.tables.stale_parts import is_part
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 RENDERED, FORMAT = ".polarfab.json", 1
 Digests = dict[str, str]
@@ -89,7 +89,7 @@ def rendered_lists(folder: Path) -> Lists | None:
         todo = "remove it, and render again"
         given = f"a damaged file ({error})"
         file = str(folder / RENDERED)
-        raise InputError(Problem("the list of rendered files", given, todo, file)) from error
+        raise InputError.of("the list of rendered files", given, todo, file) from error
     return lists
 
 
@@ -109,7 +109,7 @@ def _carry(old: Path, new: Path, without: Iterable[str]) -> None:
             else:
                 required = "a folder without pipes, sockets and devices"
                 todo = "name another folder with -o"
-                raise InputError(Problem(required, "one of these", todo, entry.path))
+                raise InputError.of(required, "one of these", todo, entry.path)
 
 
 def _link(here: Path, there: Path) -> None:

@@ -15,7 +15,7 @@ from compilers.tables.build import Build
 from compilers.targets.parallel import on_all_cores
 from compilers.targets.template_check import own_templates
 from compilers.targets.template_variables import names_by_file
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from templates import environment
 
 
@@ -135,13 +135,11 @@ class Renderer:
             InputError: there is one.
         """
         if any(file in files for files in self._files.values()):
-            raise InputError(
-                Problem(
-                    file=f"{self._own}/{self.target}/{file}.j2",
-                    required=f"no template for {file}, which none prints",
-                    given="one",
-                    todo="rename it, or take it away",
-                )
+            raise InputError.of(
+                file=f"{self._own}/{self.target}/{file}.j2",
+                required=f"no template for {file}, which none prints",
+                given="one",
+                todo="rename it, or take it away",
             )
 
     def write_bytes(
@@ -190,23 +188,19 @@ def _failed(own: Path, name: str, error: Exception) -> InputError:
     """What a template of the user's did when it was rendered, at the innermost line of its own."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if Path(frame.filename).is_relative_to(own)]
-    return InputError(
-        Problem(
-            file=inside[-1].filename if inside else str(own / name),
-            line=(inside[-1].lineno or 0) if inside else 0,
-            required="a template of the documented variables",
-            given=str(error) or type(error).__name__,
-            todo="see the page of the target in docs/",
-        )
+    return InputError.of(
+        file=inside[-1].filename if inside else str(own / name),
+        line=(inside[-1].lineno or 0) if inside else 0,
+        required="a template of the documented variables",
+        given=str(error) or type(error).__name__,
+        todo="see the page of the target in docs/",
     )
 
 
 def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(
-        Problem(
-            file=str(folder),
-            required="a folder that can be written",
-            given=error.strerror or str(error),
-            todo="name another folder with -o, or make room",
-        )
+    return InputError.of(
+        file=str(folder),
+        required="a folder that can be written",
+        given=error.strerror or str(error),
+        todo="name another folder with -o, or make room",
     )

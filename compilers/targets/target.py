@@ -19,7 +19,7 @@ from compilers.targets.parallel import on_all_cores
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.template_variables import shown
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from inventory.route_tables.held_routes import RouteTables
 from templates import TEMPLATES
 
@@ -135,12 +135,10 @@ class Target(ABC):
                 template of the user's is wrong, or OUT cannot be written.
         """
         if self.whole_fabric and only is not None:
-            raise InputError(
-                Problem(
-                    key="--node",
-                    required=f"no node: target {self.name} writes for the whole fabric",
-                    given=f"{len(only)}",
-                )
+            raise InputError.of(
+                key="--node",
+                required=f"no node: target {self.name} writes for the whole fabric",
+                given=f"{len(only)}",
             )
         build, chosen = self.check(build, options)
         renderer = Renderer(self.name, self.templates, templates, self.files, self.whole_fabric)
@@ -205,9 +203,7 @@ class Target(ABC):
         """
         build, chosen = self.check(build, options)
         if why := self.unreadable(chosen, part=only is not None):
-            raise InputError(
-                Problem(key="--emitted", required="files that can be read back", given=why)
-            )
+            raise InputError.of(key="--emitted", required="files that can be read back", given=why)
         return self.read_back(build, chosen, folder, only, progress)
 
     def read_back(

@@ -31,7 +31,7 @@ def target(name: str) -> Target:
         return _load(entries[0])
     if name not in BUILT_IN:
         required = f"one of {', '.join(names := target_names())}"
-        raise InputError(Problem(required, shown(name), did_you_mean(name, names), key="target"))
+        raise InputError.of(required, shown(name), did_you_mean(name, names), key="target")
     return _built_in(BUILT_IN[name])
 
 
@@ -59,13 +59,11 @@ def _load(entry: EntryPoint) -> Target:
             raise TypeError(mistakes)
     except Exception as error:  # the package is not ours: anything can happen
         given = f"{type(error).__name__}: {error}"
-        raise InputError(
-            Problem(
-                key=f"target {entry.name}",
-                required="a target that can be imported",
-                given=f"{given} ({_package(entry)})",
-                todo="update the package that registers it, or uninstall it",
-            )
+        raise InputError.of(
+            key=f"target {entry.name}",
+            required="a target that can be imported",
+            given=f"{given} ({_package(entry)})",
+            todo="update the package that registers it, or uninstall it",
         ) from error
     return made
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from jinja2 import Environment, TemplateNotFound, TemplateSyntaxError, meta, nodes
 
 from compilers.spec.target_names import target_names
-from inventory.problems import InputError, Problem, few, nearest, shown
+from inventory.problems import InputError, Problem, did_you_mean, few, nearest, shown
 
 Variables = Mapping[str, frozenset[str]]
 """The variables of each file of a target."""
@@ -163,13 +163,12 @@ class _Check:
         tree = self.trees[name]
         found = meta.find_undeclared_variables(tree) - known - set(self._environment.globals)
         for word in sorted(found):
-            near = nearest(word, known)
             yield Problem(
                 file=str(self._own / name),
                 line=min(n.lineno for n in tree.find_all(nodes.Name) if n.name == word),
                 required=f"one of the variables {', '.join(sorted(known))}",
                 given=shown(word),
-                todo=f"did you mean {near}?" if near else SEE,
+                todo=did_you_mean(word, known, SEE),
             )
 
     def _add(self, name: str, line: int, required: str, given: str) -> None:

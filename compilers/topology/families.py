@@ -90,10 +90,9 @@ def build_any(family: str, given: Mapping[str, int | str | None]) -> Topology:
         return build_topology(family, given)
     if family not in BASELINES:
         known = [*FAMILIES, *BASELINES]
-        near = nearest(family, known)
-        todo = f"did you mean {near}?" if near else ""
+        todo = did_you_mean(family, known)
         required = f"one of {', '.join(known)}"
-        raise InputError(Problem(key="family", required=required, given=family, todo=todo))
+        raise InputError.of(key="family", required=required, given=family, todo=todo)
     baseline = BASELINES[family]
     values = {name: value for name, value in given.items() if value is not None}
     surplus = [

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from compilers.topology.labelled_graph import Topology
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, did_you_mean
 
 LINES_A_CHUNK = 1 << 16
 
@@ -32,10 +32,9 @@ def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int =
         InputError: the format is unknown.
     """
     if format not in GRAPH_FORMATS:
-        meant = nearest(format, GRAPH_FORMATS)
-        todo = f"did you mean {meant}?" if meant else ""
+        todo = did_you_mean(format, GRAPH_FORMATS)
         known = ", ".join(GRAPH_FORMATS)
-        raise InputError(Problem(key="format", required=known, given=format, todo=todo))
+        raise InputError.of(key="format", required=known, given=format, todo=todo)
     booksim = format == "booksim"
     pieces = _booksim(topology, hosts_per_node) if booksim else GRAPH_FORMATS[format](topology)
     for piece in pieces:

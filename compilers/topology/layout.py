@@ -16,7 +16,7 @@ from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarfly import PolarFly, cross, order
 from compilers.topology.projective import subplanes
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,7 @@ def layout(topology: Topology, name: str = "", start: int | None = None) -> Layo
     known = layouts(topology)
     if not known or (name and name not in known):
         required = ", ".join(known) or "a family with racks: polarfly, polarstar, pn of square q"
-        raise InputError(
-            Problem(key="layout", required=required, given=name or topology.title(), todo="")
-        )
+        raise InputError.of(required, given=name or topology.title(), key="layout")
     return LAYOUTS[topology.family][name or known[0]][1](_q(topology), topology, start)
 
 
@@ -258,7 +256,7 @@ def _quadric(quadrics: NDArray[np.int64], start: int | None) -> int:
     if start in quadrics:
         return start
     shown = ", ".join(map(str, quadrics[:8])) + (", …" if len(quadrics) > 8 else "")
-    raise InputError(Problem(key="start", required=f"a quadric: {shown}", given=str(start)))
+    raise InputError.of(key="start", required=f"a quadric: {shown}", given=str(start))
 
 
 def _nucleus(q: int, topology: Topology) -> NDArray[np.int32]:

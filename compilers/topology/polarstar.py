@@ -12,7 +12,7 @@ from compilers.topology.field import prime_power
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Design, Parameters, Topology
 from compilers.topology.supernodes import SUPERNODE_KINDS, Supernode, shape
-from inventory.problems import Problem, nearest
+from inventory.problems import Problem, did_you_mean
 
 LARGEST_DEGREE = 255
 DESIGNED = ("inductive-quad", "paley", "complete")
@@ -59,8 +59,7 @@ class PolarStar:
         problems = polarfly.check_q(parameters["q"])
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in SUPERNODE_KINDS:
-            meant = nearest(str(kind), SUPERNODE_KINDS)
-            todo = f"did you mean {meant}?" if meant else ""
+            todo = did_you_mean(str(kind), SUPERNODE_KINDS)
             known = ", ".join(SUPERNODE_KINDS)
             problems.append(Problem(key="supernode", required=known, given=str(kind), todo=todo))
         else:

@@ -13,7 +13,7 @@ from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
 from compilers.update.matching import Matching
 from compilers.update.order import Levels, NoOrder, levels, put_rows
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 PREPARE = 0
 """The round in which what no packet uses yet is put beside what stands."""
@@ -132,12 +132,10 @@ def _levels(difference: TableDifference) -> Iterator[Levels]:
     try:
         yield from levels(difference.new, difference.walker, difference.compare)
     except NoOrder as error:
-        raise InputError(
-            Problem(
-                required="an order of route rows in which every packet arrives",
-                given="aggregates that wait for each other",
-                todo="go by a build in between, with fewer links missing",
-            )
+        raise InputError.of(
+            required="an order of route rows in which every packet arrives",
+            given="aggregates that wait for each other",
+            todo="go by a build in between, with fewer links missing",
         ) from error
 
 

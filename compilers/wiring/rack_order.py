@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.graph import Graph
 from compilers.topology.layout import Layout, links_between
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 MOST_CLUSTERS = 1500
 
@@ -56,4 +56,4 @@ def shortest_order(
 
 
 def _refusal(required: str, given: str, todo: str) -> InputError:
-    return InputError(Problem(key="placement.order", required=required, given=given, todo=todo))
+    return InputError.of(key="placement.order", required=required, given=given, todo=todo)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 if TYPE_CHECKING:
     from controller.management.overview import PortOverview
@@ -25,13 +25,11 @@ def require() -> None:
         InputError: they are not.
     """
     if missing := [name for name in NEEDED if find_spec(name) is None]:
-        raise InputError(
-            Problem(
-                key="--http",
-                required="the packages of the management API",
-                given=f"no {' and no '.join(missing)} installed",
-                todo="pip install 'polarfab[http]'",
-            )
+        raise InputError.of(
+            key="--http",
+            required="the packages of the management API",
+            given=f"no {' and no '.join(missing)} installed",
+            todo="pip install 'polarfab[http]'",
         )
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from controller.management.tokens import Tokens
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 HTTP_PATIENCE = 30.0
 """Seconds to wait for an answer."""
@@ -47,7 +47,7 @@ class Client:
         except ValueError:
             good = False
         if not good:
-            raise InputError(Problem(key=key, required=f"a URL such as {HTTP}", given=repr(url)))
+            raise InputError.of(key=key, required=f"a URL such as {HTTP}", given=repr(url))
         token = Tokens.read(tokens).known[0].decode() if tokens else ""
         return cls(url.rstrip("/"), key, token, authority)
 
@@ -113,13 +113,11 @@ class Client:
                 return bytes(text)
             raise self._refused(error.code, text) from error
         except (OSError, HTTPException, ValueError) as error:
-            raise InputError(
-                Problem(
-                    key=self.key,
-                    required="a controller that answers",
-                    given=f"{self.url}: {getattr(error, 'reason', None) or error}",
-                    todo="start it with: polarfab controller BUILD --http HOST:PORT",
-                )
+            raise InputError.of(
+                key=self.key,
+                required="a controller that answers",
+                given=f"{self.url}: {getattr(error, 'reason', None) or error}",
+                todo="start it with: polarfab controller BUILD --http HOST:PORT",
             ) from error
 
     @property
@@ -132,11 +130,9 @@ class Client:
         except (ValueError, KeyError, TypeError):
             reason = f"an answer that is not from polarfab (HTTP {code})"
         todo = "give --token-file" if code == 401 else ""
-        return InputError(
-            Problem(
-                key=self.key,
-                required="a request that the controller accepts",
-                given=reason,
-                todo=todo,
-            )
+        return InputError.of(
+            key=self.key,
+            required="a request that the controller accepts",
+            given=reason,
+            todo=todo,
         )

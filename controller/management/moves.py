@@ -15,7 +15,7 @@ from compilers.tables.generations import put
 from controller.rollout.build_archive import find, unpack
 from controller.rollout.mover import Mover
 from controller.switches.events import Event, FileUnwritable, MoveFinished
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 class Moves:
@@ -76,4 +76,4 @@ class Moves:
 
 
 def _problem(required: str, given: object) -> InputError:
-    return InputError(Problem(required=required, given=str(given)))
+    return InputError.of(required=required, given=str(given))

@@ -6,7 +6,7 @@ import hmac
 from dataclasses import dataclass
 from pathlib import Path
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 LEAST_LENGTH = 16
 """Least characters of a token."""
@@ -58,6 +58,4 @@ class Tokens:
 
 
 def _refusal(file: Path, required: str, given: str, todo: str = "") -> InputError:
-    return InputError(
-        Problem(file=str(file), key="--token-file", required=required, given=given, todo=todo)
-    )
+    return InputError.of(required, given, todo, file=str(file), key="--token-file")

@@ -9,7 +9,7 @@ from zipfile import BadZipFile, ZipFile
 
 from compilers.tables.build_folder import load
 from compilers.tables.generations import MANIFEST
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
@@ -77,4 +77,4 @@ def find(folder: Path, identity: str) -> bytes | None:
 
 
 def _problem(required: str, given: object) -> InputError:
-    return InputError(Problem(required=required, given=str(given)))
+    return InputError.of(required=required, given=str(given))

@@ -59,11 +59,9 @@ class Mover:
             InputError: a move is in progress, pairs would lose packets, or no order is safe.
         """
         if self.busy:
-            raise InputError(
-                Problem(
-                    required="a fabric without a move in progress",
-                    given="one that moves to a build",
-                )
+            raise InputError.of(
+                required="a fabric without a move in progress",
+                given="one that moves to a build",
             )
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:

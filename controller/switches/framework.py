@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 from types import ModuleType
 from typing import Any
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 FRAMEWORKS = ("ryu", "os-ken")
 """In order of preference."""
@@ -85,13 +85,11 @@ def load(name: str | None = None) -> Framework:
         if _installed(candidate):
             return _load(candidate)
     wanted = name or " or ".join(FRAMEWORKS)
-    raise InputError(
-        Problem(
-            key="--framework",
-            required=f"{wanted}, installed",
-            given="no such package here",
-            todo="; or ".join(_INSTALL[n] for n in ([name] if name else FRAMEWORKS)),
-        )
+    raise InputError.of(
+        key="--framework",
+        required=f"{wanted}, installed",
+        given="no such package here",
+        todo="; or ".join(_INSTALL[n] for n in ([name] if name else FRAMEWORKS)),
     )
 
 
@@ -110,13 +108,11 @@ def _installed(name: str) -> bool:
     except metadata.PackageNotFoundError:
         return False
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST[name]:
-        raise InputError(
-            Problem(
-                key="--framework",
-                required=f"{name} {'.'.join(map(str, _OLDEST[name]))} or later",
-                given=version,
-                todo=_INSTALL[name],
-            )
+        raise InputError.of(
+            key="--framework",
+            required=f"{name} {'.'.join(map(str, _OLDEST[name]))} or later",
+            given=version,
+            todo=_INSTALL[name],
         )
     return True
 

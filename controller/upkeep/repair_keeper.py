@@ -31,7 +31,7 @@ from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShi
 from controller.upkeep.link_monitor import Watching
 from controller.upkeep.live_programs import LivePrograms
 from controller.upkeep.rounds import Rounds
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 @dataclass(slots=True)
@@ -141,13 +141,11 @@ class Keeper:
         before, duties = self._kept, self.duties
         watching = before.watching if before and _same_cables(before.build, build) else None
         if duties.adapt and not build.tables.classes.alternate.shape[2]:
-            raise InputError(
-                Problem(
-                    key="--adapt",
-                    required="a build with alternates, to which weights can move",
-                    given=f"balance: {build.balance}",
-                    todo="write routing: {balance: ugal-pf} in the fabric, and compile",
-                )
+            raise InputError.of(
+                key="--adapt",
+                required="a build with alternates, to which weights can move",
+                given=f"balance: {build.balance}",
+                todo="write routing: {balance: ugal-pf} in the fabric, and compile",
             )
         asked = build.balance == "ugal-pf" if duties.adapt is None else duties.adapt
         now = self.fabric.clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 class End(NamedTuple):
@@ -44,7 +44,7 @@ class Source:
 
     def wrong(self, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
         """The error to raise for a mistake in this table."""
-        return InputError(Problem(required, given, todo, self.file, line))
+        return InputError.of(required, given, todo, self.file, line)
 
 
 def mapping(value: object) -> dict[str, Any]:

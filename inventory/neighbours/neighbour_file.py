@@ -94,7 +94,7 @@ def _json(text: str, file: str) -> object:
         problem = Problem("JSON", f"{error.msg} in column {error.colno}", "", file, error.lineno)
         raise InputError(problem) from None
     except (RecursionError, ValueError):
-        raise InputError(Problem("JSON", "numbers or nesting beyond measure", "", file)) from None
+        raise InputError.of("JSON", "numbers or nesting beyond measure", "", file) from None
 
 
 def _known(source: Source, form: str | None) -> bool:

@@ -12,7 +12,7 @@ from inventory.document_errors import part
 from inventory.model import NodeType
 from inventory.netbox.extras import from_comment, to_comment
 from inventory.netbox.interface_types import DeviceInterface, blocks, carries_cable, interfaces
-from inventory.problems import InputError, Problem, shown
+from inventory.problems import InputError, shown
 from inventory.yamlfile import Document
 
 DEVICE_TYPE = "a device type of the community library: manufacturer, model, interfaces"
@@ -68,7 +68,7 @@ def import_type(document: Document) -> tuple[str, str, NodeType]:
     model = data.get("model")
     if not isinstance(model, str | int) or not isinstance(data.get("interfaces"), list):
         given = f"a mapping with {', '.join(map(shown, list(data)[:6]))}"
-        raise InputError(Problem(DEVICE_TYPE, given, "", document.file, 1))
+        raise InputError.of(DEVICE_TYPE, given, "", document.file, 1)
     listed = _listed(document)
     extras = from_comment(data.get("comments"))
     kept = part(NodeType, extras.get("type"))
@@ -110,7 +110,7 @@ def type_of(model: str, listed: list[DeviceInterface], file: str) -> NodeType:
     nothing: dict[str, Any] = {}
     document = Document(file, "", nothing, {id(nothing): {}})
     if wrong := [i.name for i in listed if not INTERFACE_NAME.fullmatch(i.name)]:
-        raise InputError(Problem(*_unfit(wrong), file=file, key=model))
+        raise InputError.of(*_unfit(wrong), file=file, key=model)
     ports = [block.model_dump() for block in blocks(listed)]
     return _node_type({"ports": ports, "model": model[:100]}, document)
 

@@ -15,7 +15,7 @@ from inventory.netbox.device_types import fits, import_type, slug, type_of
 from inventory.netbox.extras import from_comment
 from inventory.netbox.interface_types import DeviceInterface, carries_cable
 from inventory.netbox.netbox_tables import NETBOX_TABLES, Row, read_table
-from inventory.problems import InputError, Problem, few, nearest
+from inventory.problems import InputError, Problem, did_you_mean, few
 from inventory.yamlfile import read
 
 METRES_OF_UNIT = {"m": 1.0, "cm": 0.01, "km": 1000.0, "ft": 0.3048, "in": 0.0254, "mi": 1609.344}
@@ -72,7 +72,7 @@ def interface_ids(path: Path) -> dict[tuple[str, str], str]:
     kind, rows = read_table(_text(path), str(path))
     if kind != "interfaces" or not any("id" in row.values for row in rows[:1]):
         required = "Nautobot's export of interfaces, with the columns id, device and name"
-        raise InputError(Problem(required, f"a table of {kind}", "", str(path), 1))
+        raise InputError.of(required, f"a table of {kind}", "", str(path), 1)
     if wrong := [row for row in rows if not UUID.fullmatch(row.get("id"))]:
         raise InputError(few(row.problem("id", "a UUID", row.get("id")) for row in wrong))
     return {(row.get("device"), row.get("name")): row.get("id") for row in rows}
@@ -111,17 +111,15 @@ def _text(path: Path) -> str:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or str(error)
-        raise InputError(Problem("a file to read", what, "", file)) from None
+        raise InputError.of("a file to read", what, "", file) from None
     if content.startswith(b"PK"):
-        raise InputError(
-            Problem(NETBOX_TABLES, "a ZIP or Excel file", "export the table as CSV", file)
-        )
+        raise InputError.of(NETBOX_TABLES, "a ZIP or Excel file", "export the table as CSV", file)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         given = f"byte 0x{content[error.start]:02x} at offset {error.start}"
         todo = "save the file as UTF-8"
-        raise InputError(Problem("UTF-8 text", given, todo, file)) from None
+        raise InputError.of("UTF-8 text", given, todo, file) from None
 
 
 def _assembled(found: _Found) -> Imported:
@@ -175,8 +173,7 @@ def _nodes(found: _Found) -> list[dict[str, Any]]:
     for row in found.rows["devices"]:
         model = row.get("device_type")
         if model not in found.types:
-            meant = nearest(model, found.types)
-            todo = f"did you mean {meant}?" if meant else "import its device type, too"
+            todo = did_you_mean(model, found.types, "import its device type, too")
             problem = row.problem("device_type", "a device type of the files", model, todo)
             found.problems.append(problem)
             continue
@@ -265,8 +262,7 @@ def _cable_type(row: Row, kinds: dict[tuple[str, str], dict[str, Any]], found: _
     media, colour = row.get("type").lower(), row.get("color").lower().removeprefix("#")
     known = get_args(Media)
     if media not in known:
-        meant = nearest(media, known)
-        todo = f"did you mean {meant}?" if meant else f"there are: {', '.join(known)}"
+        todo = did_you_mean(media, known, f"there are: {', '.join(known)}")
         found.problems.append(row.problem("type", "a type of cable", row.get("type"), todo))
     name = f"{media}-{colour}" if colour else media
     kind: dict[str, Any] = {"name": name, "media": media} | ({"colour": colour} if colour else {})

@@ -81,7 +81,7 @@ def read_table(text: str, file: str) -> tuple[str, list[Row]]:
         columns = [_name(word, kind) for word in header]
         rows = list(_rows(lines, columns, file))
     except csv.Error as error:
-        raise InputError(Problem(NETBOX_TABLES, str(error), "", file, lines.line_num)) from None
+        raise InputError.of(NETBOX_TABLES, str(error), "", file, lines.line_num) from None
     return kind, rows
 
 
@@ -110,7 +110,7 @@ def _rows(lines: Iterator[list[str]], columns: list[str], file: str) -> Iterator
         if len(cells) != len(columns):
             given = f"{len(cells)}"
             required = f"{len(columns)} values, one a column"
-            raise InputError(Problem(required, given, "quote values with commas", file, line))
+            raise InputError.of(required, given, "quote values with commas", file, line)
         yield Row(file, line, dict(zip(reversed(columns), reversed(cells), strict=True)))
 
 

@@ -19,7 +19,7 @@ from compilers.proof.verification import judge
 from compilers.tables.build import Build
 from compilers.tables.build_folder import load, save
 from compilers.tables.verified_mark import require_verified
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import ENGINES, require
 from mininet_scenarios.machine import preflight
 from mininet_scenarios.machine.resources import require as require_resources
@@ -288,7 +288,7 @@ def _work_folder(keep: Path | None) -> Iterator[Path]:
             keep.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             required, given = "a folder that can be written", error.strerror or str(error)
-            raise InputError(Problem(required, given, "", str(keep), key="--keep")) from error
+            raise InputError.of(required, given, "", str(keep), key="--keep") from error
         yield keep
         return
     work = Path(tempfile.mkdtemp(prefix="polarfab-emulate-"))

@@ -17,7 +17,7 @@ from compilers.tables.build import Build
 from compilers.update.loss import cables_apart
 from compilers.update.matching import NO_VERTEX, Matching, kept_hosts
 from compilers.update.matching import HostTable as Addressed
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange
 
 Numbers = NDArray[np.int64]
@@ -124,12 +124,10 @@ def ground_of(builds: Sequence[Build]) -> Build:
         if not any(lacking(build, candidate) for build in builds if build is not candidate):
             return candidate
     first, last = builds[0], builds[-1]
-    raise InputError(
-        Problem(
-            required="builds of which one has all switches, cables and hosts of the others",
-            given=f"one without {lacking(first, last)}, the other without {lacking(last, first)}",
-            todo="go by way of a build in between, which has all",
-        )
+    raise InputError.of(
+        required="builds of which one has all switches, cables and hosts of the others",
+        given=f"one without {lacking(first, last)}, the other without {lacking(last, first)}",
+        todo="go by way of a build in between, which has all",
     )
 
 

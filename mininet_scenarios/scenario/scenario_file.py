@@ -12,7 +12,7 @@ from compilers.tables.build_folder import load as load_build
 from compilers.tables.generations import MANIFEST
 from inventory.document_errors import validate
 from inventory.inventory_file import schema_of
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, did_you_mean
 from inventory.yamlfile import STDIN, Document, read
 from mininet_scenarios.scenario.scenario_format import HAPPENS, MOVES, Scenario
 
@@ -133,13 +133,10 @@ def _in_a_move(scenario: Scenario, number: int) -> bool:
 def _shipped(name: str) -> Path:
     known = shipped()
     if name not in known:
-        meant = nearest(name, known)
-        raise InputError(
-            Problem(
-                key="SCENARIO",
-                required=f"a file, a build folder or one of {', '.join(known)}",
-                given=name,
-                todo=f"did you mean {meant}?" if meant else "",
-            )
+        raise InputError.of(
+            key="SCENARIO",
+            required=f"a file, a build folder or one of {', '.join(known)}",
+            given=name,
+            todo=did_you_mean(name, known),
         )
     return known[name]

@@ -80,7 +80,7 @@ def _with_policy(fabric: LoadedFabric | None, moment: TimelineEntry) -> LoadedFa
     if fabric is None:
         required = "a fabric before it that is compiled from fabric.yaml"
         todo = "compile it with that policy, and write build: FOLDER"
-        raise InputError(Problem(required, "a build folder, or a fabric that has grown", todo))
+        raise InputError.of(required, "a build folder, or a fabric that has grown", todo)
     return fabric.with_routing(**moment.policy.model_dump(mode="json", exclude_unset=True))
 
 

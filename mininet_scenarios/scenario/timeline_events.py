@@ -13,7 +13,7 @@ from compilers.proof.forwarding import Forwarding
 from compilers.tables.build import Build
 from compilers.tables.build_folder import load
 from compilers.topology.layout import layout
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, did_you_mean
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import (
     ENGINE_NEEDS,
@@ -140,9 +140,8 @@ class _Reader:
     def _rack(self, moment: TimelineEntry, name: str, up: bool) -> Iterator[Case]:
         racks = layout(self.build.topology)
         if name not in racks.names:
-            near = nearest(name, racks.names)
-            todo = f"did you mean {near}?" if near else ""
-            raise InputError(Problem(f"one of {', '.join(racks.names)}", name, todo))
+            todo = did_you_mean(name, racks.names)
+            raise InputError.of(f"one of {', '.join(racks.names)}", name, todo)
         members = tuple(racks.members(racks.names.index(name)).tolist())
         what = f"rack {name} {_state(up)}"
         yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
@@ -152,7 +151,7 @@ class _Reader:
     ) -> Iterator[Case]:
         one, other = (self._link(word) for word in words)
         if len({*one, *other}) < 4:
-            raise InputError(Problem("two links of four nodes", " and ".join(words)))
+            raise InputError.of("two links of four nodes", " and ".join(words))
         what = f"cables {' and '.join(words)} {'put right' if repaired else 'swapped'}"
         yield Case(what, what, Miswire(one, other, repaired), moment.expect, moment.at)
 
@@ -186,7 +185,7 @@ class _Reader:
         f = self.forwarding
         element = find_failure(self.build, word)
         if element >= f.links:
-            raise InputError(Problem("a link, two nodes such as 3-8", word))
+            raise InputError.of("a link, two nodes such as 3-8", word)
         one, other = f.ends(element)
         # In the order of the word: which end a swap moves depends on it.
         return (one, other) if word.startswith(f"{self.build.wiring.names[one]}-") else (other, one)

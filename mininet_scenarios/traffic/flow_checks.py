@@ -6,7 +6,7 @@ import numpy as np
 
 from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import Engine, Flows, HostSample, Step
 from mininet_scenarios.scenario.scenario_format import FlowSpec, Scenario
 from mininet_scenarios.verdict.checks import Check, Mismatch
@@ -34,12 +34,10 @@ def host_flows(build: Build, hosts: HostSample, spec: FlowSpec, rate: float) -> 
     there = traffic.destination[flow]
     flow, at, there = (x[count[there] > 0] for x in (flow, at, there))
     if not len(flow):
-        raise InputError(
-            Problem(
-                key="traffic.flows.pattern",
-                required="a pattern that has flows on this fabric",
-                given=spec.pattern,
-            )
+        raise InputError.of(
+            key="traffic.flows.pattern",
+            required="a pattern that has flows on this fabric",
+            given=spec.pattern,
         )
     to = first[there] + number[at] % count[there]
     return Flows(at, to.astype(np.int64), rate * traffic.amount[flow], spec.protocol, spec.parallel)

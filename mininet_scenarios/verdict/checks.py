@@ -12,7 +12,7 @@ from compilers.proof.explanation import find_switch
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS
 from compilers.topology.distance import distances, neighbour_table
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from mininet_scenarios.scenario.engine import SILENT, Counts, Engine, HostSample, Observation
 from mininet_scenarios.scenario.scenario_format import Expect
 from mininet_scenarios.verdict.predict import Prediction
@@ -106,7 +106,7 @@ class Examiner:
             for end in (way[0], way[-1]):
                 if end not in first:
                     required = "paths between nodes with hosts that take part"
-                    raise InputError(Problem(required, names[end], key="expect.paths"))
+                    raise InputError.of(required, names[end], key="expect.paths")
         pairs = np.array([(first[way[0]], first[way[-1]]) for way in ways])
         seen = engine.paths(pairs)
         mismatches = tuple(

@@ -12,7 +12,7 @@ import numpy as np
 
 from compilers.drawing.plots import Curve, Panel, plot
 from compilers.tables.artefact import replace_file
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from mininet_scenarios.verdict.result import Result
 from mininet_scenarios.verdict.rule_checks import rules_in_words
 from templates import environment
@@ -45,13 +45,11 @@ class RehearsalReport:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(file, [made[file.suffix]().encode()])
         except OSError as error:
-            raise InputError(
-                Problem(
-                    file=str(where),
-                    key="--report",
-                    required="a place that can be written",
-                    given=error.strerror or str(error),
-                )
+            raise InputError.of(
+                file=str(where),
+                key="--report",
+                required="a place that can be written",
+                given=error.strerror or str(error),
             ) from error
         return files
 

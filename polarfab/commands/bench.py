@@ -146,17 +146,15 @@ def _check_order(q: int) -> None:
 
 
 def _require_rigs(name: str) -> None:
-    from inventory.problems import InputError, Problem
+    from inventory.problems import InputError
 
     if not RIGS.is_dir():
-        raise InputError(
-            Problem(
-                key=f"bench {name}",
-                required="a checkout of polarfab",
-                given="an installed package",
-                todo="what it measures against is in the repository's tests/bench;"
-                " clone the repository and run it there after `make test`",
-            )
+        raise InputError.of(
+            key=f"bench {name}",
+            required="a checkout of polarfab",
+            given="an installed package",
+            todo="what it measures against is in the repository's tests/bench;"
+            " clone the repository and run it there after `make test`",
         )
 
 

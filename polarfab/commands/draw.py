@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, did_you_mean
 from polarfab.output import json_option, print_json, say, write_file
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _form(output: Path, *forms: str) -> str:
     form = output.suffix.removeprefix(".")
     if form not in forms:
         required = " or ".join(f"FILE.{each}" for each in forms)
-        raise InputError(Problem(key="-o", required=required, given=str(output)))
+        raise InputError.of(key="-o", required=required, given=str(output))
     return form
 
 
@@ -137,7 +137,7 @@ def _marked(rack: str | None, pair: str | None) -> tuple[str, ...]:
         return () if rack is None else (rack,)
     names = tuple(word.strip() for word in pair.split(","))
     if len(names) != 2:
-        raise InputError(Problem(key="--pair", required="two racks, as in 0,3", given=pair))
+        raise InputError.of(key="--pair", required="two racks, as in 0,3", given=pair)
     return names
 
 
@@ -152,9 +152,8 @@ def _is_family(word: str, parameters: Mapping[str, object]) -> bool:
     if word in FAMILIES:
         return True
     if not Path(word).is_dir():
-        near = nearest(word, FAMILIES)
         required = f"a family ({', '.join(FAMILIES)}) or a build folder"
-        raise InputError(Problem(required, word, f"did you mean {near}?" if near else ""))
+        raise InputError.of(required, word, did_you_mean(word, FAMILIES))
     surplus = [
         Problem(key=f"--{name}", required="none with a build folder", given=str(value))
         for name, value in parameters.items()

@@ -104,10 +104,10 @@ def _terminal() -> str:
     Raises:
         InputError: there is none.
     """
-    from inventory.problems import InputError, Problem
+    from inventory.problems import InputError
 
     if not sys.stdin.isatty():
-        raise InputError(Problem("a terminal on standard input", "something else", key="--cli"))
+        raise InputError.of("a terminal on standard input", "something else", key="--cli")
     return os.ttyname(sys.stdin.fileno())
 
 

@@ -66,11 +66,11 @@ def import_(paths: tuple[Path, ...], output: Path, force: bool, as_json: bool) -
     import yaml
 
     from inventory.netbox.netbox_file import read_netbox
-    from inventory.problems import InputError, Problem
+    from inventory.problems import InputError
 
     if output.exists() and not force:
         todo = "name another with -o, or say --force"
-        raise InputError(Problem("a new file", "one that is there", todo, str(output)))
+        raise InputError.of("a new file", "one that is there", todo, str(output))
     found = read_netbox(paths)
     text = yaml.safe_dump(found.data, sort_keys=False, width=100, default_flow_style=None)
     write_file(output, [text])

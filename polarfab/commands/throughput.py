@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from polarfab.output import json_option, print_json, print_table, progress, say, write_file
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _form(plot: Path) -> str:
     form = plot.suffix.removeprefix(".")
     if form not in ("svg", "png"):
         required = "FILE.svg or FILE.png"
-        raise InputError(Problem(key="--plot", required=required, given=str(plot)))
+        raise InputError.of(key="--plot", required=required, given=str(plot))
     return form
 
 

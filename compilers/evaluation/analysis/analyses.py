@@ -14,7 +14,7 @@ from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.evaluation.analysis.path_diversity import PATH_LENGTHS, diversity
 from compilers.evaluation.analysis.resilience import RUNS, resilience
 from compilers.topology.labelled_graph import Topology
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def check(names: list[str]) -> list[Problem]:
             key="what",
             required=required,
             given=name,
-            todo=f"did you mean {near}?" if (near := nearest(name, ANALYSES)) else "",
+            todo=did_you_mean(name, ANALYSES),
         )
         for name in names
         if name not in ANALYSES

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 SEEDS = range(5)
 CUTS = 10
@@ -45,7 +45,7 @@ def bisection(topology: Topology) -> Bisection:
     """
     if not available():
         todo = "pip install 'polarfab[analyse]'"
-        raise InputError(Problem(key="bisection", required="pymetis", given="none", todo=todo))
+        raise InputError.of(key="bisection", required="pymetis", given="none", todo=todo)
     import pymetis
 
     graph = topology.graph

@@ -10,7 +10,7 @@ from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import METHODS, check, expand
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> 
     methods = grows(topology)
     if not methods:
         required = "a PolarFly to grow"
-        raise InputError(Problem(key="expansion", required=required, given=topology.title()))
+        raise InputError.of(key="expansion", required=required, given=topology.title())
     cases = list(_cases(topology, methods, racks))
     found = [_measured(None, 0, topology, 0)]
     for done, (method, count) in enumerate(cases):

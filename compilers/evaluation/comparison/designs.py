@@ -8,7 +8,7 @@ from itertools import groupby
 from compilers.evaluation.comparison.candidates import Candidate
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design, Family
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, Problem, did_you_mean
 
 LARGEST_RADIX = 1025
 LESS_IS_BETTER = (
@@ -58,7 +58,7 @@ def families(names: Iterable[str] = (), baselines: bool = False) -> list[Family]
                 key="family",
                 required=required,
                 given=name,
-                todo=f"did you mean {near}?" if (near := nearest(name, known)) else "",
+                todo=did_you_mean(name, known),
             )
             for name in unknown
         )
@@ -127,8 +127,8 @@ def ranked(candidates: Iterable[Candidate], key: str) -> list[Candidate]:
         InputError: there is no such figure.
     """
     if key not in KEYS:
-        todo = f"did you mean {near}?" if (near := nearest(key, KEYS)) else ""
-        raise InputError(Problem(f"one of {', '.join(KEYS)}", key, todo, key="sort"))
+        todo = did_you_mean(key, KEYS)
+        raise InputError.of(f"one of {', '.join(KEYS)}", key, todo, key="sort")
     sign = 1 if key in LESS_IS_BETTER else -1
 
     def place(candidate: Candidate) -> tuple[bool, float]:

@@ -16,7 +16,7 @@ from compilers.evaluation.comparison.prices import prices
 from compilers.topology.baselines import BASELINES, BaselineDesign
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design
-from inventory.problems import InputError, Problem, nearest
+from inventory.problems import InputError, did_you_mean
 from inventory.yamlfile import read
 
 SOURCE = Path(__file__).with_name("papers.yaml")
@@ -120,11 +120,8 @@ def paper_table(name: str) -> PaperTable:
     """
     known = read(SOURCE).data
     if name not in known:
-        near = nearest(name, known)
-        todo = f"did you mean {near}?" if near else ""
-        raise InputError(
-            Problem(key="table", required=f"one of {', '.join(known)}", given=name, todo=todo)
-        )
+        required, todo = f"one of {', '.join(known)}", did_you_mean(name, known)
+        raise InputError.of(required, name, todo, key="table")
     data = known[name]
     cells = _structural() if name == "projective-3" else _compared(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))

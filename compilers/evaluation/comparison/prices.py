@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from inventory.problems import InputError, Problem, nearest, shown
+from inventory.problems import InputError, Problem, did_you_mean, shown
 from inventory.yamlfile import Document, read
 
 DEFAULT = Path(__file__).with_name("prices.yaml")
@@ -65,8 +65,7 @@ def _values(document: Document) -> dict[str, Any]:
     problems = []
     for key, value in document.data.items():
         if key not in known:
-            meant = nearest(key, known)
-            todo = f"did you mean {meant}?" if meant else "remove it"
+            todo = did_you_mean(key, known, "remove it")
             required = f"only the keys {', '.join(known)}"
             problems.append(document.problem((key,), required, shown(key), todo))
             continue

@@ -35,7 +35,7 @@ from compilers.targets.routed.linux_tables import (
 )
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import NEEDS_ALL, Target
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
@@ -98,13 +98,11 @@ class Frr(Target):
             SHARING.require(build, self.name)
         require_weights(build, self.name)
         if old and not bgp and chosen["bfd"] == "on":
-            raise InputError(
-                Problem(
-                    key="--set bfd",
-                    required="off: static routes of FRR 8.4 do not follow BFD",
-                    given="on",
-                    todo="add --set version=10.7 or --set routing=bgp",
-                )
+            raise InputError.of(
+                key="--set bfd",
+                required="off: static routes of FRR 8.4 do not follow BFD",
+                given="on",
+                todo="add --set version=10.7 or --set routing=bgp",
             )
 
     def reader(self, chosen: Chosen) -> Reader:

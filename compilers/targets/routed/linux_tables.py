@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from compilers.tables.build import Build
 from compilers.targets.routed.static_routes import Numbers, RoutedFabric, StaticSwitch
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
     DISCARD,
     IPV4_RULES,
@@ -108,11 +108,9 @@ def require_weights(build: Build, target: str) -> None:
     """
     heaviest = int(build.tables.classes.weight.max(initial=0))
     if heaviest > LARGEST_WEIGHT:
-        raise InputError(
-            Problem(
-                key="routing.minimal_share",
-                required=f"a share whose weights are at most {LARGEST_WEIGHT} for target {target}",
-                given=f"one that makes a weight of {heaviest:,}",
-                todo="choose a share nearer to those of the alternates",
-            )
+        raise InputError.of(
+            key="routing.minimal_share",
+            required=f"a share whose weights are at most {LARGEST_WEIGHT} for target {target}",
+            given=f"one that makes a weight of {heaviest:,}",
+            todo="choose a share nearer to those of the alternates",
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 
 PATHS_AT_ONCE = 256
 """Destinations whose next hops are looked up at once."""
@@ -97,12 +97,10 @@ class Srv6Paths:
         return path, weight
 
     def _too_long(self, source: int, longest: int) -> InputError:
-        return InputError(
-            Problem(
-                key="topology.family",
-                required=f"paths of at most {longest} links: target srv6 has them in one carrier",
-                given=f"{self.build.topology.title()}, where {self.build.wiring.names[source]} "
-                "has longer ones",
-                todo="set decap=switch, change routing.balance, or choose another target",
-            )
+        return InputError.of(
+            key="topology.family",
+            required=f"paths of at most {longest} links: target srv6 has them in one carrier",
+            given=f"{self.build.topology.title()}, where {self.build.wiring.names[source]} "
+            "has longer ones",
+            todo="set decap=switch, change routing.balance, or choose another target",
         )
