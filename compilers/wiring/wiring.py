@@ -8,7 +8,7 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +56,12 @@ class Wiring:
         """Whether every link takes the same ports as in another, so that tables are alike."""
         words = ("port", "far", "far_port")
         return all(np.array_equal(getattr(self, word), getattr(other, word)) for word in words)
+
+    def each_cable(self) -> Iterator[tuple[int, int, int, int]]:
+        """A switch, its port, the switch of a larger number at the other end, the port there."""
+        switch, link = np.nonzero(self.far > np.arange(len(self.far))[:, None])
+        ends = (x[switch, link].tolist() for x in (self.port, self.far, self.far_port))
+        return zip(switch.tolist(), *ends, strict=True)
 
     def cables(self) -> NDArray[np.int32]:
         """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""

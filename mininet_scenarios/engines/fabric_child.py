@@ -5,32 +5,23 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.build_folder import load
 from compilers.wiring.addressing import format_mac
-from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
+from mininet_scenarios.engines.inner_child import OpenFlowChild
+from mininet_scenarios.machine.serving import Reply, prepare, serve
 from mininet_scenarios.ovs.collecting import Collectors
 from mininet_scenarios.ovs.collector_frames import CollectorFrames
-from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS, ControllerProcess
+from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.management_socket import port_counters
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
 from mininet_scenarios.ovs.packets import HostPackets, Postman
 from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.ovs.wrong_table import Diverter
-from mininet_scenarios.scenario.engine import (
-    SILENT,
-    Event,
-    HostSample,
-    LinkChange,
-    Miswire,
-    NodeChange,
-)
+from mininet_scenarios.scenario.engine import SILENT, LinkChange, Miswire, NodeChange
+from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.fabric_probe import FabricProbe
 from mininet_scenarios.traffic.rule_exercise import RuleExercise
 
@@ -38,21 +29,14 @@ PASSED = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 """In a trace: a switch that the packet enters."""
 
 
-class FabricChild:
-    """The requests: every public method is one, with the arguments that the outer process sends."""
+class FabricChild(OpenFlowChild):
+    """Bridges, patch ports, collectors in the place of hosts."""
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        self.reply = reply
-        self.build = load(Path(job["build"]))
-        self.most = job["hosts"]
-        self.hosts = HostSample.of(self.build, self.most)
-        self.ovs = PrivateOvs(RUN / "ovs", logs=Path(job["logs"]))
+        super().__init__(job, reply)
         self.fabric = OvsFabric(self.build, self.ovs, self.hosts)
-        self.controller = ControllerProcess(job)
-        self.diverter = Diverter(self.ovs)
         self.postmen: dict[int, Postman] = {}
         self.collectors: Collectors | None = None
-        self.probe: FabricProbe | None = None
 
     def start(self) -> None:
         """Start the controller, and Open vSwitch with all its bridges."""
@@ -62,10 +46,14 @@ class FabricChild:
         self.fabric.start(CONTROLLER_ADDRESS)
         self.collectors = Collectors(self.ovs, len(self.hosts))
 
-    def program(self, patience: float) -> None:
-        """Wait until the controller says that every switch has its program."""
-        expected = int(self.controller.build.topology.present.sum())
-        self.controller.wait(expected, patience, self._progress)
+    @property
+    def outage(self) -> Outage:
+        """As `OvsFabric` has it."""
+        return self.fabric.outage
+
+    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+        """Ports go and come."""
+        self.fabric.suffer(self.outage.after(event))
 
     def send(self, file: str, version: int) -> None:
         """Send requests, and an answer to each that arrives.
@@ -91,55 +79,12 @@ class FabricChild:
         replies, shortest, longest = _tally(answers, hops, len(self.hosts))
         np.savez(file, replies=replies, shortest=shortest, longest=longest, loads=loads)
 
-    def divert(self, switch: int, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port, in the switch itself."""
-        self.diverter.divert(switch, egress, port)
-
-    def restore(self) -> None:
-        """Undo the last `divert`."""
-        self.diverter.restore()
-
-    def links(self, links: list[list[int]], up: bool) -> None:
-        """Cut or mend cables."""
-        self._apply(LinkChange(tuple((u, v) for u, v in links), up))
-
-    def nodes(self, switches: list[int], up: bool) -> None:
-        """Take power from switches or give it back."""
-        self._apply(NodeChange(tuple(switches), up))
-
-    def swap(self, one: list[int], other: list[int], repaired: bool) -> None:
-        """Let two cables change places."""
-        self._apply(Miswire((one[0], one[1]), (other[0], other[1]), repaired))
-
-    def run_controller(self, running: bool, round: int | None) -> None:
-        """Kill the controller, in a round of a move, or start one."""
-        self.controller.kill(round)
-        if running:
-            self.controller.start()
-
-    def move(self, folder: str) -> None:
-        """Let the controller move the fabric to another build."""
-        self.controller.move(folder)
-
-    def settle(self, patience: float) -> str:
-        """Wait until switches with power have their programs, and packets follow all changes."""
-        identity = self.build.wiring.datapath_id
-        dark = {int(identity[v]) for v in self.fabric.outage.switches}
-        refused = self.controller.settle(dark, patience)
-        self.ovs.appctl("revalidator/wait")
-        return refused
-
     def probe_start(self, pairs: list[list[int]], interval: float) -> None:
         """Start a probe over pairs of hosts."""
         assert self.collectors is not None  # noqa: S101
         ends = np.array(pairs, np.int64).reshape(-1, 2)
         self.probe = FabricProbe(self.collectors.sockets, self._postman(4), ends, interval)
         self.probe.start()
-
-    def probe_stop(self) -> str:
-        """End it, and tell what it saw (`probing.decode`)."""
-        assert self.probe is not None  # noqa: S101
-        return self.probe.stop()
 
     def paths(self, pairs: list[list[int]]) -> list[list[int]]:
         """The switches that a packet of each pair of hosts passes, as Open vSwitch traces it."""
@@ -170,9 +115,6 @@ class FabricChild:
             self.postmen[version] = Postman(self.build, self.hosts, version)
         return self.postmen[version]
 
-    def _apply(self, event: Event) -> None:
-        self.fabric.suffer(self.fabric.outage.after(event))
-
     def _powered(self) -> list[int]:
         up = self.fabric.outage.up(self.build.tables.switches)
         powered: list[int] = np.flatnonzero(self.build.topology.present & up).tolist()
@@ -180,9 +122,8 @@ class FabricChild:
 
     def _counters(self) -> NDArray[np.int64]:
         """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports."""
-        if self.build.tables.classes.alternate.shape[
-            2
-        ]:  # hashed: through cached flows, counted late
+        # With alternates hashed: through cached flows, counted late.
+        if self.build.tables.classes.alternate.shape[2]:
             self.ovs.appctl("revalidator/wait")
         cables = self.build.wiring.cables()
         loads = np.zeros(cables.shape, np.int64)
@@ -192,9 +133,6 @@ class FabricChild:
             loads[switches[bridge], rows["port"]] = rows["sent_packets"]
         loads[cables < 0] = 0
         return loads
-
-    def _progress(self, done: int, total: int) -> None:
-        self.reply({"progress": [done, total]})
 
 
 def _tally(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.ovsdb import Database, Port
@@ -29,26 +27,25 @@ class Faults:
         self.outage = Outage()
         self.plugged: dict[End, str] = {}
         self.down: set[str] = set()
-        wiring = self.build.wiring
-        self.cables: dict[tuple[int, int], tuple[End, End]] = {}
-        for u, k in zip(*np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None]), strict=True):
-            v, here, there = (int(x[u, k]) for x in (wiring.far, wiring.port, wiring.far_port))
-            self.cables[int(u), v] = (int(u), here), (v, there)
+        self.cables: dict[tuple[int, int], tuple[End, End]] = {
+            (u, v): ((u, here), (v, there)) for u, here, v, there in self.build.wiring.each_cable()
+        }
 
     def interface(self, switch: int, port: int) -> str:
         """The interface that a switch has at a port now."""
         return self.plugged.get((switch, port), port_interface(switch, port))
 
-    def links(self, links: Iterable[tuple[int, int]], up: bool) -> None:
-        """Cut cables, or mend them."""
-        self.outage = self.outage.after(LinkChange(tuple(links), up))
+    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+        """Cut or mend cables, swap two, take power from switches: back again they know nothing."""
+        self.outage = self.outage.after(event)
+        if isinstance(event, Miswire):
+            self._swap(event.one, event.other)
+            return
         self._set_interfaces()
+        if isinstance(event, NodeChange):
+            self._power(event.switches, event.up)
 
-    def nodes(self, switches: Iterable[int], up: bool) -> None:
-        """Take power from switches, or give it back: then they know nothing."""
-        switches = tuple(switches)
-        self.outage = self.outage.after(NodeChange(switches, up))
-        self._set_interfaces()
+    def _power(self, switches: Iterable[int], up: bool) -> None:
         ovs, words = self.network.ovs, []
         for switch in switches:
             name = bridge_name(switch)
@@ -63,9 +60,8 @@ class Faults:
             ovs.ofctl("del-flows", bridge_name(switch))
             ovs.ofctl("del-groups", bridge_name(switch))
 
-    def swap(self, one: tuple[int, int], other: tuple[int, int], repaired: bool) -> None:
+    def _swap(self, one: tuple[int, int], other: tuple[int, int]) -> None:
         """Two cables change places at the second switch of each; twice is as before."""
-        self.outage = self.outage.after(Miswire(one, other, repaired))
         ends = [self._end(*one), self._end(*other)]
         names = [self.interface(*end) for end in ends]
         database = Database(self.network.ovs.socket)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import astuple
 
 import numpy as np
@@ -12,13 +13,13 @@ from mininet_scenarios.scenario.engine import (
     BuildChange,
     ControllerChange,
     Diversion,
+    Engine,
     Event,
     LinkChange,
     Miswire,
     NodeChange,
     Probed,
     Progress,
-    RealTime,
     Setup,
     Step,
 )
@@ -26,13 +27,21 @@ from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.traffic.probing import decode
 
 
-class InnerEngine(RealTime):
+class InnerEngine(Engine):
     """An engine that asks the process of a module inside to do what it is asked itself."""
 
     def __init__(self, setup: Setup, child: str) -> None:
         self.build, self.setup = setup.build, setup
         self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
         self.inner = InnerProcess(f"{__package__}.{child}", Job.of(setup))
+
+    def now(self) -> float:
+        """Seconds on the clock that all processes of a machine share."""
+        return time.monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(seconds)
 
     def divert(self, diversion: Diversion) -> None:
         """Change a group of a switch."""

@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build_folder import load
 from mininet_scenarios.engines.faults import Faults
 from mininet_scenarios.engines.host_flows import carry_tcp, carry_udp, ends
+from mininet_scenarios.engines.inner_child import OpenFlowChild
 from mininet_scenarios.engines.network import FabricNetwork
 from mininet_scenarios.engines.prompt import run as run_prompt
-from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
-from mininet_scenarios.ovs.controller_process import ControllerProcess
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.machine.serving import Reply, prepare, serve
 from mininet_scenarios.ovs.ovsdb import Port
 from mininet_scenarios.ovs.ports_down import PortsDown
-from mininet_scenarios.ovs.wrong_table import Diverter
-from mininet_scenarios.scenario.engine import HostSample, hops_of
+from mininet_scenarios.scenario.engine import LinkChange, Miswire, NodeChange, hops_of
+from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.traffic.host_frames import HostFrames
 from mininet_scenarios.traffic.pinging import ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
@@ -32,21 +30,13 @@ BYTES, PACKETS = 8, 9
 """The indices of the sent counters in /proc/net/dev."""
 
 
-class MininetChild:
-    """The requests: every public method is one, with the arguments that the outer process sends."""
+class MininetChild(OpenFlowChild):
+    """Mininet's hosts, veth cables, bridges."""
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        self.job, self.reply = job, reply
-        self.logs = Path(job["logs"])
-        self.build = load(Path(job["build"]))
-        self.most = job["hosts"]
-        self.hosts = HostSample.of(self.build, self.most)
-        self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
+        super().__init__(job, reply)
         self.network = FabricNetwork(self.build, self.hosts, self.ovs)
-        self.controller = ControllerProcess(job)
         self.faults = Faults(self.network)
-        self.probe: ProbeProcess | None = None
-        self.diverter = Diverter(self.ovs)
 
     def start(self) -> None:
         """Start the controller, Open vSwitch and the network."""
@@ -61,10 +51,14 @@ class MininetChild:
         if rate := self.job.get("rate"):
             self.network.limit(rate)
 
-    def program(self, patience: float) -> None:
-        """Wait until the controller says that every switch has its program."""
-        expected = int(self.controller.build.topology.present.sum())
-        self.controller.wait(expected, patience, self._progress)
+    @property
+    def outage(self) -> Outage:
+        """As `Faults` has it."""
+        return self.faults.outage
+
+    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+        """Let it happen to cables and bridges."""
+        self.faults.suffer(event)
 
     def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
         """Ping: a list of (from, to, count) by host number, and the version of the protocol.
@@ -91,52 +85,9 @@ class MininetChild:
         packets = np.stack((switch, ports, loads[switch, link]), axis=1)
         return {"answers": answers, "loads": packets.tolist()}
 
-    def divert(self, switch: int, egress: int, port: int) -> None:
-        """Make one class of a switch leave by another port, in the switch itself."""
-        self.diverter.divert(switch, egress, port)
-
-    def restore(self) -> None:
-        """Undo the last `divert`."""
-        self.diverter.restore()
-
-    def links(self, links: list[list[int]], up: bool) -> None:
-        """Cut or mend cables."""
-        self.faults.links([(u, v) for u, v in links], up)
-
-    def nodes(self, switches: list[int], up: bool) -> None:
-        """Take power from switches or give it back."""
-        self.faults.nodes(switches, up)
-
-    def swap(self, one: list[int], other: list[int], repaired: bool) -> None:
-        """Let two cables change places."""
-        self.faults.swap((one[0], one[1]), (other[0], other[1]), repaired)
-
-    def run_controller(self, running: bool, round: int | None) -> None:
-        """Kill the controller, in a round of a move, or start one."""
-        self.controller.kill(round)
-        if running:
-            self.controller.start()
-
-    def move(self, folder: str) -> None:
-        """Let the controller move the fabric to another build."""
-        self.controller.move(folder)
-
-    def settle(self, patience: float) -> str:
-        """Wait until switches with power have their programs, and packets follow all changes."""
-        identity = self.build.wiring.datapath_id
-        dark = {int(identity[v]) for v in self.faults.outage.switches}
-        refused = self.controller.settle(dark, patience)
-        self.faults.settle()
-        return refused
-
     def probe_start(self, pairs: list[tuple[int, int]], interval: float) -> None:
         """Start a probe over pairs of hosts (`ProbeProcess`)."""
         self.probe = ProbeProcess(ends(self.network), pairs, interval)
-
-    def probe_stop(self) -> str:
-        """End it, and tell what it saw (`probing.decode`)."""
-        assert self.probe is not None  # noqa: S101
-        return self.probe.stop()
 
     def exercise(self, repairs: bool, tolerance: float | None) -> dict[str, Any]:
         """Let packets reach every rule of the live build (`RuleExercise`), from host to host."""
@@ -181,9 +132,6 @@ class MininetChild:
             name = self.faults.interface(int(switch), int(port[switch, link]))
             loads[switch, link] = sent[name]
         return loads
-
-    def _progress(self, done: int, total: int) -> None:
-        self.reply({"progress": [done, total]})
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from mininet_scenarios.scenario.engine import (
     ControllerChange,
     Counts,
     Diversion,
+    Engine,
     Event,
     Flows,
     HostSample,
@@ -32,7 +33,6 @@ from mininet_scenarios.scenario.engine import (
     Setup,
     Step,
 )
-from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.scenario.numbering import Numbering, renumbered
 from mininet_scenarios.scenario.outage import Outage
 from mininet_scenarios.verdict.flow_model import carry
@@ -42,7 +42,7 @@ from mininet_scenarios.verdict.predict import Prediction
 TIME_SLACK = 1e-9
 
 
-class ModelEngine:
+class ModelEngine(Engine):
     """Walks packets through the build's tables; no packet is sent."""
 
     name = "model"
@@ -167,10 +167,6 @@ class ModelEngine:
         ends = self.hosts.switch[self.numbers.host_of[pairs]]
         paths = (self.walked.path(int(s), int(d)) for s, d in ends)
         return tuple(tuple(int(self.numbers.vertex[v]) for v in path) for path in paths)
-
-    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
-        """Not able: there is no OpenFlow program."""
-        raise NotImplementedError
 
     def stop(self, step: Step) -> None:
         """Nothing to take down."""

@@ -20,6 +20,7 @@ from mininet.node import Host, Node, Switch
 from mininet.util import quietRun
 
 from compilers.tables.build import Build
+from mininet_scenarios.engines.host_addresses import HostAddresses
 from mininet_scenarios.machine.serving import DISABLE_IPV6
 from mininet_scenarios.machine.sockets import widen
 from mininet_scenarios.ovs import ovsdb
@@ -87,11 +88,12 @@ class FabricHost(Host):  # type: ignore[misc]
             raise EngineError(f"host {self.name}: {answer}")
 
 
-class FabricNetwork:
+class FabricNetwork(HostAddresses):
     """The network of a build with the hosts that take part; `hosts[i]` is the i-th of them."""
 
     def __init__(self, build: Build, hosts: HostSample, ovs: PrivateOvs) -> None:
-        self.build, self.who, self.ovs = build, hosts, ovs
+        super().__init__(build, hosts)
+        self.ovs = ovs
         setLogLevel("error")
         Mininet.inited = True  # init() would raise kernel limits of the whole machine
         self.net = Mininet(controller=None, link=VethCable, intf=FabricInterface, host=FabricHost)
@@ -101,7 +103,7 @@ class FabricNetwork:
         """Start the hosts' shells, several at a time; Open vSwitch need not be there yet."""
 
         def add(host: int) -> Node:
-            return self.net.addHost(f"h{host}", setup=self._setup(host))
+            return self.net.addHost(f"h{host}", setup=self._command(host))
 
         with ThreadPoolExecutor(NETWORK_CALLS_AT_ONCE) as several:
             for host in several.map(add, range(len(self.who))):
@@ -121,16 +123,10 @@ class FabricNetwork:
             self.net.addSwitch(bridge_name(vertex), cls=FabricBridge, dpid=dpid)
         self.batch([*self._fabric_links(), *self._host_links()])
         self.net.build()
-        for (
-            host
-        ) in self.hosts:  # before the bridges: one waits for the other's changes in the kernel
+        # Before the bridges: one waits for the other's changes in the kernel.
+        for host in self.hosts:
             host.configured()
         ovsdb.Database(self.ovs.socket).add_bridges(bridge.row() for bridge in self.net.switches)
-
-    def address(self, host: int, version: int) -> str:
-        """The address of a host, of version 4 or 6 of the Internet protocol."""
-        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
-        return str(plan.host(*at) if version == 4 else plan.host6(*at))
 
     def set_link(self, vertex: int, link: int, up: bool) -> None:
         """Take a link of a switch down or up again, at both of its ends."""
@@ -169,24 +165,16 @@ class FabricNetwork:
         waiting = 2 * self.build.topology.graph.size * QUEUE * WAITING_PACKET
         widen(int((self.ovs.folder / "ovs-vswitchd.pid").read_text()), waiting)
 
-    def _setup(self, host: int) -> str:
+    def _command(self, host: int) -> str:
         """The shell command that configures a host: one `ip -batch`."""
-        plan, vertex = self.build.addressing, int(self.who.switch[host])
-        lines = ["link set lo up", "link set eth0 up"]
-        lines.append(f"address add {self.address(host, 4)}/{plan.ipv4_length} dev eth0")
-        lines.append(f"route add default via {plan.gateway(vertex)}")
-        if plan.ipv6:
-            lines.append(f"address add {self.address(host, 6)}/64 dev eth0 nodad")
-            lines.append(f"route add default via {plan.network6(vertex)[1]}")
-        off = 0 if plan.ipv6 else 1
-        batch = "".join(f"{line}\\n" for line in lines)
+        off = 0 if self.build.addressing.ipv6 else 1
+        batch = "".join(f"{line}\\n" for line in self.setup(host))
         return f"echo {off} > {DISABLE_IPV6}; printf '{batch}' | ip -batch -"
 
     def _fabric_links(self) -> list[str]:
         """Link up switches; returns the lines for `ip -batch`."""
-        wiring, lines = self.build.wiring, []
-        for u, k in zip(*np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None]), strict=True):
-            v, here, there = (int(x[u, k]) for x in (wiring.far, wiring.port, wiring.far_port))
+        lines = []
+        for u, here, v, there in self.build.wiring.each_cable():
             ends = port_interface(u, here), port_interface(v, there)
             self.net.addLink(
                 bridge_name(u), bridge_name(v), here, there, intfName1=ends[0], intfName2=ends[1]

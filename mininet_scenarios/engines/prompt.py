@@ -17,6 +17,7 @@ from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS
 from inventory.problems import InputError
 from mininet_scenarios.engines.faults import Faults
+from mininet_scenarios.scenario.engine import LinkChange, NodeChange
 from mininet_scenarios.verdict.predict import Prediction
 
 SHOWN_PAIRS = 10
@@ -91,9 +92,9 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         f = self.predicted.whole
         element = find_failure(self.build, line.strip())
         if element >= f.links:
-            self.faults.nodes([element - f.links], up)
+            self.faults.suffer(NodeChange((element - f.links,), up))
         else:
-            self.faults.links([f.ends(element)], up)
+            self.faults.suffer(LinkChange((f.ends(element),), up))
         self.faults.settle()
         now = self.predicted.under(self.faults.outage)
         power = self.faults.outage.up(f.switches) & self.build.topology.endpoints

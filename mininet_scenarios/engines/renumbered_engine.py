@@ -27,7 +27,7 @@ from mininet_scenarios.scenario.exercise import Exercise
 from mininet_scenarios.scenario.numbering import Numbering, renumbered
 
 
-class View:
+class View(Engine):
     """An engine (`Engine`) in a build's own numbers of switches, hosts."""
 
     def __init__(self, engine: Engine, ground: Build, build: Build, most: int | None) -> None:

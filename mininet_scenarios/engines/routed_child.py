@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from compilers.tables.build_folder import load
 from compilers.targets.routed.interfaces import LINUX
+from mininet_scenarios.engines.inner_child import InnerChild
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
-from mininet_scenarios.scenario.engine import HostSample, LinkChange, hops_of
-from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.scenario.engine import hops_of
 from mininet_scenarios.traffic.pinging import ping_all
 from mininet_scenarios.traffic.probing import ProbeProcess
 
@@ -20,15 +19,12 @@ TABLE, PRIORITY = "5046", "1"
 """Of the kernel's routes that lead astray on purpose, and of the rule that leads to them."""
 
 
-class RoutedChild:
-    """The requests: every public method is one, with the arguments that the outer process sends."""
+class RoutedChild(InnerChild):
+    """A network namespace a router and host."""
 
     def __init__(self, job: dict[str, Any], reply: Reply) -> None:
-        self.job, self.reply = job, reply
-        self.build = LINUX.named(load(Path(job["build"])))
-        self.hosts = HostSample.of(self.build, job["hosts"])
-        self.outage = Outage()
-        self.probe: ProbeProcess | None = None
+        super().__init__(job, reply)
+        self.build = LINUX.named(self.build)
         self.diverted: int | None = None
 
     def start(self, target: str, rendered: str) -> None:
@@ -40,7 +36,7 @@ class RoutedChild:
         self.network.start()
         everyone = [[i, i, 1] for i in range(len(self.hosts))]
         for version in (4, 6) if self.build.addressing.ipv6 else (4,):
-            self._ping(everyone, [self._gateway(i, version) for i in range(len(self.hosts))])
+            self._ping(everyone, [self.network.gateway(i, version) for i, *_ in everyone])
         self.network.quieten()
 
     def send(self, requests: list[list[int]], version: int) -> dict[str, Any]:
@@ -86,7 +82,6 @@ class RoutedChild:
     def links(self, links: list[list[int]], up: bool) -> None:
         """Take both ends of cables down, or up again."""
         wiring = self.build.wiring
-        self.outage = self.outage.after(LinkChange(tuple((u, v) for u, v in links), up))
         for u, v in links:
             for here, there in ((u, v), (v, u)):
                 link = int(np.flatnonzero(wiring.far[here] == there)[0])
@@ -105,11 +100,6 @@ class RoutedChild:
         ends = [(host.pid, self.network.address(i, 4)) for i, host in hosts]
         self.probe = ProbeProcess(ends, pairs, interval, frames or ())
 
-    def probe_stop(self) -> str:
-        """End it, and tell what it saw (`probing.decode`)."""
-        assert self.probe is not None  # noqa: S101
-        return self.probe.stop()
-
     def _ping(self, requests: list[list[int]], addresses: list[str]) -> list[list[int]]:
         """Answers as (at, from, count, shortest, longest), hops of the way to `at`."""
         wanted: dict[int, dict[str, int]] = {}
@@ -124,17 +114,10 @@ class RoutedChild:
             for source, a in heard.items()
         ]
 
-    def _gateway(self, host: int, version: int) -> str:
-        plan, vertex = self.build.addressing, int(self.hosts.switch[host])
-        return str(plan.gateway(vertex) if version == 4 else plan.network6(vertex)[1])
-
     def _rule(self, what: str, switch: int) -> None:
         words = ("rule", what, "priority", PRIORITY, "table", TABLE)
         for family in ("-4", "-6"):
             self.network.switches[switch].run("ip", family, *words)
-
-    def _progress(self, done: int, total: int) -> None:
-        self.reply({"progress": [done, total]})
 
 
 if __name__ == "__main__":

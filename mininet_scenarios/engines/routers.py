@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from mininet_scenarios.engines.host_addresses import HostAddresses
 from mininet_scenarios.engines.router_kinds import ROUTER_KINDS, RouterProcesses
 from mininet_scenarios.engines.router_space import ROUTES_PATIENCE, Space, run, until
 from mininet_scenarios.scenario.engine import EngineError, HostSample
@@ -28,7 +29,7 @@ done"""
 """Neighbours ask for each other at once, and know each other for hours: questions are packets."""
 
 
-class Routers:
+class Routers(HostAddresses):
     """The switches of a build as routers, with the hosts that take part; `hosts[i]` is the i-th."""
 
     def __init__(
@@ -43,7 +44,7 @@ class Routers:
             who: the hosts that take part.
             daemons: a folder that daemons of any user can write to, beneath which theirs go.
         """
-        self.build, self.who = build, who
+        super().__init__(build, who)
         self.switches = [Space() for _ in build.wiring.names]
         self.hosts = [Space() for _ in range(len(who))]
         self.routers: list[RouterProcesses] = [
@@ -64,7 +65,7 @@ class Routers:
         with ThreadPoolExecutor(NAMESPACES_AT_ONCE) as several:
             list(several.map(lambda router: router.begin(), self.routers))
         for i, host in enumerate(self.hosts):
-            host.run("ip", "-batch", "-", text="\n".join(self._setup(i)))
+            host.run("ip", "-batch", "-", text="\n".join(self.setup(i)))
         for space in [*self.switches, *self.hosts]:
             until(lambda space=space: "tentative" not in space.run("ip", "-6", "address"), "DAD")  # type: ignore[misc]
         self.settle()
@@ -103,11 +104,6 @@ class Routers:
             before = now
         raise EngineError(f"the links are not quiet after {ROUTES_PATIENCE:g} s")
 
-    def address(self, host: int, version: int) -> str:
-        """The address of a host, of version 4 or 6 of the Internet protocol."""
-        plan, at = self.build.addressing, (int(self.who.switch[host]), int(self.who.number[host]))
-        return str(plan.host(*at) if version == 4 else plan.host6(*at))
-
     def set_link(self, vertex: int, link: int, up: bool) -> None:
         """Take a switch's end of its k-th link down, or up again."""
         self.routers[vertex].set_interface(self.name(vertex, link), up)
@@ -119,24 +115,12 @@ class Routers:
 
     def _cables(self) -> list[str]:
         wiring, lines = self.build.wiring, []
-        for u, k in zip(*np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None]), strict=True):
-            v, there = int(wiring.far[u, k]), int(wiring.far_port[u, k])
-            far = wiring.port_name(v, there)
-            lines.append(_veth(self.switches[u], self.name(u, k), self.switches[v], far))
+        for u, here, v, there in wiring.each_cable():
+            near, far = wiring.port_name(u, here), wiring.port_name(v, there)
+            lines.append(_veth(self.switches[u], near, self.switches[v], far))
         for i, (vertex, number) in enumerate(zip(self.who.switch, self.who.number, strict=True)):
             port = wiring.port_name(int(vertex), int(wiring.host_port[vertex, number]))
             lines.append(_veth(self.switches[vertex], port, self.hosts[i], "eth0"))
-        return lines
-
-    def _setup(self, i: int) -> list[str]:
-        """What `ip -batch` configures in a host."""
-        plan, vertex = self.build.addressing, int(self.who.switch[i])
-        lines = ["link set lo up", "link set eth0 up"]
-        lines.append(f"address add {self.address(i, 4)}/{plan.ipv4_length} dev eth0")
-        lines.append(f"route add default via {plan.gateway(vertex)}")
-        if plan.ipv6:
-            lines.append(f"address add {self.address(i, 6)}/64 dev eth0 nodad")
-            lines.append(f"route add default via {plan.network6(vertex)[1]}")
         return lines
 
     def _meet(self) -> None:

@@ -21,12 +21,12 @@ all processes of a machine share, and a clock that only `wait` moves where they 
 
 from __future__ import annotations
 
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,34 +247,44 @@ class Carried:
     loads: NDArray[np.float64]
 
 
-class Engine(Protocol):
-    """A way to bring a build up and send packets over it."""
+class Engine(ABC):
+    """A way to bring a build up and send packets over it; the bodies here are of engines that
+    lack the ability.
+    """
 
     name: str
     versions: tuple[int, ...]
     """Of the Internet protocol, that it can send."""
 
+    @abstractmethod
     def start(self, step: Step) -> None:
         """Bring up switches, links and hosts; the controller programs every switch."""
 
+    @abstractmethod
     def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
         """Send the echo requests from all hosts at once, and collect the replies."""
 
+    @abstractmethod
     def divert(self, diversion: Diversion) -> None:
         """Put a wrong table in place."""
 
+    @abstractmethod
     def restore(self) -> None:
         """Put the right table back."""
 
+    @abstractmethod
     def now(self) -> float:
         """Seconds on the engine's clock."""
 
+    @abstractmethod
     def wait(self, seconds: float) -> None:
         """Let time pass on that clock."""
 
     def apply(self, event: Event) -> None:
         """Apply an event; returns when it has happened, before switches or the controller react."""
+        raise NotImplementedError
 
+    @abstractmethod
     def settle(self, patience: float) -> str:
         """Wait until switches and controller have finished reacting to the applied events.
 
@@ -287,64 +297,30 @@ class Engine(Protocol):
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
         """Start to send a packet over each pair of hosts (int64[n, 2]) every `interval` s."""
+        raise NotImplementedError
 
     def probe_stop(self) -> Probed:
         """Stop sending, wait for packets in flight, and return the record of all."""
+        raise NotImplementedError
 
     def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
         """Run all flows at once for `seconds`."""
+        raise NotImplementedError
 
     def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
         """The switches that a packet of each pair of hosts (int64[n, 2]) passes, first to last."""
+        raise NotImplementedError
 
     def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
         """Let packets reach every rule; with `repairs` those, too, that wait for dead ports.
 
         tolerance: the most that a port's share of a select group may be off; None: by chance.
         """
+        raise NotImplementedError
 
+    @abstractmethod
     def stop(self, step: Step) -> None:
         """Take everything down; harmless at any time."""
-
-
-class RealTime:
-    """The clock of engines whose packets are real, and no abilities: a base to build on."""
-
-    def now(self) -> float:
-        """Seconds on the clock that all processes of a machine share."""
-        return time.monotonic()
-
-    def wait(self, seconds: float) -> None:
-        """Sleep."""
-        time.sleep(seconds)
-
-    def settle(self, patience: float) -> str:  # noqa: ARG002
-        """Nothing is ever applied."""
-        return ""
-
-    def apply(self, event: Event) -> None:
-        """Not able."""
-        raise NotImplementedError(event)
-
-    def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
-        """Not able."""
-        raise NotImplementedError
-
-    def probe_stop(self) -> Probed:
-        """Not able."""
-        raise NotImplementedError
-
-    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:
-        """Not able."""
-        raise NotImplementedError
-
-    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
-        """Not able."""
-        raise NotImplementedError
-
-    def exercise(self, repairs: bool, tolerance: float | None, progress: Progress) -> Exercise:
-        """Not able."""
-        raise NotImplementedError
 
 
 def hops_of(time_to_live: int) -> int:

@@ -1,0 +1,96 @@
+"""The common part of inner processes: every public method is a request of the outer process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from compilers.tables.build_folder import load
+from mininet_scenarios.machine.serving import RUN, Reply
+from mininet_scenarios.ovs.controller_process import ControllerProcess
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.wrong_table import Diverter
+from mininet_scenarios.scenario.engine import HostSample, LinkChange, Miswire, NodeChange
+from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.traffic.fabric_probe import FabricProbe
+from mininet_scenarios.traffic.probing import ProbeProcess
+
+
+class InnerChild:
+    """A build with the hosts that take part, and a probe over them."""
+
+    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
+        self.job, self.reply, self.logs = job, reply, Path(job["logs"])
+        self.build = load(Path(job["build"]))
+        self.most = job["hosts"]
+        self.hosts = HostSample.of(self.build, self.most)
+        self.probe: ProbeProcess | FabricProbe | None = None
+
+    def probe_stop(self) -> str:
+        """End the probe, and tell what it saw (`probing.decode`)."""
+        assert self.probe is not None  # noqa: S101
+        return self.probe.stop()
+
+    def _progress(self, done: int, total: int) -> None:
+        self.reply({"progress": [done, total]})
+
+
+class OpenFlowChild(InnerChild, ABC):
+    """Switches of a private Open vSwitch, programmed by the controller."""
+
+    def __init__(self, job: dict[str, Any], reply: Reply) -> None:
+        super().__init__(job, reply)
+        self.ovs = PrivateOvs(RUN / "ovs", logs=self.logs)
+        self.controller, self.diverter = ControllerProcess(job), Diverter(self.ovs)
+
+    @property
+    @abstractmethod
+    def outage(self) -> Outage:
+        """What is wrong with the network."""
+
+    @abstractmethod
+    def suffer(self, event: LinkChange | NodeChange | Miswire) -> None:
+        """Let it happen."""
+
+    def program(self, patience: float) -> None:
+        """Wait until the controller says that every switch has its program."""
+        expected = int(self.controller.build.topology.present.sum())
+        self.controller.wait(expected, patience, self._progress)
+
+    def divert(self, switch: int, egress: int, port: int) -> None:
+        """Make one class of a switch leave by another port, in the switch itself."""
+        self.diverter.divert(switch, egress, port)
+
+    def restore(self) -> None:
+        """Undo the last `divert`."""
+        self.diverter.restore()
+
+    def links(self, links: list[list[int]], up: bool) -> None:
+        """Cut or mend cables."""
+        self.suffer(LinkChange(tuple((u, v) for u, v in links), up))
+
+    def nodes(self, switches: list[int], up: bool) -> None:
+        """Take power from switches or give it back."""
+        self.suffer(NodeChange(tuple(switches), up))
+
+    def swap(self, one: list[int], other: list[int], repaired: bool) -> None:
+        """Let two cables change places."""
+        self.suffer(Miswire((one[0], one[1]), (other[0], other[1]), repaired))
+
+    def run_controller(self, running: bool, round: int | None) -> None:
+        """Kill the controller, in a round of a move, or start one."""
+        self.controller.kill(round)
+        if running:
+            self.controller.start()
+
+    def move(self, folder: str) -> None:
+        """Let the controller move the fabric to another build."""
+        self.controller.move(folder)
+
+    def settle(self, patience: float) -> str:
+        """Wait until switches with power have their programs, and packets follow all changes."""
+        identity = self.build.wiring.datapath_id
+        refused = self.controller.settle({int(identity[v]) for v in self.outage.switches}, patience)
+        self.ovs.appctl("revalidator/wait")
+        return refused
