@@ -15,7 +15,7 @@ from inventory.floor_checks import check_floor
 from inventory.library import library_names, library_type
 from inventory.model import Inventory, Node, NodeType
 from inventory.problems import Finding, InputError, KeyPath, did_you_mean, shown
-from inventory.yamlfile import Document, from_values, read
+from inventory.yamlfile import Document, read_or_take
 
 MOST_TYPE_PORTS = 65_000
 Data = Mapping[str, Any]
@@ -30,7 +30,7 @@ def load_inventory(source: str | Path | Mapping[str, Any]) -> tuple[Inventory, D
     Raises:
         InputError: every mistake in it.
     """
-    document = from_values(source) if isinstance(source, Mapping) else read(source)
+    document = read_or_take(source)
     examined = examine(document)
     if examined.inventory is None or examined.findings:
         raise InputError(document.report(examined.findings))

@@ -21,23 +21,7 @@ from inventory.values import (
     TypeName,
     Vars,
     Whole,
-    refusal,
 )
-
-__all__ = [
-    "Host",
-    "Inventory",
-    "Mac",
-    "Model",
-    "Name",
-    "Node",
-    "NodeType",
-    "PortBlock",
-    "TableLimits",
-    "TypeName",
-    "Whole",
-    "refusal",
-]
 
 Limit = Annotated[Whole, Field(ge=0)]
 Capability = Literal[

@@ -74,6 +74,19 @@ class Document:
         return sorted(few(map(self.placed, findings)), key=lambda problem: problem.line)
 
 
+def read_or_take(source: str | Path | Mapping[str, Any]) -> Document:
+    """The YAML file of this name (`read`), or a program's own mapping (`from_values`).
+
+    Raises:
+        InputError: as these two, or it is neither.
+    """
+    if isinstance(source, Mapping):
+        return from_values(source)
+    if not isinstance(source, str | Path):
+        raise InputError.of("a file name, or a mapping", shown(source))
+    return read(source)
+
+
 def read(path: str | Path) -> Document:
     """Read the YAML file at `path`, `-` for standard input.
 

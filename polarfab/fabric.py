@@ -131,7 +131,7 @@ class Fabric(RunnableFabric):
         from compilers.topology.families import build_topology
 
         if self.loaded is None or self.compiled:
-            return self.compiled[0].topology
+            return (self.compiled or self.compile().compiled)[0].topology
         return build_topology((spec := self.loaded.spec.topology).family, spec.parameters())
 
     @cached_property
@@ -188,7 +188,9 @@ class Fabric(RunnableFabric):
         from compilers.planes import compile_planes
 
         if self.loaded is None:
-            raise InputError.of("a fabric from its spec, to compile", "a build")
+            given = "a build" if self.compiled else "nothing"
+            todo = "make it with Fabric.from_spec"
+            raise InputError.of("a fabric from its spec, to compile", given, todo)
         stage = Stage(phase, phases or PHASES) if phase else None
         if self.loaded.spec.planes > 1:
             return Fabric(self.loaded, compiled=compile_planes(self.loaded, stage))

@@ -125,14 +125,31 @@ class RunnableFabric(ABC):
         with self.usable(unverified) as fabric:
             return emulate(str(fabric.folder), engine, framework, unverified=unverified)
 
-    def rehearse(self, new: RunnableFabric, unverified: bool = False, **options: Any) -> Emulated:
+    def rehearse(
+        self,
+        new: RunnableFabric,
+        unverified: bool = False,
+        engine: str = "auto",
+        framework: str | None = None,
+        interval: float = 0.1,
+        pairs: int = 0,
+    ) -> Emulated:
         """Bring it up, let every host send to every other, move to `new`, see that nobody loses.
 
-        The options are those of `polarfab rehearse`; what is raised is that of `polarfab.emulate`.
+        Args:
+            new: what the switches are to hold.
+            unverified: take builds that verification has not passed on.
+            engine: what to run on; auto is Mininet where it can run.
+            framework: of the controller.
+            interval: seconds between two packets of a pair.
+            pairs: how many pairs send all the time; 0 is all.
+
+        What is raised is that of `polarfab.emulate`.
         """
         from mininet_scenarios.run.emulation import Emulation
         from mininet_scenarios.run.move_scenario import move_scenario
 
         with self.usable(unverified) as old, new.usable(unverified) as other:
-            loaded = move_scenario(str(old.folder), str(other.folder), **options)
+            folders = str(old.folder), str(other.folder)
+            loaded = move_scenario(*folders, engine, framework, interval, pairs)
             return Emulation(loaded, unverified=unverified).run()

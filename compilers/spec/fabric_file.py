@@ -14,7 +14,7 @@ from inventory.document_errors import checked
 from inventory.inventory_file import examine, schema_of
 from inventory.model import Inventory
 from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few, shown
-from inventory.yamlfile import STDIN, Document, Unreadable, from_values, read
+from inventory.yamlfile import STDIN, Document, Unreadable, read, read_or_take
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ def load_fabric(
         InputError: every mistake in either, and where they do not fit.
     """
     problems: list[Problem] = []
-    document = document or _document(source)
+    document = document or read_or_take(source)
     named = document.data.get("inventory")
     if isinstance(source, Mapping) and isinstance(named, dict):
         document.data.pop("inventory")
@@ -119,7 +119,7 @@ def load_fabric(
     hardware: Document | None = None
     try:
         if inventory is not None:
-            hardware = _document(inventory)
+            hardware = read_or_take(inventory)
         elif isinstance(named, str):
             hardware = _named(source, document)
     except InputError as error:
@@ -132,10 +132,6 @@ def load_fabric(
     if spec is None or problems:
         raise InputError(_in_order(problems, document))
     return LoadedFabric(spec, known.inventory if known else None, document, hardware)
-
-
-def _document(source: str | Path | Mapping[str, Any]) -> Document:
-    return from_values(source) if isinstance(source, Mapping) else read(source)
 
 
 def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:

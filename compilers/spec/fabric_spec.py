@@ -12,9 +12,18 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from compilers.spec.policy import Policy
 from compilers.spec.share import LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
-from inventory.model import Mac, Model, Name, TypeName, Whole, refusal
 from inventory.problems import did_you_mean
-from inventory.values import Management, PortName, Vars
+from inventory.values import (
+    Mac,
+    Management,
+    Model,
+    Name,
+    PortName,
+    TypeName,
+    Vars,
+    Whole,
+    refusal,
+)
 
 EQUAL_COST = "equal-cost"
 SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST_EXPRESSION}}}")

@@ -31,19 +31,19 @@ def _model(setup: Setup) -> Engine:
 
 
 def _mininet(setup: Setup) -> Engine:
-    from mininet_scenarios.engines.mininet_engine import MininetEngine
+    from mininet_scenarios.engines.inner_engine import MininetEngine
 
     return MininetEngine(setup)
 
 
 def _routed(setup: Setup, name: str) -> Engine:
-    from mininet_scenarios.engines.routed_engine import RoutedEngine
+    from mininet_scenarios.engines.inner_engine import RoutedEngine
 
     return RoutedEngine(setup, name)
 
 
 def _ovs_fabric(setup: Setup) -> Engine:
-    from mininet_scenarios.engines.fabric_engine import FabricEngine
+    from mininet_scenarios.engines.inner_engine import FabricEngine
 
     return FabricEngine(setup)
 

@@ -1,23 +1,33 @@
-"""The common part of engines whose switches run in an inner process: all but sending packets."""
+"""The engines whose switches run in an inner process, from outside."""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from dataclasses import astuple
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.inner import InnerProcess, Job
+from mininet_scenarios.machine.preflight import require_routers
 from mininet_scenarios.scenario.engine import (
+    SILENT,
     BuildChange,
+    Carried,
     ControllerChange,
+    Counts,
     Diversion,
     Engine,
     Event,
+    Flows,
     LinkChange,
     Miswire,
     NodeChange,
+    Observation,
     Probed,
     Progress,
     Setup,
@@ -30,10 +40,12 @@ from mininet_scenarios.traffic.probing import decode
 class InnerEngine(Engine):
     """An engine that asks the process of a module inside to do what it is asked itself."""
 
-    def __init__(self, setup: Setup, child: str) -> None:
+    child: str
+
+    def __init__(self, setup: Setup) -> None:
         self.build, self.setup = setup.build, setup
         self.versions: tuple[int, ...] = (4, 6) if setup.build.addressing.ipv6 else (4,)
-        self.inner = InnerProcess(f"{__package__}.{child}", Job.of(setup))
+        self.inner = InnerProcess(f"{__package__}.{self.child}", Job.of(setup))
 
     def now(self) -> float:
         """Seconds on the clock that all processes of a machine share."""
@@ -88,3 +100,114 @@ class InnerEngine(Engine):
         if self.inner.running:
             with step("stop", "take everything down"):
                 self.inner.stop()
+
+
+class MininetEngine(InnerEngine):
+    """Open vSwitch, Mininet and the controller, in namespaces of their own."""
+
+    name, child = "mininet", "mininet_child"
+
+    def start(self, step: Step) -> None:
+        """Start the inner process, and in it all the rest."""
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        with step(
+            "start", f"start {switches} switches with {links} links, and their hosts"
+        ) as told:
+            self.inner.start()
+            self.inner.call("start", progress=told)
+        with step("program", f"program {switches} switches through {self.setup.framework}") as told:
+            self.inner.call("program", self.setup.patience, progress=told)
+
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
+        """Ping inside, and put the answers into arrays."""
+        requests = [[*pair, int(counts[pair])] for pair in map(tuple, np.argwhere(counts).tolist())]
+        result = self.inner.call("send", requests, version, progress=progress)
+        replies = np.zeros_like(counts)
+        shortest, longest = np.full_like(counts, SILENT), np.full_like(counts, SILENT)
+        for here, there, count, least, most in result["answers"]:
+            replies[here, there] = count
+            shortest[there, here], longest[there, here] = least, most
+        loads = np.zeros(
+            (len(self.build.wiring.names), self.build.wiring.cables().shape[1]), np.int64
+        )
+        for switch, port, count in result["loads"]:
+            loads[switch, port] = count
+        return Observation(replies, shortest, longest, loads)
+
+    def carry(self, flows: Flows, seconds: float, progress: Progress) -> Carried:  # noqa: ARG002
+        """TCP by iperf3, UDP by a probe with large packets."""
+        ends = zip(
+            *(x.tolist() for x in (flows.source, flows.destination, flows.rate)), strict=True
+        )
+        found = self.inner.call("carry", list(ends), flows.protocol, flows.parallel, seconds)
+        loads = np.zeros(self.build.wiring.cables().shape)
+        for switch, port, rate in found["loads"]:
+            loads[switch, port] = rate
+        return Carried(np.array(found["rates"]), loads)
+
+    def prompt(self, terminal: str) -> None:
+        """Let whoever sits at a terminal look around; Ctrl-C ends a command, not the network."""
+        assert self.inner.process is not None  # noqa: S101
+        outer = self.inner.process.pid
+        inside = int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
+        before = signal.signal(signal.SIGINT, lambda *_: os.kill(inside, signal.SIGINT))
+        try:
+            self.inner.call("prompt", terminal)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+class FabricEngine(InnerEngine):
+    """One Open vSwitch with a bridge per switch, and the controller, in namespaces of their own."""
+
+    name, child = "ovs-fabric", "fabric_child"
+
+    def start(self, step: Step) -> None:
+        """Start the inner process, and in it all the rest."""
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        with step("start", f"start {switches:,} bridges with {links:,} cables") as told:
+            self.inner.start()
+            self.inner.call("start", progress=told)
+        with step("program", f"program {switches} switches through {self.setup.framework}") as told:
+            self.inner.call("program", self.setup.patience, progress=told)
+
+    def send(self, counts: Counts, progress: Progress, version: int = 4) -> Observation:
+        """Let the collectors send, and answer what arrives."""
+        file = Path(self.inner.job.logs) / "round.npz"
+        with file.open("wb") as out:
+            np.save(out, counts)
+        self.inner.call("send", str(file), version, progress=progress)
+        with np.load(file) as seen:
+            observation = Observation(**seen)
+        file.unlink()
+        return observation
+
+    def paths(self, pairs: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:
+        """As Open vSwitch traces them."""
+        return tuple(map(tuple, self.inner.call("paths", pairs.tolist())))
+
+
+class RoutedEngine(MininetEngine):
+    """Every switch is a network namespace whose kernel forwards; hosts as in Mininet's engine."""
+
+    child = "routed_child"
+
+    def __init__(self, setup: Setup, name: str) -> None:
+        """`name` is that of the engine and of the target.
+
+        Raises:
+            InputError: this machine lacks something that it needs; all of it at once.
+        """
+        require_routers(name)
+        super().__init__(setup)
+        self.name = name
+
+    def start(self, step: Step) -> None:
+        """Render, start the inner process, and in it all the rest."""
+        switches, links = self.build.tables.switches, self.build.topology.graph.size
+        rendered = Path(self.inner.job.logs) / self.name
+        with step("render", f"render {switches} configurations for {self.name}") as told:
+            target(self.name).render(self.build, rendered, progress=told)
+        with step("start", f"start {switches} routers with {links} links, and their hosts") as told:
+            self.inner.start()
+            self.inner.call("start", self.name, str(rendered), progress=told)

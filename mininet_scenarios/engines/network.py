@@ -21,8 +21,8 @@ from mininet.util import quietRun
 
 from compilers.tables.build import Build
 from mininet_scenarios.engines.host_addresses import HostAddresses
+from mininet_scenarios.machine.netns import widen
 from mininet_scenarios.machine.serving import DISABLE_IPV6
-from mininet_scenarios.machine.sockets import widen
 from mininet_scenarios.ovs import ovsdb
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
 from mininet_scenarios.ovs.openvswitch import PrivateOvs

@@ -1,4 +1,4 @@
-"""Sockets and settings in the network namespaces of hosts."""
+"""Sockets and settings in other network namespaces and processes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
 SIOCETHTOOL = 0x8946
+PIDFD_GETFD = 438
+SO_SNDBUFFORCE = 32
 OFFLOADS = {"transmit checksums": 0x17, "TCP segmentation": 0x1F, "generic segmentation": 0x24}
 """The ethtool commands (linux/ethtool.h) that set what a device does for the kernel."""
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -57,3 +60,36 @@ def no_offloads(interface: str) -> None:
             address = value.buffer_info()[0]
             request = struct.pack("16sP", interface.encode(), address)
             fcntl.ioctl(end, SIOCETHTOOL, request)
+
+
+def widen(pid: int, size: int) -> int:
+    """Give every packet socket of a process a send buffer of so many bytes; how many it has.
+
+    Open vSwitch's userspace datapath sends through one packet socket, whatever the port. What waits
+    in the queues of slow links counts as that socket's, and when its send buffer is full nothing
+    more goes out of any port: links of limited rate need a larger one than the kernel's default.
+
+    Raises:
+        OSError: the process is gone, or the kernel refuses (pidfd_getfd(2) needs Linux 5.6).
+    """
+    process = os.pidfd_open(pid)
+    found = 0
+    try:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                if not str(entry.readlink()).startswith("socket:"):
+                    continue
+                with _copy(process, int(entry.name)) as end:
+                    if end.family == socket.AF_PACKET:
+                        end.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, size)
+                        found += 1
+    finally:
+        os.close(process)
+    return found
+
+
+def _copy(process: int, file: int) -> socket.socket:
+    copied = LIBC.syscall(PIDFD_GETFD, process, file, 0)
+    if copied < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return socket.socket(fileno=copied)

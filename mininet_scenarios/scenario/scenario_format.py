@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.spec.fabric_spec import RoutingSpec
-from inventory.model import Model, Name, Whole, refusal
-from inventory.values import Line
+from inventory.values import Line, Model, Name, Whole, refusal
 
 EngineName = Literal["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]
 FrameworkName = Literal["ryu", "os-ken"]

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,6 +121,18 @@ def test_mistakes_in_files_have_lines_beside_another_inventory(tmp_path: Path) -
         Fabric.from_spec(spec, hardware)
     found = [(problem.file, problem.line, problem.key) for problem in error.value.problems]
     assert found == [(str(spec), 2, "topology.q"), (str(hardware), 2, "racks")]
+
+
+def test_a_fabric_of_nothing_is_refused() -> None:
+    nothing: Any = None
+    calls = {
+        "required a fabric from its spec, to compile, given nothing": lambda: Fabric().topology,
+        "required a file name, or a mapping, given nothing": lambda: Fabric.from_spec(nothing),
+        "required a file name, or a mapping, given 7": lambda: Fabric.from_spec(LAB, nothing or 7),
+    }
+    for message, call in calls.items():
+        with pytest.raises(polarfab.InputError, match=message):
+            call()
 
 
 def test_words_that_are_none_are_refused(fabric: Fabric, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.proof.explanation import explain
 from compilers.tables.build_folder import load
-from mininet_scenarios.engines.mininet_engine import MininetEngine
+from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, NodeChange, Setup
 from tests.controller.rollout.windows import carried, loses_nothing
 from tests.waiting import until

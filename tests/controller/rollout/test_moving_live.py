@@ -17,7 +17,7 @@ from compilers.targets.openflow.flow_tables import RowKind, Table
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
-from mininet_scenarios.engines.mininet_engine import MininetEngine
+from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import Setup
 from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
 from tests.controller.rollout.test_hitless_live import controller_of

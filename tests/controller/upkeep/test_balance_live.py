@@ -14,7 +14,7 @@ import pytest
 
 from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build_folder import load
-from mininet_scenarios.engines.mininet_engine import MininetEngine
+from mininet_scenarios.engines.inner_engine import MininetEngine
 from mininet_scenarios.scenario.engine import ControllerChange, Flows, Setup
 from tests.controller.conftest import POLARFAB
 from tests.waiting import until
