@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from controller.cluster.cluster_member import ClusterMember
-from controller.cluster.roles import SwitchSessions
+from controller.cluster.roles import Roles
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.switches import connection
 from controller.switches.current import Current
 from controller.switches.framework import Framework
 from controller.switches.inbox import Inbox
+from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
 TICK = 0.25
@@ -50,7 +51,7 @@ def app_class(framework: Framework) -> Any:
             super().__init__(*args, **kwargs)
             self.fabric, self.mover, self.reporter, self.read = mover.fabric, mover, reporter, read
             self.member, self.hung_up = member, False
-            self.sessions: SwitchSessions = member.roles if member else mover.fabric
+            self.sessions: Roles | LiveFabric = member.roles if member else mover.fabric
             self.inbox = Inbox(hub, self)
             connection.use(framework, self)
 

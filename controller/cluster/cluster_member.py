@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from controller.cluster.leader_events import (
     BuildInherited,
@@ -39,16 +39,6 @@ RETRY = 2.0
 """Seconds between a new leader's attempts to read its predecessor's record."""
 
 
-class Jobs(Protocol):
-    """The queue of jobs for the store: `controller.cluster.store_worker.StoreWorker`."""
-
-    def do(self, job: Callable[[Any], Any], answer: Callable[[Any], None]) -> None:
-        """Queue a job that uses the store."""
-
-    def poll(self) -> None:
-        """Deliver the answers that have arrived."""
-
-
 @dataclass(frozen=True, slots=True)
 class Inherited:
     """A predecessor's record, and the builds it names that we do not have, packed."""
@@ -70,7 +60,7 @@ class ClusterMember:
         folder: Path,
         read: Callable[[Path], Current],
         election: Election,
-        jobs: Jobs,
+        jobs: StoreWorker,
         send: Callable[[Hashable, bytes | None], None],
         again: Callable[[], None],
     ) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Protocol
 
 from compilers.targets.openflow.protocol import (
     IS_SLAVE,
@@ -23,6 +22,7 @@ from compilers.targets.openflow.protocol import (
     packed,
 )
 from controller.openflow.messages import Error, SessionXid, read
+from controller.switches.session import LiveFabric
 
 AGAIN = 1.0
 """Seconds before a switch that refused our role is asked again."""
@@ -32,19 +32,6 @@ def request(role: ControllerRole, term: int) -> bytes:
     """A role request; the term is its generation id."""
     body = packed(ROLE, role=role, generation=term)
     return message(MessageType.ROLE_REQUEST, SessionXid.ROLE, body)
-
-
-class SwitchSessions(Protocol):
-    """The sessions behind the roles: `controller.switches.session.LiveFabric`."""
-
-    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
-        """A switch has named itself."""
-
-    def received(self, key: Hashable, message: bytes) -> None:
-        """A switch has sent a message."""
-
-    def closed(self, key: Hashable) -> None:
-        """A connection has ended."""
 
 
 @dataclass(slots=True)
@@ -64,7 +51,7 @@ class Roles:
 
     def __init__(
         self,
-        fabric: SwitchSessions,
+        fabric: LiveFabric,
         send: Callable[[Hashable, bytes | None], None],
         refused: Callable[[int], None],
         clock: Callable[[], float],

@@ -13,7 +13,7 @@ from controller.settings import Address, Settings
 from inventory.problems import InputError
 
 if TYPE_CHECKING:
-    from controller.management.overview import PortOverview
+    from controller.upkeep.repair_keeper import Keeper
 
 NEEDED = ("werkzeug", "prometheus_client")
 
@@ -37,7 +37,7 @@ def start(
     address: Address,
     settings: Settings,
     reporter: Reporter,
-    ports: PortOverview,
+    ports: Keeper,
     flush: Callable[[], None],
     mover: Mover,
     folder: Path | None,

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
 from controller.switches.events import Event
 from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
 
 KEPT = 1000
 """The number of events kept."""
-
-
-class PortOverview(Protocol):
-    """State and load of links, from the keeper; arrays are by switch and link."""
-
-    @property
-    def dead(self) -> NDArray[np.bool_]:
-        """bool[S, K]: links that traffic is routed around."""
-
-    @property
-    def drained(self) -> NDArray[np.bool_]:
-        """bool[S]: switches that traffic is routed around."""
-
-    @property
-    def utilisation(self) -> NDArray[np.float64] | None:
-        """float64[S, K]: the load of each port, 0 to 1; None if not measured."""
 
 
 @dataclass(slots=True)
@@ -39,7 +23,7 @@ class Overview:
     """A fabric and its latest events."""
 
     fabric: LiveFabric
-    ports: PortOverview | None = None
+    ports: Keeper | None = None
     counts: dict[str, int] = field(default_factory=dict)
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
     _number: int = 0

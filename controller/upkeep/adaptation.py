@@ -6,7 +6,6 @@ No I/O; time is a number that the caller gives.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +16,12 @@ from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.protocol import Multipart
 from controller.openflow.multipart import ports_wanted
 from controller.switches.conversation import Answer
+from controller.switches.session import LiveFabric
 from controller.upkeep.balance import ShiftRule, Shifts, adapt
 from controller.upkeep.meter import Meter
 
 METER_PERIOD = 1.0
 """Seconds between two readings of a switch's counters, and between two evaluations of all."""
-
-
-class MeteredSwitches(Protocol):
-    """The source of counters: `controller.switches.session.LiveFabric`."""
-
-    @property
-    def in_sync(self) -> frozenset[int]:
-        """The vertices whose switches hold their program."""
-
-    def ask(self, vertex: int, kind: Multipart, body: bytes, answer: Answer) -> None:
-        """Send a multipart request to a switch."""
 
 
 class Adaptation:
@@ -51,7 +40,7 @@ class Adaptation:
         self._asked = np.full(len(wiring.far), -np.inf)
         self._looked = -np.inf
 
-    def ask(self, switches: MeteredSwitches, now: float) -> None:
+    def ask(self, switches: LiveFabric, now: float) -> None:
         """Request counters from the switches that are due."""
         for vertex in switches.in_sync:
             if now - self._asked[vertex] >= METER_PERIOD:

@@ -7,39 +7,21 @@ reconciled. No I/O.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from compilers.update.repair_messages import Round
+from controller.switches.session import LiveFabric
 from controller.switches.transaction import Done, Outcome
 
 ROUND_PATIENCE = 5.0
 """Seconds that a round waits for its slowest switch."""
 
 
-class RoundSwitches(Protocol):
-    """The switches that get the changes: `controller.switches.session.LiveFabric`."""
-
-    @property
-    def in_sync(self) -> frozenset[int]:
-        """The vertices whose switches hold their program."""
-
-    @property
-    def connections(self) -> dict[int, str]:
-        """The address of each connected switch, by vertex."""
-
-    def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
-        """Apply these messages to a switch."""
-
-    def reconcile(self, vertex: int) -> None:
-        """Read a switch again and reconcile it."""
-
-
 class Rounds:
     """The rounds being sent. finished is called when the last one is done."""
 
     def __init__(
-        self, switches: RoundSwitches, finished: Callable[[], None], clock: Callable[[], float]
+        self, switches: LiveFabric, finished: Callable[[], None], clock: Callable[[], float]
     ) -> None:
         self._switches, self._finished, self._clock = switches, finished, clock
         self._left: deque[Round] = deque()

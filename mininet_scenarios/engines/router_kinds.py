@@ -6,8 +6,9 @@ import json
 import shutil
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from compilers.tables.build import Build
 from mininet_scenarios.scenario.engine import EngineError
@@ -23,25 +24,8 @@ ROUTER_PATIENCE = 20.0
 ROUTER_POLL = 0.02
 
 
-class RouterProcesses(Protocol):
+class RouterProcesses(ABC):
     """A switch as a router in its network namespace."""
-
-    def __init__(
-        self, space: Space, build: Build, vertex: int, rendered: Path, daemons: Path
-    ) -> None: ...
-
-    def begin(self) -> None:
-        """Configure it from its rendered files."""
-
-    def ready(self, dead: set[str]) -> bool:
-        """Whether the kernel has its routes, while these interfaces are down."""
-
-    def set_interface(self, name: str, up: bool) -> None:
-        """Take one of its interfaces down, or up again."""
-
-
-class _Router:
-    """What all kinds share."""
 
     def __init__(
         self, space: Space, build: Build, vertex: int, rendered: Path, daemons: Path
@@ -49,6 +33,18 @@ class _Router:
         self.space, self.build, self.vertex = space, build, vertex
         name = build.wiring.names[vertex]
         self.files, self.daemons = rendered / name, daemons / name
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Configure it from its rendered files."""
+
+    @abstractmethod
+    def ready(self, dead: set[str]) -> bool:
+        """Whether the kernel has its routes, while these interfaces are down."""
+
+    @abstractmethod
+    def set_interface(self, name: str, up: bool) -> None:
+        """Take one of its interfaces down, or up again."""
 
     def routes(self, protocols: tuple[str, ...]) -> list[dict[str, Any]]:
         """The routes of these protocols in the kernel, as `ip -json` has them."""
@@ -64,7 +60,7 @@ class _Router:
         return any(route.get("dev") in dead for route in self.routes(protocols))
 
 
-class LinuxRouter(_Router):
+class LinuxRouter(RouterProcesses):
     """The target linux: `load.sh watch`, as its systemd unit has it."""
 
     def begin(self) -> None:
@@ -87,7 +83,7 @@ class LinuxRouter(_Router):
         self.space.run("ip", "link", "set", name, "up" if up else "down")
 
 
-class FrrRouter(_Router):
+class FrrRouter(RouterProcesses):
     """The target frr: zebra, staticd, and what else its configuration is for."""
 
     def begin(self) -> None:
