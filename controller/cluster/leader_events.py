@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from controller.switches.events import BuildEvent, Event
 
 
-@dataclass(frozen=True, slots=True)
 class LeaderEvent(Event):
     """An event of this instance as the leader."""
 
@@ -16,7 +13,6 @@ class LeaderEvent(Event):
     instance: str
 
 
-@dataclass(frozen=True, slots=True)
 class LeaderChanged(Event):
     """The leader has changed; an empty leader is nobody. Terms only grow."""
 
@@ -34,7 +30,6 @@ class LeaderChanged(Event):
         return self.leader or "nobody"
 
 
-@dataclass(frozen=True, slots=True)
 class LeadershipLost(LeaderEvent):
     """The lease of this instance, which led, has ended; its process restarts."""
 
@@ -42,7 +37,6 @@ class LeadershipLost(LeaderEvent):
     line = more = "{node} no longer leads and restarts"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaderWaits(LeaderEvent):
     """An instance leads but cannot begin yet."""
 
@@ -53,7 +47,6 @@ class LeaderWaits(LeaderEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class StoreChanged(Event):
     """The store fails, or answers again (an empty trouble)."""
 
@@ -69,7 +62,6 @@ class StoreChanged(Event):
         return self.trouble or "answers"
 
 
-@dataclass(frozen=True, slots=True)
 class RoleContested(Event):
     """A switch does not accept this controller as its master."""
 
@@ -81,7 +73,6 @@ class RoleContested(Event):
     datapath_id: str
 
 
-@dataclass(frozen=True, slots=True)
 class BuildInherited(BuildEvent):
     """The fabric holds the previous leader's build, not the one in our folder."""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from time import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+@dataclass(frozen=True)
 class Event:
-    """An event, with its time in seconds since the epoch (UTC).
+    """An event, with its time in seconds since the epoch (UTC); every kind is a frozen dataclass.
 
     A kind has a name and templates that are filled from its fields: subject, the object of the
     event; detail, further text; line, one event for people; more, several events in one line. The
@@ -26,6 +27,9 @@ class Event:
     more: ClassVar[str] = ""
 
     at: float = field(default_factory=time, kw_only=True, compare=False)
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
     @property
     def node(self) -> str:
@@ -57,7 +61,6 @@ class Event:
 # Switches
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchEvent(Event):
     """An event of a switch, which has the name of its node."""
 
@@ -66,7 +69,6 @@ class SwitchEvent(Event):
     switch: str
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchConnected(SwitchEvent):
     """A switch of the build has connected, or is read again because a build was loaded."""
 
@@ -76,7 +78,6 @@ class SwitchConnected(SwitchEvent):
     peer: str
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchProgrammed(SwitchEvent):
     """A switch holds its program; seconds since it connected, null if it was only read again."""
 
@@ -85,7 +86,6 @@ class SwitchProgrammed(SwitchEvent):
     seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
 class FaultReport(SwitchEvent):
     """An error reported by a switch.
 
@@ -102,7 +102,6 @@ class FaultReport(SwitchEvent):
     errors: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class ProgramRefused(FaultReport):
     """A switch has refused its program and keeps its previous one."""
 
@@ -111,7 +110,6 @@ class ProgramRefused(FaultReport):
     more = "{count} more switches refused their program, the first of them {node}: {text}"
 
 
-@dataclass(frozen=True, slots=True)
 class ProgrammedFault(FaultReport):
     """A switch reports an error after it was programmed."""
 
@@ -120,7 +118,6 @@ class ProgrammedFault(FaultReport):
     more = "{count} more switches report errors after they were programmed"
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchLeft(SwitchEvent):
     """The connection of a switch has ended."""
 
@@ -129,7 +126,6 @@ class SwitchLeft(SwitchEvent):
     more = "{count} more switches left"
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchSilent(SwitchEvent):
     """A switch has not answered for this many seconds; its connection is closed."""
 
@@ -140,7 +136,6 @@ class SwitchSilent(SwitchEvent):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
 class MalformedMessage(SwitchEvent):
     """A switch has sent malformed data; its connection is closed."""
 
@@ -152,7 +147,6 @@ class MalformedMessage(SwitchEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class DuplicateDatapath(SwitchEvent):
     """Two switches use the same datapath id; peers are their addresses."""
 
@@ -168,7 +162,6 @@ class DuplicateDatapath(SwitchEvent):
     peers: tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
 class UnknownDatapath(Event):
     """A switch has connected with a datapath id that is not in the build."""
 
@@ -181,7 +174,6 @@ class UnknownDatapath(Event):
     peer: str
 
 
-@dataclass(frozen=True, slots=True)
 class UnnamedPeer(Event):
     """A peer disconnected before it identified itself as an OpenFlow 1.3 switch; once a host."""
 
@@ -193,7 +185,6 @@ class UnnamedPeer(Event):
     host: str
 
 
-@dataclass(frozen=True, slots=True)
 class PeerRejected(Event):
     """A peer failed the TLS handshake; once a host."""
 
@@ -210,7 +201,6 @@ class PeerRejected(Event):
 # Builds and moves between them
 
 
-@dataclass(frozen=True, slots=True)
 class BuildEvent(Event):
     """An event of a build, which is named by its identity."""
 
@@ -219,7 +209,6 @@ class BuildEvent(Event):
     build: str
 
 
-@dataclass(frozen=True, slots=True)
 class FabricComplete(BuildEvent):
     """All switches hold their programs; seconds since the first of them connected."""
 
@@ -229,7 +218,6 @@ class FabricComplete(BuildEvent):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
 class BuildLoaded(BuildEvent):
     """A build is loaded: switches are read again and programmed with it.
 
@@ -244,7 +232,6 @@ class BuildLoaded(BuildEvent):
     proved: str
 
 
-@dataclass(frozen=True, slots=True)
 class BuildKept(BuildEvent):
     """Another build cannot be used, or a move to it was undone: this build stays."""
 
@@ -256,7 +243,6 @@ class BuildKept(BuildEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class RoundStarted(BuildEvent):
     """A round of a move begins; rounds count from 1."""
 
@@ -269,7 +255,6 @@ class RoundStarted(BuildEvent):
     rounds: int
 
 
-@dataclass(frozen=True, slots=True)
 class MoveFinished(BuildEvent):
     """All switches hold the target build of the move."""
 
@@ -278,7 +263,6 @@ class MoveFinished(BuildEvent):
     more = "{count} more moves have ended"
 
 
-@dataclass(frozen=True, slots=True)
 class FileUnwritable(Event):
     """The status file, or the build folder, cannot be written."""
 

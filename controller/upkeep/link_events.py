@@ -8,7 +8,6 @@ from typing import Literal
 from controller.switches.events import Event, SwitchEvent
 
 
-@dataclass(frozen=True, slots=True)
 class LinkEvent(Event):
     """An event of a link, which is named by the node and port at both ends."""
 
@@ -20,7 +19,6 @@ class LinkEvent(Event):
     far_port: str
 
 
-@dataclass(frozen=True, slots=True)
 class LinkDown(LinkEvent):
     """A link is dead: `port down` at an end, or `not seen` by discovery."""
 
@@ -32,7 +30,6 @@ class LinkDown(LinkEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
 class LinkUp(LinkEvent):
     """A link carries packets again."""
 
@@ -41,7 +38,6 @@ class LinkUp(LinkEvent):
     more = "{count} more links are up"
 
 
-@dataclass(frozen=True, slots=True)
 class LinkSuppressed(LinkEvent):
     """A link flaps, and is not used for this many seconds."""
 
@@ -53,7 +49,6 @@ class LinkSuppressed(LinkEvent):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
 class LinkReused(LinkEvent):
     """A link no longer flaps; it is used again if it is up."""
 
@@ -62,7 +57,6 @@ class LinkReused(LinkEvent):
     more = "{count} more links are stable and are used again"
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchDrained(SwitchEvent):
     """A switch has been disconnected for this many seconds; traffic is routed around it."""
 
@@ -74,7 +68,6 @@ class SwitchDrained(SwitchEvent):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
 class SwitchReturned(SwitchEvent):
     """A disconnected switch is back; traffic is routed through it again."""
 
@@ -83,7 +76,6 @@ class SwitchReturned(SwitchEvent):
     more = "{count} more switches are back"
 
 
-@dataclass(frozen=True, slots=True)
 class TablesRepaired(Event):
     """Switches hold tables that route around failures.
 
@@ -124,7 +116,6 @@ class TablesRepaired(Event):
         )
 
 
-@dataclass(frozen=True, slots=True)
 class CableMisplaced(Event):
     """Cables are not as planned: one of the moves that restore the plan.
 
@@ -147,7 +138,6 @@ class CableMisplaced(Event):
     far_port: str
 
 
-@dataclass(frozen=True, slots=True)
 class CablesRight(Event):
     """All cables that are seen are as planned again."""
 
@@ -164,7 +154,6 @@ class ClassShift:
     parts: int
 
 
-@dataclass(frozen=True, slots=True)
 class WeightsShifted(SwitchEvent):
     """Weights have followed the load: the parts of 64 of each class that now use alternates."""
 
