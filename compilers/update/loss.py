@@ -8,7 +8,6 @@ their rows have changed; where it stays in until the end they lose none.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from compilers.tables.walk import MOST_HOPS
 from compilers.update.matching import HostTable, kept_hosts
 from compilers.update.move_plan import Update
 
-Numbers = NDArray[Any]
 Cable = tuple[str, str]
 """The two ends of a cable, each `node port`."""
 

@@ -8,7 +8,6 @@ node that changes its vertex changes its addresses.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,6 @@ from numpy.typing import NDArray
 from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 
-Numbers = NDArray[Any]
 NO_VERTEX = -1
 
 

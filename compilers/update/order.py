@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,6 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.tables.walk import MOST_HOPS, Walker
 
-Numbers = NDArray[Any]
 ORDER_CELLS_AT_ONCE = 1 << 22
 Compare = Callable[[NDArray[np.int64]], tuple[NDArray[np.bool_], NDArray[np.bool_]]]
 """bool[S, D] twice for D destinations: the cells that differ from the old tables, and those that no

@@ -26,7 +26,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
 )
 from compilers.targets.openflow.message_parts import Block
 from compilers.update.move_plan import PREPARE, Update
-from compilers.update.slots import Counts, Part, Slots, counts, messages
+from compilers.update.slots import Counts, Part, Slots, counts
 
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
@@ -60,10 +60,6 @@ class SwitchPrograms:
             return tuple(Slots.only_after(block, PREPARE) for block in blocks if len(block))
         earlier = self._old.program(old, generation)
         return tuple(self._slots(node, new, _ProgramParts.of(earlier), _ProgramParts.of(program)))
-
-    def messages(self, node: int, round: int, generation: int = 0) -> list[Block]:
-        """What a switch is sent in a round."""
-        return messages(self.slots(node, generation), round)
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words."""

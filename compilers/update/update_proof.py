@@ -19,7 +19,6 @@ from compilers.tables.walk import LOST
 from compilers.update.move_plan import NO_ROUND, Update
 from compilers.update.order import Levels, levels
 
-Numbers = NDArray[Any]
 Progress = Callable[[int, int], None]
 UPDATE_EXAMPLES = 10
 NEVER_ARRIVES = 255

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from compilers.targets.openflow.protocol import PORT, PORT_STATS
 from controller.openflow.multipart import records
@@ -64,8 +63,3 @@ class Meter:
         """A switch has left: its loads are unknown."""
         self.load[vertex] = np.nan
         self._at[vertex] = -np.inf
-
-
-def hottest(load: NDArray[np.float64]) -> float:
-    """The highest known load; 0 if none is known."""
-    return float(np.nanmax(load, initial=0.0)) if not np.isnan(load).all() else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -167,7 +167,6 @@ HAPPENS = tuple(TimelineEntry.model_fields)[: list(TimelineEntry.model_fields).i
 """The keys of a moment that name an event."""
 MOVES = ("build", "policy", "expand")
 """Those of them that move the fabric to another build."""
-PATTERN_NAMES = get_args(Pattern)
 
 
 class Scenario(Model):

@@ -12,7 +12,7 @@ from typing import Any
 
 from compilers.tables.build_folder import load
 from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.bundled_blocks import unwrapped
+from compilers.targets.openflow.bundled_blocks import WRAPPER_BYTES
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.protocol import (
     ALL_GROUPS,
@@ -142,7 +142,7 @@ def _bundled(program: Program) -> list[bytes]:
 
 def _plain(program: Program) -> list[bytes]:
     blocks = (*program.groups, *program.flows)
-    return [b"".join((*(unwrapped(block).tobytes() for block in blocks), rows.barrier(0)))]
+    return [b"".join((*(block[:, WRAPPER_BYTES:].tobytes() for block in blocks), rows.barrier(0)))]
 
 
 def _everything_deleted() -> bytes:

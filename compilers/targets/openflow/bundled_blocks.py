@@ -74,11 +74,6 @@ def added_groups(block: Block) -> list[int]:
     return numbers
 
 
-def unwrapped(block: Block) -> Block:
-    """The messages without the bundle-add around them."""
-    return block[:, WRAPPER_BYTES:]
-
-
 def same_but_xid(one: Block, other: Block) -> NDArray[np.bool_]:
     """bool[n]: pairs of messages of one length that differ in nothing but their xids."""
     unequal = (one != other).view(np.uint8)

@@ -320,17 +320,6 @@ PORT = _layout(
     ("most_speed", ">u4"),
 )
 """`ofp_port` (§7.2.1); speeds are in kb/s."""
-PORT_MOD = _layout(
-    ("port", ">u4"),
-    ("pad", "V4"),
-    ("mac", "u1", 6),
-    ("pad2", "V2"),
-    ("config", ">u4"),
-    ("mask", ">u4"),
-    ("advertise", ">u4"),
-    pad=4,
-)
-"""`ofp_port_mod` (§7.3.4.3): the bits of its config under the mask."""
 PORT_STATUS = _layout(("reason", "u1"), ("pad", "V7"), ("port", PORT))
 """`ofp_port_status` (§7.4.3)."""
 

@@ -21,7 +21,7 @@ from compilers.update import update_proof
 from compilers.update.loss import loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
-from compilers.update.slots import counts
+from compilers.update.slots import counts, messages
 from compilers.update.update_proof import prove
 from tests.compilers.targets.openflow_switch import DROP, Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
@@ -214,7 +214,7 @@ def test_the_same_build_needs_nothing():
     assert update.in_place
     for node in range(13):
         assert not any(counts(programs.slots(node)).values())
-        assert not any(programs.messages(node, round) for round in range(update.rounds))
+        assert not any(messages(programs.slots(node), round) for round in range(update.rounds))
 
 
 def test_protection_alone_changes_in_place():

@@ -12,6 +12,7 @@ import pytest
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
+from compilers.update.slots import messages
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE, Rollout
 from controller.switches.current import Current
@@ -150,7 +151,7 @@ def test_a_refusal_in_any_round_takes_all_back(case):
 
 def _acts(site, datapath_id, round):
     node = int(np.flatnonzero(site.update.nodes.datapath_id == datapath_id)[0])
-    return bool(site.programs.messages(node, round))
+    return bool(messages(site.programs.slots(node), round))
 
 
 def test_a_switch_that_leaves_stops_it_and_is_put_right_when_it_returns():
