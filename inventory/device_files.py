@@ -38,8 +38,8 @@ def device_text(path: Path) -> str:
     required = "a readable text file"
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise InputError(Problem(required, "more than 1 GiB", "split it", file))
+            raise InputError.of(required, "more than 1 GiB", "split it", file)
         return path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
         what = error.strerror if isinstance(error, OSError) else "bytes that are not UTF-8"
-        raise InputError(Problem(required, what or str(error), "", file)) from None
+        raise InputError.of(required, what or str(error), "", file) from None

@@ -73,7 +73,7 @@ class RouteReport:
         routes_of = system.routes_held(build, chosen)
         if routes_of is None:
             given = f"target {system.name}"
-            raise InputError(Problem(f"one of {', '.join(ROUTE_FORMS)}", given, key="--target"))
+            raise InputError.of(f"one of {', '.join(ROUTE_FORMS)}", given, key="--target")
         pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
         check = _SwitchRoutes(build, files, routes_of, pools)
         results: list[Compared] = []

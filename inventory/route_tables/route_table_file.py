@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from inventory.device_files import device_text
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError
 from inventory.route_tables import (
     eos_routes,
     frr_routes,
@@ -81,7 +81,7 @@ def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) ->
             if len(forms := documents.keys() - {RULES}) > 1:
                 other = next(iter(forms - {form}))
                 required = f"one form for all tables of a device: {FORMS_IN_WORDS[other]}"
-                raise InputError(Problem(required, f"that of {form}", "", str(path)))
+                raise InputError.of(required, f"that of {form}", "", str(path))
     form = next(iter(documents.keys() - {RULES}), "")
     rules = documents.pop(RULES, [])
     try:
@@ -91,7 +91,7 @@ def read_routes(paths: Sequence[Path], known: AbstractSet[str] = frozenset()) ->
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         given = f"values that it never has ({error})"
         places = " and ".join(map(str, paths))
-        raise InputError(Problem(FORMS_IN_WORDS[form or LINUX], given, "", places)) from error
+        raise InputError.of(FORMS_IN_WORDS[form or LINUX], given, "", places) from error
 
 
 def _is_rules(form: str, document: Any) -> bool:
@@ -104,7 +104,7 @@ def _form(path: Path, document: Any) -> str:
             return name
     required = "the output of one of: " + "; ".join(f"{t}: {w}" for t, w in FORMS_IN_WORDS.items())
     given = f"JSON that begins with {json.dumps(document)[:48]}"
-    raise InputError(Problem(required, given, "", str(path)))
+    raise InputError.of(required, given, "", str(path))
 
 
 def _documents(path: Path) -> Iterator[Any]:
@@ -116,10 +116,10 @@ def _documents(path: Path) -> Iterator[Any]:
             document, at = _decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
             given = f"{error.msg} in column {error.colno}"
-            raise InputError(Problem("JSON", given, "", str(path), error.lineno)) from None
+            raise InputError.of("JSON", given, "", str(path), error.lineno) from None
         except (RecursionError, ValueError):
             given = "numbers or nesting beyond measure"
-            raise InputError(Problem("JSON", given, "", str(path))) from None
+            raise InputError.of("JSON", given, "", str(path)) from None
         if document:
             yield document
         at = _skipped(text, at)
