@@ -70,8 +70,8 @@ class Api:
         """Answer a request; errors become responses, too."""
         request = _Request(environ)
         try:
-            name, _ = _ROUTES.bind_to_environ(environ).match()
-            response: Response = getattr(self, name)(request)
+            (method, *words), _ = _ROUTES.bind_to_environ(environ).match()
+            response: Response = getattr(self, method)(request, *words)
         except InputError as error:
             response = _json({"error": str(error)}, 400)
         except HTTPException as error:
@@ -84,17 +84,12 @@ class Api:
         response.headers["Cache-Control"] = "no-store"
         return response(environ, start)
 
-    def page(self, _: _Request) -> Response:
-        """The status page."""
-        return _file("page.html", "text/html; charset=utf-8")
-
-    def script(self, _: _Request) -> Response:
-        """The script of the status page."""
-        return _file("page.js", "text/javascript; charset=utf-8")
-
-    def style(self, _: _Request) -> Response:
-        """The style sheet of the status page."""
-        return _file("page.css", "text/css; charset=utf-8")
+    def page(self, _: _Request, name: str, kind: str) -> Response:
+        """The status page, its script or its style sheet."""
+        text = (TEMPLATES / "status_page" / name).read_bytes()
+        response = Response(text, content_type=f"{kind}; charset=utf-8")
+        response.headers["Content-Security-Policy"] = POLICY
+        return response
 
     def health(self, _: _Request) -> Response:
         """The fabric in a few numbers."""
@@ -102,17 +97,9 @@ class Api:
         good = health["complete"] or health["role"] == "follower"
         return _json(health, 200 if good else 503)
 
-    def state(self, _: _Request) -> Response:
-        """Each switch, and links that are dead or loaded."""
-        return _json(self.overview.state())
-
-    def floor(self, _: _Request) -> Response:
-        """Racks, switches and links, which do not change."""
-        return _json(self.overview.floor())
-
-    def drift(self, _: _Request) -> Response:
-        """Foreign rows, and the number of corrected rows."""
-        return _json(self.overview.drift())
+    def overview_of(self, _: _Request, what: str) -> Response:
+        """A part of the overview, by the name of its method."""
+        return _json(getattr(self.overview, what)())
 
     def events(self, request: _Request) -> Response:
         """The events after an event."""
@@ -200,18 +187,19 @@ class Api:
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
 
 
+_GET = {
+    "/": ("page", "page.html", "text/html"),
+    "/page.js": ("page", "page.js", "text/javascript"),
+    "/page.css": ("page", "page.css", "text/css"),
+    "/metrics": ("exposition",),
+    **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor", "drift")},
+    **{f"/api/{name}": (name,) for name in ("health", "events", "paths", "build", "move")},
+}
+_POST = {f"/api/{name}": (name,) for name in ("reconcile", "apply")}
 _ROUTES = Map(
     [
-        Rule("/", endpoint="page", methods=["GET"]),
-        Rule("/page.js", endpoint="script", methods=["GET"]),
-        Rule("/page.css", endpoint="style", methods=["GET"]),
-        Rule("/metrics", endpoint="exposition", methods=["GET"]),
-        Rule("/api/reconcile", endpoint="reconcile", methods=["POST"]),
-        Rule("/api/apply", endpoint="apply", methods=["POST"]),
-        *(
-            Rule(f"/api/{name}", endpoint=name, methods=["GET"])
-            for name in ("health", "state", "floor", "drift", "events", "paths", "build", "move")
-        ),
+        *(Rule(path, endpoint=words, methods=["GET"]) for path, words in _GET.items()),
+        *(Rule(path, endpoint=words, methods=["POST"]) for path, words in _POST.items()),
     ],
     strict_slashes=False,
 )
@@ -229,10 +217,3 @@ def _body(request: _Request) -> dict[str, Any]:
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(json.dumps(value) + "\n", status, content_type="application/json")
-
-
-def _file(name: str, kind: str) -> Response:
-    text = (TEMPLATES / "status_page" / name).read_bytes()
-    response = Response(text, content_type=kind)
-    response.headers["Content-Security-Policy"] = POLICY
-    return response

@@ -148,7 +148,7 @@ def _pairs(
     mismatches = tuple(
         Mismatch(names[n], expected, seen.format(wrong[n])) for n in np.flatnonzero(wrong).tolist()
     )
-    return Check(what, len(names), len(names) - len(mismatches), mismatches)
+    return Check.of(what, len(names), mismatches)
 
 
 def _overall(probed: Probed, came: NDArray[np.bool_], begin: float) -> Watched:

@@ -242,7 +242,7 @@ class Timeline:
         reached = reached.copy()
         reached[i[came], j[came]] = True
         name = f"{case.group}: one way or not at all, as predicted"
-        return reached, [Check(name, judged, judged - len(mismatches), mismatches)]
+        return reached, [Check.of(name, judged, mismatches)]
 
     def _expected(
         self, case: Case, examiner: Examiner, asked: Asked, seen: Observation

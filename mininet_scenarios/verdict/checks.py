@@ -40,6 +40,11 @@ class Check:
     seen: int
     mismatches: tuple[Mismatch, ...] = ()
 
+    @classmethod
+    def of(cls, name: str, cases: int, mismatches: tuple[Mismatch, ...]) -> Check:
+        """A check of cases that each pass or are among the mismatches."""
+        return cls(name, cases, cases - len(mismatches), mismatches)
+
     @property
     def passed(self) -> bool:
         """Whether it was met."""
@@ -118,33 +123,23 @@ class Examiner:
             for way, taken in zip(ways, seen, strict=True)
             if way != taken
         )
-        return Check(f"{what}: paths", len(ways), len(ways) - len(mismatches), mismatches)
+        return Check.of(f"{what}: paths", len(ways), mismatches)
 
     def _answers(self, name: str, counts: Counts, seen: Observation) -> Check:
         arrives = self.fewest >= 0
         expected = np.where(arrives & arrives.T, counts, 0)
         asked = counts > 0
         wrong = asked & (seen.replies != expected)
-        return Check(
-            name,
-            int(np.count_nonzero(asked)),
-            int(np.count_nonzero(asked & ~wrong)),
-            self._pairs(wrong, _answers(expected[wrong]), _answers(seen.replies[wrong])),
-        )
+        mismatches = self._pairs(wrong, _answers(expected[wrong]), _answers(seen.replies[wrong]))
+        return Check.of(name, int(np.count_nonzero(asked)), mismatches)
 
     def _hops(self, name: str, counts: Counts, seen: Observation) -> Check:
         # The way from i to j is seen in the answers to j's requests.
         asked = (counts.T > 0) & (seen.longest != SILENT)
         right = (seen.shortest >= self.fewest) & (seen.longest <= self.most)
         wrong = asked & ~right
-        return Check(
-            name,
-            int(np.count_nonzero(asked)),
-            int(np.count_nonzero(asked & right)),
-            self._pairs(
-                wrong, _hops(self.fewest[wrong], self.most[wrong]), _hops(seen.longest[wrong])
-            ),
-        )
+        expected, found = _hops(self.fewest[wrong], self.most[wrong]), _hops(seen.longest[wrong])
+        return Check.of(name, int(np.count_nonzero(asked)), self._pairs(wrong, expected, found))
 
     def _links(self, name: str, counts: Counts, seen: Observation) -> Check:
         wiring = self.build.wiring
@@ -161,18 +156,14 @@ class Examiner:
             )
             for i in np.flatnonzero((loads < least) | (loads > limit))
         )
-        return Check(name, len(port), len(port) - len(mismatches), mismatches)
+        return Check.of(name, len(port), mismatches)
 
     def within(self, name: str, most: NDArray[np.int64], seen: Observation) -> Check:
         """Which of the paths seen have at most so many links, int64[H, H]."""
         there = seen.longest != SILENT
         beyond = there & (seen.longest > most)
-        return Check(
-            name,
-            int(np.count_nonzero(there)),
-            int(np.count_nonzero(there & ~beyond)),
-            self._pairs(beyond, _hops(most[beyond]), _hops(seen.longest[beyond])),
-        )
+        mismatches = self._pairs(beyond, _hops(most[beyond]), _hops(seen.longest[beyond]))
+        return Check.of(name, int(np.count_nonzero(there)), mismatches)
 
     def _of_hosts(self, of_switches: NDArray[np.integer]) -> NDArray[np.int64]:
         """int64[H, H] from a value for each pair of switches."""
