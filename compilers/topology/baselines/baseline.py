@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from compilers.topology.labelled_graph import Design, Family, Parameters
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.graph import Graph
+from compilers.topology.labelled_graph import Design, Family, Parameters, Topology
 from inventory.problems import Problem
 
 
@@ -29,19 +33,56 @@ class Baseline(Family, Protocol):
     optional names the parameters that have a default.
     """
 
-    optional: tuple[str, ...]
+    optional: tuple[str, ...] = ()
 
-    def mean_distance(self, parameters: Parameters) -> float | None:
+    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
         """Mean hops from a node with hosts to another, by formula; None where none is known.
 
         Routes are the family's usual minimal ones.
         """
+        return None
 
-    def utilisation(self, parameters: Parameters) -> float | None:
+    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
         """Mean over largest link load, u, for uniform traffic on those routes, evenly split.
 
         By formula; None where none is known.
         """
+        return None
+
+    def direct(
+        self,
+        parameters: Parameters,
+        graph: Graph,
+        coordinates: NDArray[np.int32],
+        diameter: int,
+    ) -> Topology:
+        """The topology of a graph of routers that are alike and all carry hosts."""
+        return Topology(
+            family=self.name,
+            parameters=parameters,
+            graph=graph,
+            kinds=("router",),
+            kind=np.zeros(graph.order, np.uint8),
+            coordinates=coordinates,
+            endpoints=np.ones(graph.order, np.bool_),
+            diameter=diameter,
+        )
+
+    def regular(
+        self, radix: int, nodes: int, diameter: int, parameters: Parameters, **more: Any
+    ) -> BaselineDesign:
+        """A design whose nodes all have radix links and carry hosts; `more` is of `Design`."""
+        return BaselineDesign(
+            family=self.name,
+            radix=radix,
+            nodes=nodes,
+            links=nodes * radix // 2,
+            diameter=diameter,
+            host_diameter=diameter,
+            parameters=parameters,
+            endpoints=nodes,
+            **more,
+        )
 
 
 def integers(

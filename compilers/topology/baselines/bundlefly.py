@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from compilers.topology.baselines import slimfly
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.labelled_graph import Parameters, Topology
 from compilers.topology.polarstar import star_product
 from compilers.topology.supernodes import SUPERNODE_KINDS, degrees_near, exists, supernode
@@ -24,12 +24,11 @@ def shape(parameters: Parameters) -> tuple[int, int]:
     return int(parameters["q"]), int(parameters["degree"])
 
 
-class Bundlefly:
+class Bundlefly(Baseline):
     """The family MMS(q) * Paley(2·degree + 1), of diameter 3."""
 
     name = "bundlefly"
-    parameters: tuple[str, ...] = ("q", "degree")
-    optional: tuple[str, ...] = ()
+    parameters = ("q", "degree")
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q: a prime power other than 2; 2·degree + 1: a prime power ≡ 1 (mod 4)."""
@@ -81,25 +80,13 @@ class Bundlefly:
                 continue
             for q in slimfly.feasible(radix - degree):
                 nodes = slimfly.order(q) * (2 * degree + 1)
-                yield BaselineDesign(
-                    family=self.name,
-                    radix=radix,
-                    nodes=nodes,
-                    links=nodes * radix // 2,
-                    diameter=3,
-                    host_diameter=3,
+                yield self.regular(
+                    radix,
+                    nodes,
+                    3,
+                    {"q": q, "degree": degree},
                     q=q,
                     supernode="paley",
                     supernode_degree=degree,
                     supernode_order=2 * degree + 1,
-                    parameters={"q": q, "degree": degree},
-                    endpoints=nodes,
                 )
-
-    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None
-
-    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None

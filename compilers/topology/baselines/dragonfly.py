@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.baselines.group_graph import (
     check_groups,
     complete,
@@ -30,12 +30,12 @@ def shape(parameters: Parameters) -> tuple[int, int, int]:
     return a, h, groups(parameters, a * h)
 
 
-class Dragonfly:
+class Dragonfly(Baseline):
     """The family of Dragonflies, balanced and custom."""
 
     name = "dragonfly"
-    parameters: tuple[str, ...] = ("h", "a", "groups")
-    optional: tuple[str, ...] = ("a", "groups")
+    parameters = ("h", "a", "groups")
+    optional = ("a", "groups")
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """At least two routers per group, and groups that share out the global links evenly."""
@@ -58,32 +58,15 @@ class Dragonfly:
         )
         graph = Graph.from_edges(a * count, edges)
         group, router = np.divmod(np.arange(graph.order, dtype=np.int32), a)
-        return Topology(
-            family=self.name,
-            parameters={"h": h, "a": a, "groups": count},
-            graph=graph,
-            kinds=("router",),
-            kind=np.zeros(graph.order, np.uint8),
-            coordinates=np.stack((group, router), axis=1),
-            endpoints=np.ones(graph.order, np.bool_),
-            diameter=2 if h == count - 1 else 3,
-        )
+        coordinates, diameter = np.stack((group, router), axis=1), 2 if h == count - 1 else 3
+        return self.direct({"h": h, "a": a, "groups": count}, graph, coordinates, diameter)
 
     def designs(self, radix: int) -> Iterator[BaselineDesign]:
         """Every a + h = radix + 1, with the most groups."""
         for h in range(1, radix):
             a = radix + 1 - h
-            nodes = a * (a * h + 1)
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=nodes,
-                links=nodes * radix // 2,
-                diameter=3,
-                host_diameter=3,
-                parameters={"h": h, "a": a, "groups": a * h + 1},
-                endpoints=nodes,
-            )
+            count = a * h + 1
+            yield self.regular(radix, a * count, 3, {"h": h, "a": a, "groups": count})
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """By local–global–local routes, with the most groups.

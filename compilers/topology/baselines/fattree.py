@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Problem
@@ -25,12 +25,12 @@ def shape(parameters: Parameters) -> tuple[int, int]:
     return k, int(parameters.get("pods", k))
 
 
-class FatTree:
+class FatTree(Baseline):
     """The family of three-level fat trees without oversubscription."""
 
     name = "fat-tree"
-    parameters: tuple[str, ...] = ("k", "pods")
-    optional: tuple[str, ...] = ("pods",)
+    parameters = ("k", "pods")
+    optional = ("pods",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """At least k = 2, and 2 to 2k pods: a core router has 2k ports as well."""

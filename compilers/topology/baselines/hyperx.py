@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import BaselineDesign
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign
 from compilers.topology.baselines.group_graph import complete
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -26,12 +26,11 @@ def sides(parameters: Parameters) -> tuple[int, ...]:
     return tuple(int(side) for side in str(parameters["sides"]).split("x"))
 
 
-class HyperX:
+class HyperX(Baseline):
     """The family of Hamming graphs of any dimension."""
 
     name = "hyperx"
-    parameters: tuple[str, ...] = ("sides",)
-    optional: tuple[str, ...] = ()
+    parameters = ("sides",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """`sides` must be integers of at least 2 with x between them."""
@@ -54,18 +53,9 @@ class HyperX:
             np.moveaxis(number, axis, -1)[..., complete(side)].reshape(-1, 2)
             for axis, side in enumerate(lengths)
         ]
-        return Topology(
-            family=self.name,
-            parameters={"sides": "x".join(map(str, lengths))},
-            graph=Graph.from_edges(count, np.concatenate(edges)),
-            kinds=("router",),
-            kind=np.zeros(count, np.uint8),
-            coordinates=np.stack(np.unravel_index(number.ravel(), lengths), axis=1).astype(
-                np.int32
-            ),
-            endpoints=np.ones(count, np.bool_),
-            diameter=len(lengths),
-        )
+        graph = Graph.from_edges(count, np.concatenate(edges))
+        places = np.stack(np.unravel_index(number.ravel(), lengths), axis=1).astype(np.int32)
+        return self.direct({"sides": "x".join(map(str, lengths))}, graph, places, len(lengths))
 
     def designs(self, radix: int) -> Iterator[BaselineDesign]:
         """The largest of each dimension up to 3: sides as equal as can be."""
@@ -74,16 +64,8 @@ class HyperX:
                 return
             short, longer = divmod(radix, dimension)
             lengths = [short + 2] * longer + [short + 1] * (dimension - longer)
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=prod(lengths),
-                links=prod(lengths) * radix // 2,
-                diameter=dimension,
-                host_diameter=dimension,
-                parameters={"sides": "x".join(map(str, lengths))},
-                endpoints=prod(lengths),
-            )
+            parameters = {"sides": "x".join(map(str, lengths))}
+            yield self.regular(radix, prod(lengths), dimension, parameters)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """Two vertices differ in place i for 1 - 1/side_i of all pairs."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.baselines.group_graph import complete
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.topology.graph import Graph
@@ -83,12 +83,12 @@ def eccentricity(graph: Graph) -> int | None:
     return None if worst == BEYOND else worst
 
 
-class Jellyfish:
+class Jellyfish(Baseline):
     """The family of random regular graphs, one for each seed."""
 
     name = "jellyfish"
-    parameters: tuple[str, ...] = ("nodes", "degree", "seed")
-    optional: tuple[str, ...] = ("seed",)
+    parameters = ("nodes", "degree", "seed")
+    optional = ("seed",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """3 ≤ degree < nodes and nodes·degree even."""
@@ -115,25 +115,9 @@ class Jellyfish:
             graph = Graph.from_edges(nodes, random_regular(nodes, degree, source))
             if (diameter := eccentricity(graph)) is not None:
                 break
-        return Topology(
-            family=self.name,
-            parameters={"nodes": nodes, "degree": degree, "seed": seed},
-            graph=graph,
-            kinds=("router",),
-            kind=np.zeros(nodes, np.uint8),
-            coordinates=np.arange(nodes, dtype=np.int32)[:, None],
-            endpoints=np.ones(nodes, np.bool_),
-            diameter=diameter,
-        )
+        given = {"nodes": nodes, "degree": degree, "seed": seed}
+        return self.direct(given, graph, np.arange(nodes, dtype=np.int32)[:, None], diameter)
 
     def designs(self, radix: int) -> Iterator[BaselineDesign]:  # noqa: ARG002
         """None: any number of nodes will do, and no formula gives the diameter."""
         return iter(())
-
-    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None
-
-    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None

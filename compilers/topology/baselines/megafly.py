@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.baselines.group_graph import check_groups, copies, global_links, groups
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.graph import Graph
@@ -39,12 +39,12 @@ def most_groups_diameter(leaves: int) -> int:
     return min(leaves, 3) + 2
 
 
-class Megafly:
+class Megafly(Baseline):
     """The family of Megaflies."""
 
     name = "megafly"
-    parameters: tuple[str, ...] = ("h", "a", "groups")
-    optional: tuple[str, ...] = ("groups",)
+    parameters = ("h", "a", "groups")
+    optional = ("groups",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """An even number of routers per group, and groups that share the global links evenly."""
@@ -104,7 +104,3 @@ class Megafly:
         """2 hops within a group, 3 to any other."""
         leaves, _, count = shape(parameters)
         return 3 - (leaves - 1) / (leaves * count - 1)
-
-    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.baselines.group_graph import complete
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -22,12 +22,11 @@ def diameter(n: int) -> int:
     return 4 if n > 3 else 3
 
 
-class Mlfm:
+class Mlfm(Baseline):
     """The family of multi-layer full meshes; leaves carry hosts."""
 
     name = "mlfm"
-    parameters: tuple[str, ...] = ("n",)
-    optional: tuple[str, ...] = ()
+    parameters = ("n",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """At least n = 3."""

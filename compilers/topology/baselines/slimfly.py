@@ -12,7 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers, mean_of_diameter_two
+from compilers.topology.baselines.baseline import (
+    Baseline,
+    BaselineDesign,
+    integers,
+    mean_of_diameter_two,
+)
 from compilers.topology.field import field, powers, prime_power, prime_powers_near
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Parameters, Topology
@@ -84,12 +89,11 @@ def feasible(radix: int) -> Iterator[int]:
             yield q
 
 
-class SlimFly:
+class SlimFly(Baseline):
     """The family MMS(q)."""
 
     name = "slimfly"
-    parameters: tuple[str, ...] = ("q",)
-    optional: tuple[str, ...] = ()
+    parameters = ("q",)
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """The order q must be a prime power other than 2."""
@@ -118,17 +122,7 @@ class SlimFly:
     def designs(self, radix: int) -> Iterator[BaselineDesign]:
         """Every MMS(q) of degree radix."""
         for q in feasible(radix):
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=order(q),
-                links=order(q) * radix // 2,
-                diameter=2,
-                host_diameter=2,
-                q=q,
-                parameters={"q": q},
-                endpoints=order(q),
-            )
+            yield self.regular(radix, order(q), 2, {"q": q}, q=q)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """2 - Δ/(N-1)."""

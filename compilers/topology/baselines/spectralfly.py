@@ -16,7 +16,7 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.topology.baselines.baseline import BaselineDesign, integers
+from compilers.topology.baselines.baseline import Baseline, BaselineDesign, integers
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.field import prime_power
 from compilers.topology.graph import Graph
@@ -141,12 +141,11 @@ def lps(p: int, q: int) -> tuple[Graph, Matrix]:
     return Graph.from_edges(len(vertices), np.concatenate(edges)), vertices
 
 
-class SpectralFly:
+class SpectralFly(Baseline):
     """The family X^{p,q}: distinct odd primes p and q with q > 2√p; degree p + 1."""
 
     name = "spectralfly"
-    parameters: tuple[str, ...] = ("p", "q")
-    optional: tuple[str, ...] = ()
+    parameters = ("p", "q")
 
     def check(self, parameters: Parameters) -> list[Problem]:
         """Two distinct odd primes, q > 2√p (else links coincide)."""
@@ -181,41 +180,14 @@ class SpectralFly:
         """X^{p,q}. It looks the same from every vertex, so one search gives the diameter."""
         p, q = int(parameters["p"]), int(parameters["q"])
         graph, matrices = lps(p, q)
-        return Topology(
-            family=self.name,
-            parameters={"p": p, "q": q},
-            graph=graph,
-            kinds=("router",),
-            kind=np.zeros(graph.order, np.uint8),
-            coordinates=matrices.astype(np.int32),
-            endpoints=np.ones(graph.order, np.bool_),
-            diameter=int(distances(neighbour_table(graph), np.array([0])).max()),
-        )
+        diameter = int(distances(neighbour_table(graph), np.array([0])).max())
+        return self.direct({"p": p, "q": q}, graph, matrices.astype(np.int32), diameter)
 
     def designs(self, radix: int) -> Iterator[BaselineDesign]:
         """Every X^{radix-1,q} of diameter 3 (radix ≤ 128); larger q are not offered."""
         p = radix - 1
         for q in DIAMETER_THREE.get(p, ()):
-            nodes = order(p, q)
-            yield BaselineDesign(
-                family=self.name,
-                radix=radix,
-                nodes=nodes,
-                links=nodes * radix // 2,
-                diameter=3,
-                host_diameter=3,
-                q=q,
-                parameters={"p": p, "q": q},
-                endpoints=nodes,
-            )
-
-    def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None
-
-    def utilisation(self, parameters: Parameters) -> float | None:  # noqa: ARG002
-        """No formula."""
-        return None
+            yield self.regular(radix, order(p, q), 3, {"p": p, "q": q}, q=q)
 
 
 def _primes_near(n: int) -> str:
