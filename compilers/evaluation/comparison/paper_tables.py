@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compilers.evaluation.comparison.candidates import Candidate, candidate
-from compilers.evaluation.comparison.limits import LIMIT_EXAMPLES, structural
+from compilers.evaluation.comparison.limits import structural
 from compilers.evaluation.comparison.prices import prices
 from compilers.topology.baselines import BASELINES, BaselineDesign
 from compilers.topology.families import FAMILIES
@@ -123,7 +123,7 @@ def paper_table(name: str) -> PaperTable:
         required, todo = f"one of {', '.join(known)}", did_you_mean(name, known)
         raise InputError.of(required, name, todo, key="table")
     data = known[name]
-    cells = _structural() if name == "projective-3" else _compared(data)
+    cells = _structural(data) if name == "projective-3" else _compared(data)
     return PaperTable(name, data["title"], tuple(cells), tuple(data.get("corrections", ())))
 
 
@@ -150,11 +150,11 @@ def _compared(data: Mapping[str, Any]) -> Iterator[Cell]:
             yield Cell(network, quantity, value, str(printed), away > tolerance + 1e-9)
 
 
-def _structural() -> Iterator[Cell]:
-    for network, printed in LIMIT_EXAMPLES.items():
+def _structural(data: Mapping[str, Any]) -> Iterator[Cell]:
+    for network, printed in data["printed"].items():
         for quantity, value in structural(network).items():
             formula, number = printed[quantity]
-            yield Cell(network, quantity, value, f"{formula} = {number:,.6g}", False)
+            yield Cell(network, quantity, value, f"{formula} = {float(number):,.6g}", False)
 
 
 def _design(family: str, radix: int, parameters: Mapping[str, int | str]) -> Design:
