@@ -30,65 +30,42 @@ def _model(setup: Setup) -> Engine:
     return ModelEngine(setup)
 
 
-def _mininet(setup: Setup) -> Engine:
-    from mininet_scenarios.engines.inner_engine import MininetEngine
+def _inner(setup: Setup, name: str) -> Engine:
+    from mininet_scenarios.engines.inner_engine import FabricEngine, MininetEngine, RoutedEngine
 
-    return MininetEngine(setup)
-
-
-def _routed(setup: Setup, name: str) -> Engine:
-    from mininet_scenarios.engines.inner_engine import RoutedEngine
-
-    return RoutedEngine(setup, name)
+    if name == "mininet":
+        return MininetEngine(setup)
+    return FabricEngine(setup) if name == "ovs-fabric" else RoutedEngine(setup, name)
 
 
-def _ovs_fabric(setup: Setup) -> Engine:
-    from mininet_scenarios.engines.inner_engine import FabricEngine
-
-    return FabricEngine(setup)
-
-
+_ROUTED: frozenset[Ability] = frozenset({"counters", "links", "probe"})
+_OPENFLOW: frozenset[Ability] = _ROUTED | {"nodes", "miswire", "controller", "build"}
 ENGINES: dict[str, EngineKind] = {
     "mininet": EngineKind(
         title="Open vSwitch, Mininet hosts and the real controller, in namespaces of their own",
-        abilities=frozenset(
-            {
-                *("counters", "links", "nodes", "miswire", "controller", "build"),
-                *("probe", "flows", "rates", "rules"),
-            }
-        ),
-        make=_mininet,
+        abilities=_OPENFLOW | {"flows", "rates", "rules"},
+        make=partial(_inner, name="mininet"),
         needs_framework=True,
     ),
     "ovs-fabric": EngineKind(
         title="a thousand switches in one Open vSwitch, and the real controller; no hosts",
-        abilities=frozenset(
-            {
-                *("counters", "links", "nodes", "miswire", "controller", "build"),
-                *("probe", "paths", "rules"),
-            }
-        ),
-        make=_ovs_fabric,
+        abilities=_OPENFLOW | {"paths", "rules"},
+        make=partial(_inner, name="ovs-fabric"),
         needs_framework=True,
     ),
     "linux": EngineKind(
         title="Linux kernels that forward by the rendered configurations of the target linux",
-        abilities=frozenset({"counters", "links", "probe"}),
-        make=partial(_routed, name="linux"),
+        abilities=_ROUTED,
+        make=partial(_inner, name="linux"),
     ),
     "frr": EngineKind(
         title="FRR's daemons with the rendered configurations of the target frr",
-        abilities=frozenset({"counters", "links", "probe"}),
-        make=partial(_routed, name="frr"),
+        abilities=_ROUTED,
+        make=partial(_inner, name="frr"),
     ),
     "model": EngineKind(
         title="the packet walker and max-min fair flows: no packet is sent",
-        abilities=frozenset(
-            {
-                *("counters", "links", "nodes", "miswire", "controller", "build"),
-                *("probe", "flows", "rates", "paths"),
-            }
-        ),
+        abilities=_OPENFLOW | {"flows", "rates", "paths"},
         make=_model,
     ),
 }
