@@ -9,13 +9,7 @@ from dataclasses import dataclass
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.push.pushed_files import (
-    SYSTEM,
-    PushedNode,
-    PushTarget,
-    node_list,
-    push_options,
-)
+from compilers.targets.push.pushed_files import SYSTEM, PushTarget, PushVariables, push_options
 
 CONNECTIONS = {
     "frr": ("ssh", ""),
@@ -30,14 +24,9 @@ CONNECTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class AnsibleVariables:
+class AnsibleVariables(PushVariables):
     """The variables of the templates (docs/automation.md lists them)."""
 
-    name: str
-    identity: str
-    system: str
-    nodes: list[PushedNode]
-    files: tuple[str, ...]
     connection: str
     network_os: str
 
@@ -54,11 +43,7 @@ class Ansible(PushTarget):
         """See `Target.variables`."""
         connection, network_os = CONNECTIONS[chosen[SYSTEM]]
         values = AnsibleVariables(
-            name=build.name,
-            identity=build.identity,
-            system=chosen[SYSTEM],
-            nodes=node_list(build, chosen),
-            files=self.files_of(chosen),
+            **self.shared(build, chosen),
             connection=connection,
             network_os=network_os,
         )

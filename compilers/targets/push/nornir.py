@@ -9,13 +9,7 @@ from dataclasses import dataclass
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.push.pushed_files import (
-    SYSTEM,
-    PushedNode,
-    PushTarget,
-    node_list,
-    push_options,
-)
+from compilers.targets.push.pushed_files import SYSTEM, PushTarget, PushVariables, push_options
 
 NORNIR_PLATFORMS = {
     "frr": "linux",
@@ -30,14 +24,9 @@ NORNIR_PLATFORMS = {
 
 
 @dataclass(frozen=True, slots=True)
-class NornirVariables:
+class NornirVariables(PushVariables):
     """The variables of the templates (docs/automation.md lists them)."""
 
-    name: str
-    identity: str
-    system: str
-    nodes: list[PushedNode]
-    files: tuple[str, ...]
     platform: str
 
 
@@ -54,11 +43,7 @@ class Nornir(PushTarget):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], NornirVariables]:
         """See `Target.variables`."""
         values = NornirVariables(
-            name=build.name,
-            identity=build.identity,
-            system=chosen[SYSTEM],
-            nodes=node_list(build, chosen),
-            files=self.files_of(chosen),
+            **self.shared(build, chosen),
             platform=NORNIR_PLATFORMS[chosen[SYSTEM]],
         )
         return lambda _: values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options
@@ -43,6 +44,17 @@ class PushedNode:
     folder: str
 
 
+@dataclass(frozen=True, slots=True)
+class PushVariables:
+    """The variables that all such templates have (docs/automation.md lists them)."""
+
+    name: str
+    identity: str
+    system: str
+    nodes: list[PushedNode]
+    files: tuple[str, ...]
+
+
 def node_list(build: Build, chosen: Chosen) -> list[PushedNode]:
     """Every node with a program.
 
@@ -66,6 +78,17 @@ class PushTarget(Target):
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: a tool takes every build."""
 
-    def files_of(self, chosen: Chosen) -> tuple[str, ...]:
-        """The files of every node that are pushed."""
-        return tuple(target(chosen[SYSTEM]).files)
+    def shared(self, build: Build, chosen: Chosen) -> dict[str, Any]:
+        """The values of `PushVariables`; files are those of every node.
+
+        Raises:
+            InputError: names that are no file names.
+        """
+        system = chosen[SYSTEM]
+        return {
+            "name": build.name,
+            "identity": build.identity,
+            "system": system,
+            "nodes": node_list(build, chosen),
+            "files": tuple(target(system).files),
+        }
