@@ -33,7 +33,7 @@ def _groups() -> Iterator[tuple[Path, str]]:
 
 def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
     """The version of each mounted hierarchy that counts memory, its root, and where it is."""
-    for line in _lines(MOUNTS):
+    for line in lines_of(MOUNTS):
         before, _, after = line.partition(" - ")
         kind, options = after.split(" ", 1)[0], after.rsplit(" ", 1)[-1].split(",")
         if kind == "cgroup2" or (kind == "cgroup" and "memory" in options):
@@ -42,7 +42,7 @@ def _mounts() -> Iterator[tuple[str, PurePosixPath, Path]]:
 
 
 def _paths(version: str) -> Iterator[PurePosixPath]:
-    for line in _lines(GROUPS):
+    for line in lines_of(GROUPS):
         _, controllers, path = line.split(":", 2)
         wanted = not controllers if version == "cgroup2" else "memory" in controllers.split(",")
         if wanted:
@@ -55,16 +55,17 @@ def _free(group: Path, version: str) -> int | None:
     most, used = _number(group / limit), _number(group / use)
     if most is None or used is None:
         return None
-    stat = dict(line.split(" ", 1) for line in _lines(group / "memory.stat") if " " in line)
+    stat = dict(line.split(" ", 1) for line in lines_of(group / "memory.stat") if " " in line)
     return max(0, most - used + int(stat.get(reclaimed, 0)))
 
 
 def _number(file: Path) -> int | None:
-    lines = _lines(file)
+    lines = lines_of(file)
     return int(lines[0]) if lines and lines[0].isdecimal() else None
 
 
-def _lines(file: Path) -> list[str]:
+def lines_of(file: Path) -> list[str]:
+    """The lines of a file; none where it cannot be read."""
     try:
         return file.read_text().splitlines()
     except OSError:

@@ -115,11 +115,6 @@ class FabricChild(OpenFlowChild):
             self.postmen[version] = Postman(self.build, self.hosts, version)
         return self.postmen[version]
 
-    def _powered(self) -> list[int]:
-        up = self.fabric.outage.up(self.build.tables.switches)
-        powered: list[int] = np.flatnonzero(self.build.topology.present & up).tolist()
-        return powered
-
     def _counters(self) -> NDArray[np.int64]:
         """int64[S, ports + 1]: packets that have left each switch by each of its cabled ports."""
         # With alternates hashed: through cached flows, counted late.
@@ -127,7 +122,7 @@ class FabricChild(OpenFlowChild):
             self.ovs.appctl("revalidator/wait")
         cables = self.build.wiring.cables()
         loads = np.zeros(cables.shape, np.int64)
-        switches = {bridge_name(v): v for v in self._powered()}
+        switches = {bridge_name(v): v for v in self.fabric.powered(self.outage)}
         for bridge, rows in port_counters(self.ovs.folder, switches).items():
             rows = rows[rows["port"] < cables.shape[1]]
             loads[switches[bridge], rows["port"]] = rows["sent_packets"]

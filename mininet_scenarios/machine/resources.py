@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers import memory
+from compilers.cgroup_memory import lines_of
 from compilers.tables.build import Build
 from inventory.problems import InputError, Problem
 from mininet_scenarios.scenario.engine import HostSample
@@ -98,13 +99,6 @@ def _limit(which: int) -> int:
     return 1 << 40 if hard == resource.RLIM_INFINITY else hard
 
 
-def _lines(file: Path) -> list[str]:
-    try:
-        return file.read_text().splitlines()
-    except OSError:
-        return []
-
-
 def _number(file: Path) -> int:
-    lines = _lines(file)
+    lines = lines_of(file)
     return int(lines[0]) if lines and lines[0].isdecimal() else 1 << 40

@@ -82,7 +82,7 @@ class OvsFabric:
         return Port(port_interface(switch, number), number, port_interface(*far))
 
     def _bridges(self, outage: Outage) -> list[BridgeRow]:
-        return [*self._switches(outage), *self._collectors(set(self._powered(outage)))]
+        return [*self._switches(outage), *self._collectors(set(self.powered(outage)))]
 
     def _switches(self, outage: Outage) -> list[BridgeRow]:
         """The bridges that have power, with the ports whose cables work."""
@@ -91,7 +91,7 @@ class OvsFabric:
         slots = self.whole.slots
         ends = [(at // slots, at % slots) for at in (arc, end[arc])]
         (switch, port), (far, far_port) = ((v, wiring.port[v, k]) for v, k in ends)
-        ports: dict[int, list[Port]] = {v: [] for v in self._powered(outage)}
+        ports: dict[int, list[Port]] = {v: [] for v in self.powered(outage)}
         for v, p, u, n in zip(*(x.tolist() for x in (switch, port, far, far_port)), strict=True):
             ports[v].append(Port(port_interface(v, p), p, port_interface(u, n)))
         for host, (v, p) in enumerate(self._host_ports()):
@@ -100,7 +100,8 @@ class OvsFabric:
         ids = wiring.datapath_id.tolist()
         return [BridgeRow(bridge_name(v), ids[v], at, self.controller) for v, at in ports.items()]
 
-    def _powered(self, outage: Outage) -> list[int]:
+    def powered(self, outage: Outage) -> list[int]:
+        """The switches of the build that have power under an outage."""
         up = self.build.topology.present & outage.up(self.whole.switches)
         powered: list[int] = np.flatnonzero(up).tolist()
         return powered
