@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def design(
 
     cost = read_prices(prices)
     if links_per_module is not None:
-        cost = cost.with_links_per_module(links_per_module)
+        cost = replace(cost, links_per_module=links_per_module)
     found = chosen(radix, min_nodes, families, baselines)
     return ranked([candidate(each, cost) for each in (largest(found) if best else found)], sort)
 

@@ -73,11 +73,6 @@ class Fluid:
         ways[0] = forwarding.order[0]
         return cls(forwarding, ways, weight / np.maximum(1, weight.sum(axis=0)))
 
-    @property
-    def spreads(self) -> bool:
-        """Whether there are alternates."""
-        return bool((self.emitted[1:] > 0).any())
-
     def minimal(self) -> NDArray[np.float64]:
         """The shares that send all traffic over the minimal ports."""
         shares = np.zeros_like(self.emitted)
@@ -173,7 +168,7 @@ def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> Pattern
     traffic = PATTERNS[pattern](build.topology, hosts, seed)
     minimal = fluid.loads(traffic, fluid.minimal())
     emitted = fitted = None
-    if fluid.spreads:
+    if (fluid.emitted[1:] > 0).any():  # there are alternates
         emitted = fluid.loads(traffic, fluid.emitted)
         if 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
             fitted = min(fluid.fitted(traffic), minimal, emitted, key=lambda load: load.max())

@@ -28,18 +28,13 @@ def changes(before: Tables, after: Tables) -> dict[str, NDArray[np.int64]]:
     old = len(before.routes.egress)
     one, two = before.routes.egress, after.routes.egress[:old, :old]
     differ = (one != two) & ~np.eye(old, dtype=np.bool_)
-    classes = [_used(tables.classes)[:old] for tables in (before, after)]
+    classes = [np.count_nonzero(t.classes.port[:old], axis=1) for t in (before, after)]
     return {
         "rows_added": np.full(old, after.switches - old, np.int64),
         "rows_changed": differ.sum(axis=1).astype(np.int64),
         "classes_added": classes[1] - classes[0],
         "classes_changed": _class_changes(before.classes, after.classes, old),
     }
-
-
-def _used(classes: Classes) -> NDArray[np.int64]:
-    used: NDArray[np.int64] = np.count_nonzero(classes.port, axis=1)
-    return used
 
 
 def _class_changes(before: Classes, after: Classes, old: int) -> NDArray[np.int64]:

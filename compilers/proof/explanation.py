@@ -101,7 +101,8 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     path, outcome = walker.path(source, destination)
     towards = Towards.of(Forwarding.of(build), np.array([destination]))
     usual = _ways(towards, source, ()) if source != destination else []
-    alternates = [way.path for arc, way in usual if not _is_minimal(towards, source, arc)]
+    minimal = int(towards.forwarding.order[0, towards.rows[source]])
+    alternates = [way.path for arc, way in usual if arc != minimal]
     return Explanation(
         source=source,
         destination=destination,
@@ -151,10 +152,6 @@ def _fault(path: list[int], outcome: int, destination: int) -> str:
     if outcome == HOME:
         return "" if path[-1] == destination else FAULTS[MISDELIVERED]
     return "lost: no port is left" if outcome == NOWHERE else FAULTS[LOOPED]
-
-
-def _is_minimal(towards: Towards, source: int, arc: int) -> bool:
-    return arc == int(towards.forwarding.order[0, towards.rows[source]])
 
 
 def _weights(build: Build, towards: Towards, source: int) -> tuple[int, ...]:

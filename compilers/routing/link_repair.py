@@ -130,7 +130,8 @@ def repaired(
     near, number = _left(far, live, hurt)
     distance = distances(table_of(near), ends).T
     after = intact.walker_of(routes).next_switch(ends)
-    switch, end, link = _changing(nearer_links(after, near, ends, distance), there)
+    rows = nearer_links(after, near, ends, distance)
+    switch, end, link = (part[there[rows[0]]] for part in rows)
     link = number[switch, link]
     after[switch, np.searchsorted(ends, end)] = far[switch, link]
 
@@ -179,14 +180,6 @@ def _without(
     egress[switch[goes], row[goes]] = no_route(egress)
     removed = np.column_stack((switch, prefix))[goes].astype(np.int64)
     return replace(routes, egress=egress), removed
-
-
-def _changing(
-    rows: tuple[Numbers, Numbers, Numbers], there: NDArray[np.bool_]
-) -> tuple[Numbers, Numbers, Numbers]:
-    """The rows of switches that are there."""
-    kept = there[rows[0]]
-    return rows[0][kept], rows[1][kept], rows[2][kept]
 
 
 def _left(

@@ -130,10 +130,8 @@ def _does(build: Build, vertex: int) -> Counter[tuple[bytes, ...]]:
         classes.port[vertex, used, None],
         *(getattr(classes, w)[vertex, used] for w in CLASS_PARTS),
     ]
-    trimmed = [_trimmed(column) for column in columns]
+    # Each row as bytes, without the zeros at its end.
+    trimmed = (
+        [np.trim_zeros(row, "b").astype("<u4").tobytes() for row in column] for column in columns
+    )
     return Counter(zip(*trimmed, strict=True))
-
-
-def _trimmed(values: Numbers) -> list[bytes]:
-    """Each row as bytes, without the zeros at its end."""
-    return [np.trim_zeros(row, "b").astype("<u4").tobytes() for row in values]

@@ -103,7 +103,8 @@ class Client:
         if self.token:
             request.add_header("Authorization", f"Bearer {self.token}")
         try:
-            context = ssl.create_default_context(cafile=self.authority) if self._secure else None
+            secure = self.url.startswith("https:")
+            context = ssl.create_default_context(cafile=self.authority) if secure else None
             with urlopen(request, timeout=HTTP_PATIENCE, context=context) as answer:  # noqa: S310
                 text: bytes = answer.read()
                 return text
@@ -119,10 +120,6 @@ class Client:
                 given=f"{self.url}: {getattr(error, 'reason', None) or error}",
                 todo="start it with: polarfab controller BUILD --http HOST:PORT",
             ) from error
-
-    @property
-    def _secure(self) -> bool:
-        return self.url.startswith("https:")
 
     def _refused(self, code: int, text: bytes) -> InputError:
         try:

@@ -36,17 +36,10 @@ def request(kind: Multipart, xid: int, body: bytes = b"") -> bytes:
     return message(MessageType.MULTIPART_REQUEST, xid, packed(MULTIPART, kind=kind) + body)
 
 
-def flows_wanted(cookie: int = 0, mask: int = 0) -> bytes:
-    """The body of a request for the flows of all tables whose cookie is this one under `mask`."""
-    return packed(
-        FLOW_REQUEST,
-        table=ALL_TABLES,
-        out_port=ANY,
-        out_group=ANY,
-        cookie=cookie,
-        cookie_mask=mask,
-        match=(OXM_MATCH, MATCH.itemsize),
-    )
+def flows_wanted() -> bytes:
+    """The body of a request for all flows of all tables."""
+    match = OXM_MATCH, MATCH.itemsize
+    return packed(FLOW_REQUEST, table=ALL_TABLES, out_port=ANY, out_group=ANY, match=match)
 
 
 def ports_wanted() -> bytes:

@@ -74,7 +74,7 @@ def read_table(text: str, file: str) -> tuple[str, list[Row]]:
     csv.field_size_limit(FIELD_LIMIT)
     lines = csv.reader(io.StringIO(text, newline=""))
     try:
-        header = [_column(cell) for cell in next(lines, [])]
+        header = [re.sub(r"[^a-z0-9_]+", "_", cell.strip().lower()) for cell in next(lines, [])]
         kind = _kind(header)
         if kind is None:
             raise InputError(_stranger(text, file))
@@ -83,10 +83,6 @@ def read_table(text: str, file: str) -> tuple[str, list[Row]]:
     except csv.Error as error:
         raise InputError.of(NETBOX_TABLES, str(error), "", file, lines.line_num) from None
     return kind, rows
-
-
-def _column(cell: str) -> str:
-    return re.sub(r"[^a-z0-9_]+", "_", cell.strip().lower())
 
 
 def _name(word: str, kind: str) -> str:

@@ -66,7 +66,7 @@ class Collectors:
                 progress(len(packets) - round_.missing, len(packets))
                 if not heard and not sent:
                     round_.settle()
-                    if not round_.unsent:
+                    if not any(map(len, round_.waiting)):
                         break
         return round_.hops
 
@@ -98,11 +98,6 @@ class _Round:
             connection.outgoing += WHOLE_PACKETS
             self.selector.register(connection.socket, selectors.EVENT_READ, number)
         self.settle()
-
-    @property
-    def unsent(self) -> int:
-        """How many packets still wait here."""
-        return sum(map(len, self.waiting))
 
     def send(self) -> bool:
         """Send whatever may go on its way now; says whether there was anything."""

@@ -12,7 +12,6 @@ from compilers.targets.openflow.protocol import (
     ANY,
     LOCAL,
     PACKET_OUT,
-    TABLES,
     MessageType,
     message,
     packed,
@@ -38,11 +37,6 @@ def frame_out(data: bytes, port: int, in_port: int = LOCAL) -> bytes:
     action = b"".join(part for part in output(port) if isinstance(part, bytes))
     head = packed(PACKET_OUT, buffer=ANY, in_port=in_port, actions_length=len(action))
     return message(MessageType.PACKET_OUT, 0, head + action + data)
-
-
-def injected(data: bytes, in_port: int) -> bytes:
-    """A packet-out: the frame goes through the tables as if it had come in on a port."""
-    return frame_out(data, TABLES, in_port)
 
 
 class CollectorFrames:

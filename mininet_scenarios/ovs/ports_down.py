@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mininet_scenarios.ovs.collector_frames import injected, settled
+from compilers.targets.openflow.protocol import TABLES
+from mininet_scenarios.ovs.collector_frames import frame_out, settled
 from mininet_scenarios.ovs.management_socket import ManagementConnection
 from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from mininet_scenarios.ovs.ovsdb import Database, Port
@@ -60,5 +61,5 @@ class PortsDown:
             if switch not in self.connections:
                 socket = self.ovs.folder / f"{bridge_name(switch)}.mgmt"
                 self.connections[switch] = ManagementConnection(socket)
-            self.connections[switch].outgoing += injected(data, port)
+            self.connections[switch].outgoing += frame_out(data, TABLES, port)
         settled(list(self.connections.values()))

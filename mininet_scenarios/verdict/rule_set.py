@@ -197,17 +197,12 @@ class RuleSet:
         if not came and enter:
             fallback = self.groups.get((at, GroupRole.FALLBACK, egress))
             return (fallback, enter) if fallback else (enter, None)
-        special = range(GroupRole.BOUNCE, GroupRole.ASIDE + self._protection)
-        for role in special:
+        repairs: int = self.build.tables.classes.protection.shape[2]
+        for role in range(GroupRole.BOUNCE, GroupRole.ASIDE + repairs):
             group = self.groups.get((at, role, egress))
             if group and came and role != GroupRole.FALLBACK and group.entry == came:
                 return group, None
         return self.groups.get((at, GroupRole.TRANSIT, egress)), None
-
-    @property
-    def _protection(self) -> int:
-        ports: int = self.build.tables.classes.protection.shape[2]
-        return ports
 
     def _need(self, at: int, kind: int, number: int, *pair: int) -> None:
         if rule := self.flows.get((at, kind, number)):

@@ -64,10 +64,6 @@ def _baseline(family: str, degree: int, **parameters: int | str) -> GraphShape:
     return GraphShape(found.order(parameters), degree, mean or 0, used or 0)
 
 
-def _hypercube(n: int) -> GraphShape:
-    return GraphShape(2**n, n, n * 2 ** (n - 1) / (2**n - 1))
-
-
 SHAPES: dict[str, Callable[[], GraphShape]] = {
     "complete graph, N=32": lambda: _moore(32, 31, 1),
     "Turán, N=48 r=3": lambda: _moore(48, 32, 2),
@@ -82,5 +78,5 @@ SHAPES: dict[str, Callable[[], GraphShape]] = {
     "quadrangle incidence, q=9": lambda: _moore(1640, 10, 4),
     "Delorme hexagon, q=27": lambda: _moore(14900788, 28, 5),
     "hexagon incidence, q=5": lambda: _moore(7812, 6, 6),
-    "hypercube, n=10": lambda: _hypercube(10),
+    "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,6 @@ class Prices:
     saturation_uniform: float
     saturation_permutation_direct: float
     saturation_permutation_indirect: float
-
-    def with_links_per_module(self, links: int) -> Prices:
-        """The same prices for modules of another size."""
-        return replace(self, links_per_module=links)
 
     def optical(self, hosts: int) -> float:
         """$ per Gbps of an optical cable in a fabric of `hosts`: linear between known sizes."""

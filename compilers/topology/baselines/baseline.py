@@ -104,8 +104,3 @@ def integers(
 
 def _is_integer(value: int | str | None, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-def mean_of_diameter_two(nodes: int, degree: int) -> float:
-    """Mean distance in a regular graph of diameter 2: degree vertices at 1, all others at 2."""
-    return 2 - degree / (nodes - 1)

@@ -16,7 +16,6 @@ from compilers.topology.baselines.baseline import (
     Baseline,
     BaselineDesign,
     integers,
-    mean_of_diameter_two,
 )
 from compilers.topology.field import field, powers, prime_power, prime_powers_near
 from compilers.topology.graph import Graph
@@ -125,9 +124,9 @@ class SlimFly(Baseline):
             yield self.regular(radix, order(q), 2, {"q": q}, q=q)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
-        """2 - Δ/(N-1)."""
+        """2 - Δ/(N-1): degree vertices are at 1, all others at 2."""
         q = int(parameters["q"])
-        return mean_of_diameter_two(order(q), degree(q))
+        return 2 - degree(q) / (order(q) - 1)
 
     def utilisation(self, parameters: Parameters) -> float | None:
         """From q = 5 on the links between S0 and S1 carry the most, 3q - 2 pairs per arc.
