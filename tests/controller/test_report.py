@@ -3,6 +3,7 @@ import json
 import pytest
 
 from controller.reporter import LINES_AT_ONCE, PROGRESS, REMIND, Reporter
+from controller.switches.current import Current
 from controller.switches.events import (
     FabricComplete,
     ProgramRefused,
@@ -17,6 +18,7 @@ class Fabric:
     """A fabric as the reporter sees it."""
 
     identity, expected = "0123456789abcdef", 13
+    current = Current(identity, (), programs=None)
 
     def __init__(self):
         self.events, self.programmed = [], 0
