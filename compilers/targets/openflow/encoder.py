@@ -83,6 +83,10 @@ class Encoder:
         other._pipeline = Pipeline(other.build)
         return other
 
+    def rows(self, vertex: int) -> int:
+        """How many flows the switch has once programmed."""
+        return self._pipeline.rows(vertex)
+
     def program(self, vertex: int, generation: int = 0) -> Program:
         """All groups and rows of a switch, wrapped for bundle `rows.BUNDLE`.
 
