@@ -204,7 +204,7 @@ def typed_push(report: RouteReport) -> PushReport:
     """
     if report.target not in TYPED:
         required = f"one of {', '.join(TYPED)}"
-        raise InputError(Problem(required, report.target, "leave --from out", key="--target"))
+        raise InputError.of(required, report.target, "leave --from out", key="--target")
     by_switch: dict[str, list[RouteDifference]] = {}
     for one in report.differences:
         by_switch.setdefault(one.switch, []).append(one)
@@ -226,7 +226,7 @@ def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[st
         yield from [word.format(**known) for word in shlex.split(template)]
     except (LookupError, ValueError) as error:
         required = f"words with {' and '.join(f'{{{name}}}' for name in known)} only"
-        raise InputError(Problem(required, repr(template), str(error), key=option)) from error
+        raise InputError.of(required, repr(template), str(error), key=option) from error
 
 
 def _kind(target: str) -> type[RouterDevice]:
@@ -235,7 +235,7 @@ def _kind(target: str) -> type[RouterDevice]:
     if target not in ROUTER_DEVICES:
         required = f"one of {', '.join(ROUTER_DEVICES)}, or --dry-run with tables"
         todo = "render --target ansible pushes to the others"
-        raise InputError(Problem(required, target, todo, key="--target"))
+        raise InputError.of(required, target, todo, key="--target")
     if not find_spec("nornir"):
-        raise InputError(Problem("Nornir", "none", "pip install 'polarfab[push]'"))
+        raise InputError.of("Nornir", "none", "pip install 'polarfab[push]'")
     return ROUTER_DEVICES[target]
