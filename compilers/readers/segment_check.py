@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.segment_paths import LONGEST, Paths, SegmentPaths
 from compilers.readers.segment_text import (
     CROSS,
-    DECAPSULATE,
     END,
     VIA,
     HostSegments,
@@ -29,12 +31,11 @@ from compilers.readers.segment_text import (
     read_host,
     read_sonic_segments,
 )
+from compilers.readers.text_lines import Integers
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
 
-LONGEST = 16
-"""Switches on a way, beyond which it has no end."""
 HOSTS = "hosts"
 SONIC_SHARED = "Vlan2"
 Path_ = tuple[int, ...]
@@ -121,6 +122,14 @@ class SegmentCheck:
         for vertex, table in tables.items():
             self._locator(vertex, table)
         self.of_vertex = {vertex: usid for usid, vertex in self.locator.items()}
+        a = build.addressing
+        self.paths = SegmentPaths(
+            tables,
+            self.cables.astype(np.int64),
+            self.number,
+            {vertex: self._to_hosts(vertex) for vertex in tables},
+            [str(a.network6(vertex)) for vertex in order.tolist()] if a.ipv6 else [],
+        )
 
     def _locator(self, vertex: int, table: SegmentTable) -> None:
         """The uSID of a switch is the one that it shifts out."""
@@ -155,7 +164,11 @@ class SegmentCheck:
                         self._differ(
                             table, usids, says, "an address of one switch, the same everywhere"
                         )
-                if row.action in (VIA, CROSS) and far < 0 and not self._to_host(vertex, row):
+                if (
+                    row.action in (VIA, CROSS)
+                    and far < 0
+                    and row.interface != self._to_hosts(vertex)
+                ):
                     self._differ(table, usids, _row(usids, row), "a port with a cable")
             self._compare(vertex, table, said)
             links = self.build.wiring.port[vertex][self.build.wiring.far[vertex] >= 0]
@@ -165,16 +178,11 @@ class SegmentCheck:
     def _differ(self, table: SegmentTable, usids: Usids, says: str, tables: str) -> None:
         self.found.add(table.file, table.lines.get(usids, 0), says, tables)
 
-    def _to_host(self, vertex: int, row: Segment) -> bool:
-        """Whether a row leads to a host of the switch, through its only port or all of them."""
+    def _to_hosts(self, vertex: int) -> str:
+        """The interface that leads to the hosts of a switch: its only port or all of them."""
         ports = self.build.wiring.host_port[vertex]
-        ports = ports[ports > 0].tolist()
-        names = [self.build.wiring.port_name(vertex, port) for port in ports]
-        return (
-            row.interface in names
-            if len(names) == 1
-            else bool(names) and row.interface == self.shared
-        )
+        names = [self.build.wiring.port_name(vertex, port) for port in ports[ports > 0].tolist()]
+        return names[0] if len(names) == 1 else self.shared if names else ""
 
     def _compare(self, vertex: int, table: SegmentTable, said: dict[int, int]) -> None:
         classes, w = self.build.tables.classes, self.build.wiring
@@ -217,8 +225,9 @@ class SegmentCheck:
             if not there:
                 continue
             pairs += int(ends.sum()) - 1
-            arrived = [self._host(vertex, h, folder / name) for h, name in there]
-            delivered += len(set.intersection(*arrived))
+            wanted = self._shares(vertex)
+            arrived = [self._host(vertex, h, folder / name, wanted) for h, name in there]
+            delivered += int(np.logical_and.reduce(arrived).sum())
             if progress:
                 progress(done, int(ends.sum()))
         for name in sorted(known - set(w.host_names)):
@@ -227,107 +236,118 @@ class SegmentCheck:
             self.found.add(folder, 0, "no host's files", "paths for hosts")
         return pairs, delivered
 
-    def _host(self, vertex: int, number: int, folder: Path) -> set[int]:
-        """The switches to whose hosts all carriers of a host arrive."""
-        a = self.build.addressing
-        gateway = str(a.network6(vertex)[1])
+    def _shares(self, vertex: int) -> tuple[Integers, Integers]:
+        """int64[N], the neighbours, and int64[S, N]: the weight of each as the first on paths."""
+        classes, w = self.build.tables.classes, self.build.wiring
+        near = np.unique(w.far[vertex][w.far[vertex] >= 0]).astype(np.int64)
+        routed = self.egress[vertex] < no_route(self.egress)
+        known = np.flatnonzero(routed & (self.after[vertex] >= 0))
+        egress = self.egress[vertex, known].astype(np.int64)
+        ports = np.column_stack((classes.port[vertex], classes.alternate[vertex]))[egress]
+        row, column = np.nonzero((ports > 0) & (classes.weight[vertex][egress] > 0))
+        slot = np.searchsorted(near, self.cables[vertex, ports[row, column]])
+        shares = np.zeros((len(self.after), len(near)), np.int64)
+        np.add.at(shares, (known[row], slot), classes.weight[vertex][egress][row, column])
+        return near, shares
+
+    def _host(
+        self, vertex: int, number: int, folder: Path, wanted_shares: tuple[Integers, Integers]
+    ) -> NDArray[np.bool_]:
+        """bool[S]: the switches to whose hosts all carriers of a host arrive."""
+        arrived = self.build.topology.endpoints.copy()
+        arrived[vertex] = False
+        gateway = str(self.build.addressing.network6(vertex)[1])
         try:
             host = read_host(folder / "host.batch", self.found, gateway, self.block)
         except (OSError, UnicodeDecodeError):
             self.found.add(folder / "host.batch", 0, "cannot be read", "a host's paths")
-            return set()
+            return np.zeros_like(arrived)
         wanted = self._wanted(vertex, number, host)
-        arrived = set(np.flatnonzero(self.build.topology.endpoints).tolist()) - {vertex}
-        missing = arrived - set(wanted.values())
-        arrived -= missing
-        for there in missing:
-            if self.after[vertex, there] >= 0:
-                self.found.add(host.file, 0, f"nothing to {a.network6(there)}", "paths there")
-        paths = {there: self._paths(vertex, there) for there in arrived}
-        for prefix, ways in host.ways.items():
-            there = wanted.get(prefix, -1)
-            if there < 0:
-                self.found.add(host.file, host.lines[prefix], prefix, "no host elsewhere")
-                continue
-            followed = Counter[Path_]()
-            for carrier, weight in ways:
-                followed[self._follow(vertex, carrier, prefix, host.own[1:])] += weight
-            if _shares(followed) != _shares(paths[there]):
-                arrived.discard(there)
-                says = f"{prefix} over {self._words(followed)}"
-                self.found.add(host.file, host.lines[prefix], says, self._words(paths[there]))
+        for prefix in wanted.keys() - set(host.prefix):
+            arrived[wanted[prefix]] = False
+            if self.after[vertex, wanted[prefix]] >= 0:
+                self.found.add(host.file, 0, f"nothing to {prefix}", "paths there")
+        there = np.array([wanted.get(prefix, -1) for prefix in host.prefix], np.int64)
+        for row in np.flatnonzero(there < 0).tolist():
+            self.found.add(host.file, host.line[row], host.prefix[row], "no host elsewhere")
+        paths = self.paths.follow(vertex, host.usids, host.own)
+        near, shares = wanted_shares
+        slot = np.searchsorted(near, paths.switches[:, 0]).clip(0, len(near) - 1)
+        right = self._right(paths, host, there) & (near[slot] == paths.switches[:, 0])
+        given = np.zeros((len(there), len(near)), np.int64)
+        np.add.at(given, (host.route[right], slot[right]), host.weight[right])
+        wrong = (_lowest(given) != _lowest(shares)[there]).any(axis=1)
+        wrong[host.route[~right]] = True
+        for row in np.flatnonzero(wrong & (there >= 0)).tolist():
+            arrived[there[row]] = False
+            says = f"{host.prefix[row]} over {self._words(self._given(paths, host, right, row))}"
+            should = self._words(self._tabled(int(there[row]), near, shares))
+            self.found.add(host.file, host.line[row], says, should)
         return arrived
+
+    def _right(self, paths: Paths, host: HostSegments, there: Integers) -> NDArray[np.bool_]:
+        """bool[n]: which carriers go minimally behind the first switch, to their own end."""
+        to = there[host.route]
+        names = np.array(self.paths.names, object)[paths.reached]
+        prefixes = np.array([*host.prefix, ""], object)[host.route]
+        right: NDArray[np.bool_] = (names == prefixes) & (to >= 0)
+        here = paths.switches[:, 0]
+        right &= here >= 0
+        for ahead in paths.switches.T[1:]:
+            moved = ahead >= 0
+            right &= ~moved | (self.after[here, to] == ahead)
+            here = np.where(moved, ahead, here)
+        right &= here == to
+        return right
+
+    def _given(
+        self, paths: Paths, host: HostSegments, right: NDArray[np.bool_], row: int
+    ) -> dict[Path_, int]:
+        """The paths of a route's carriers, with their weights."""
+        found = Counter[Path_]()
+        for carrier in np.flatnonzero(host.route == row).tolist():
+            path = [switch for switch in paths.switches[carrier].tolist() if switch >= 0]
+            end = () if right[carrier] or paths.reached[carrier] else (-1,)
+            found[(*path, *end)] += int(host.weight[carrier])
+        return found
+
+    def _tabled(self, there: int, near: Integers, shares: Integers) -> dict[Path_, int]:
+        """The paths of the tables with their weights: a port of the class, then minimally."""
+        paths = {}
+        for slot in np.flatnonzero(shares[there]).tolist():
+            path = [int(near[slot])]
+            while path[-1] != there and len(path) < LONGEST:
+                path.append(int(self.after[path[-1], there]))
+            paths[tuple(path)] = int(shares[there, slot])
+        return paths
 
     def _wanted(self, vertex: int, number: int, host: HostSegments) -> dict[str, int]:
         """The switch of every prefix: hosts that take the header off themselves, or blocks.
 
         By the host's own rows: one that takes it off has a prefix of its own.
         """
-        a, w = self.build.addressing, self.build.wiring
-        others = np.flatnonzero(self.build.topology.endpoints).tolist()
         if not host.own:
-            return {str(a.network6(there)): there for there in others if there != vertex}
+            return {text: there for text, there in self.blocks.items() if there != vertex}
         row = self.tables[vertex].rows.get(host.own[:1]) if vertex in self.tables else None
-        own = str(a.host6(vertex, number))
+        own = str(self.build.addressing.host6(vertex, number))
         if row is None or row.address != own or len(host.own) != 2:
             self.found.add(host.file, 0, f"a header taken off for {host.own}", f"what is for {own}")
+        return {text: there for text, there in self.single.items() if there != vertex}
+
+    @cached_property
+    def blocks(self) -> dict[str, int]:
+        """The switch of every block of hosts."""
+        a = self.build.addressing
         return {
-            f"{a.host6(there, h)}/128": there
-            for there in others
-            if there != vertex
-            for h, port in enumerate(w.host_port[there].tolist())
-            if port
+            str(a.network6(v)): v for v in np.flatnonzero(self.build.topology.endpoints).tolist()
         }
 
-    def _paths(self, vertex: int, there: int) -> Counter[Path_]:
-        """The paths of the tables with their weights: a port of the class, then minimally."""
-        classes = self.build.tables.classes
-        egress = int(self.egress[vertex, there])
-        paths = Counter[Path_]()
-        if self.after[vertex, there] < 0:
-            return paths
-        ports = [int(classes.port[vertex, egress]), *classes.alternate[vertex, egress].tolist()]
-        for port, weight in zip(ports, classes.weight[vertex, egress].tolist(), strict=True):
-            if not port or not weight:
-                continue
-            path = [int(self.cables[vertex, port])]
-            while path[-1] != there and len(path) < LONGEST:
-                path.append(int(self.after[path[-1], there]))
-            paths[tuple(path)] += weight
-        return paths
-
-    def _follow(self, vertex: int, carrier: Usids, prefix: str, off: Usids) -> Path_:
-        """The switches after the first that a carrier visits until it is for this prefix.
-
-        It ends in -1 where it does not come to that. off: what takes the header off at a host.
-        """
-        at, left = vertex, carrier
-        path: list[int] = []
-        while len(path) < LONGEST and left and at in self.tables:
-            rows = self.tables[at].rows
-            row = rows.get(left[:2]) or rows.get(left[:1])
-            if row is None:
-                break
-            if row.action == END:
-                left = left[1:]
-                continue
-            if row.action == DECAPSULATE:
-                return (*path, *self._end(prefix, str(self.build.addressing.network6(at))))
-            if row.action == CROSS:
-                left = left[1:]
-            port = self.number[at].get(row.interface, 0)
-            far = int(self.cables[at, port]) if port else -1
-            if far < 0:
-                kept = self._to_host(at, row) and left[1:] == off and off
-                host = f"{row.address}/128" if kept else ""
-                return (*path, *self._end(prefix, host))
-            at = far
-            path.append(at)
-        return (*path, -1)
-
-    @staticmethod
-    def _end(prefix: str, reached: str) -> Path_:
-        return () if prefix == reached else (-1,)
+    @cached_property
+    def single(self) -> dict[str, int]:
+        """The switch of every host's own prefix."""
+        a, ports = self.build.addressing, self.build.wiring.host_port
+        there = zip(*(axis.tolist() for axis in np.nonzero(ports)), strict=True)
+        return {f"{a.host6(vertex, number)}/128": vertex for vertex, number in there}
 
     def _words(self, paths: Mapping[Path_, int]) -> str:
         names = [*self.build.wiring.names, "nowhere"]
@@ -337,6 +357,7 @@ class SegmentCheck:
         )
 
 
-def _shares(paths: Mapping[Path_, int]) -> dict[Path_, int]:
-    divisor = int(np.gcd.reduce(list(paths.values()))) if paths else 1
-    return {path: weight // divisor for path, weight in paths.items()}
+def _lowest(shares: Integers) -> Integers:
+    """Rows of weights without a common divisor."""
+    lowest: Integers = shares // np.gcd.reduce(shares, axis=1, initial=0)[:, None].clip(1)
+    return lowest

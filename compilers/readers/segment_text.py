@@ -6,28 +6,43 @@ A carrier is an IPv6 address: a block of 32 bits, then uSIDs of 16 bits up to th
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from socket import AF_INET6, inet_pton
 from struct import unpack
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
+from compilers.readers.route_tables import RouteLines
 from compilers.readers.router_text import in_block, lines_of
 from compilers.readers.strict_json import parse
+from compilers.readers.text_lines import Integers, TextLines
 
 BLOCK = 32
 Usids = tuple[int, ...]
 SHIFTS = ["flavors", "next-csid", "lblen", "32", "nflen", "16"]
 END, CROSS, DECAPSULATE, VIA = "End", "End.X", "End.DT6", "via"
-FRR_ACTIONS = {"uN": END, "uA": CROSS, "uDT6": DECAPSULATE}
 SONIC_ACTIONS = {"uN": END, "uA": CROSS, "uDT46": DECAPSULATE}
-CARRIES = ["encap", "seg6", "mode", "encap.red", "segs"]
+NEXTHOP, CARRIES = "nexthop replace id ", "encap seg6 mode encap.red segs "
+GROUP = re.compile(r"group (\d+,\d+/)*\d+,\d+ protocol \d+$")
+TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table"]
+USIDS = 6
+"""In an address behind the block."""
+BATCH = {"route replace local ": True, "route replace ": True}
+FRR = {"   sid ": True, "ipv6 route ": True}
+"""How rows begin."""
+UN = "locator fabric behavior uN"
 TAIL = ["dev", "lo", "table", "main", "protocol"]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """What a switch does with a packet for some uSIDs; "" stands for what is not said.
 
     action: END shifts, CROSS shifts and sends, DECAPSULATE takes the outer header off, VIA sends.
@@ -60,6 +75,17 @@ class SegmentTable:
             found.add(self.file, line, prefix, "a prefix of the block that stands once")
         self.rows[usids], self.lines[usids] = segment, line
 
+    def extend(
+        self, routes: RouteLines, row_of: Callable[[str], Segment | None], found: DifferenceList
+    ) -> None:
+        """Rows; what their ways say is understood once, others are differences."""
+        said = {way: row_of(way) for way in routes.ways}
+        for prefix, way, line in routes.rows(*routes.ways):
+            if segment := said[way]:
+                self.add(prefix, segment, line, found)
+            else:
+                found.unread(self.file, line, f"{prefix} {way}")
+
 
 @lru_cache(1 << 18)
 def carried(address: str) -> tuple[bytes, Usids]:
@@ -78,23 +104,22 @@ def carried(address: str) -> tuple[bytes, Usids]:
 
 def read_batch(file: Path, found: DifferenceList) -> SegmentTable:
     """The rows of a file for `ip -batch`."""
-    table = SegmentTable(file)
-    for line, text in enumerate(file.read_text().splitlines(), 1):
-        segment: Segment | None = None
-        match text.split():
-            case ["route", "replace", "local", prefix, "encap", "seg6local", "action", *rest]:
-                segment = _local(rest)
-            case ["route", "replace", prefix, "via", address, "dev", interface, "protocol", _]:
-                segment = Segment(VIA, interface, address)
-            case [first, *_] if first[0] != "#":
-                prefix = ""
-            case _:
-                continue
-        if segment:
-            table.add(prefix, segment, line, found)
-        else:
+    table, routes = SegmentTable(file), RouteLines()
+    others = routes.take(TextLines.read(file), BATCH)
+    table.extend(routes, _batch_row, found)
+    for line, text in others:
+        if text and text[0] != "#":
             found.unread(file, line, text)
     return table
+
+
+def _batch_row(way: str) -> Segment | None:
+    match way.split():
+        case ["encap", "seg6local", "action", *rest]:
+            return _local(rest)
+        case ["via", address, "dev", interface, "protocol", _]:
+            return Segment(VIA, interface, address)
+    return None
 
 
 def _local(words: list[str]) -> Segment | None:
@@ -110,28 +135,32 @@ def _local(words: list[str]) -> Segment | None:
 
 def read_frr_segments(file: Path, found: DifferenceList) -> SegmentTable:
     """The static SIDs and routes of a file for FRR."""
-    table, locator = SegmentTable(file), ""
-    for line, text in enumerate(file.read_text().splitlines(), 1):
+    table, routes, locator = SegmentTable(file), RouteLines(), ""
+    others = routes.take(TextLines.read(file), FRR)
+    table.extend(routes, _frr_row, found)
+    for line, text in others:
         match text.split():
-            case ["sid", prefix, "locator", "fabric", "behavior", "uN"]:
-                table.add(prefix, Segment(END, "", ""), line, found)
-                if prefix != locator:
-                    found.add(file, line, f"uN {prefix}", f"the locator's {locator}")
-            case ["sid", prefix, "locator", "fabric", "behavior", "uDT6", "vrf", "default"]:
-                table.add(prefix, Segment(DECAPSULATE, "", ""), line, found)
-            case ["sid", prefix, "locator", "fabric", "behavior", "uA", *rest]:
-                match rest:
-                    case ["interface", interface, "nexthop", address]:
-                        table.add(prefix, Segment(CROSS, interface, address), line, found)
-                    case _:
-                        found.unread(file, line, text)
-            case ["ipv6", "route", prefix, address, interface]:
-                table.add(prefix, Segment(VIA, interface, address), line, found)
             case ["prefix", locator, "block-len", "32", "node-len", "16"]:
                 pass
             case ["ip" | "ipv6" | "no" | "sid" | "prefix", *_]:
                 found.unread(file, line, text)
+    for prefix, way, line in routes.rows(UN):
+        if prefix != locator:
+            found.add(file, line, f"{prefix} {way}", f"the locator's {locator}")
     return table
+
+
+def _frr_row(way: str) -> Segment | None:
+    match way.split():
+        case ["locator", "fabric", "behavior", "uN"]:
+            return Segment(END, "", "")
+        case ["locator", "fabric", "behavior", "uDT6", "vrf", "default"]:
+            return Segment(DECAPSULATE, "", "")
+        case ["locator", "fabric", "behavior", "uA", "interface", interface, "nexthop", address]:
+            return Segment(CROSS, interface, address)
+        case [address, interface]:
+            return Segment(VIA, interface, address)
+    return None
 
 
 def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
@@ -159,17 +188,22 @@ def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
     return table
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class HostSegments:
-    """What a host does: per prefix the carriers it chooses among with their weights, and a line.
+    """What a host does: for each prefix the carriers that it chooses among, with their weights.
 
-    own: the uSIDs of the prefix that it takes the outer header off for; () where it does not.
+    prefix, line: of P routes. own: the uSIDs of the prefix that it takes the outer header off for;
+    () where it does not. usids: int64[n, USIDS + 1], those of n carriers, zeros behind them; route:
+    int64[n], the route that each is of; weight: int64[n].
     """
 
     file: Path
-    ways: dict[str, list[tuple[Usids, int]]] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    own: Usids = ()
+    prefix: list[str]
+    line: list[int]
+    own: Usids
+    usids: Integers
+    route: Integers
+    weight: Integers
 
 
 def read_host(file: Path, found: DifferenceList, gateway: str, block: bytes) -> HostSegments:
@@ -181,45 +215,107 @@ def read_host(file: Path, found: DifferenceList, gateway: str, block: bytes) -> 
         gateway: of its switch.
         block: of the uSIDs, four bytes.
     """
-    host = HostSegments(file)
-    nexthops: dict[str, list[tuple[Usids, int]]] = {}
-    for line, text in enumerate(file.read_text().splitlines(), 1):
-        if not text or text[0] == "#":
-            continue
-        try:
-            _host_line(host, nexthops, text.split(), line, (gateway, block))
-        except (LookupError, OSError, ValueError):
-            found.unread(file, line, text)
-    return host
+    reader = _HostReader(file, found, block)
+    lines = TextLines.read(file)
+    mine = lines.beginning(NEXTHOP)
+    numbers, ways = lines[mine].split(len(NEXTHOP))
+    single = ways.beginning(CARRIES)
+    reader.carriers(numbers[single], ways[single], gateway)
+    reader.groups(numbers[~single], ways[~single])
+    for line, text in lines[~mine]:
+        if text and text[0] != "#":
+            reader.route(text, line)
+    return reader.host()
 
 
-def _host_line(
-    host: HostSegments,
-    nexthops: dict[str, list[tuple[Usids, int]]],
-    words: list[str],
-    line: int,
-    wanted: tuple[str, bytes],
-) -> None:
-    """A line of a host's batch file.
+class _HostReader:
+    """A host's file while it is read.
 
-    Raises:
-        LookupError, OSError, ValueError: it makes no sense.
+    hops: the carriers that each nexthop object chooses among, and their weights.
     """
-    if words[:3] == ["nexthop", "replace", "id"] and words[3] not in nexthops:
-        if words[4] == "group":
-            members = [member.split(",") for member in words[5].split("/")]
-            nexthops[words[3]] = [(nexthops[n][0][0], int(weight)) for n, weight in members]
-            return
-        block, usids = carried(words[9])
-        if words[4:9] == CARRIES and words[10] == "via" and (words[11], block) == wanted:
-            nexthops[words[3]] = [(usids, 1)]
-            return
-    elif words[:3] == ["route", "replace", "local"] and not host.own:
-        if words[4:9] == ["encap", "seg6local", "action", DECAPSULATE, "table"]:
-            block, host.own = carried(words[3].partition("/")[0])
-            if block == wanted[1]:
+
+    def __init__(self, file: Path, found: DifferenceList, block: bytes) -> None:
+        self.file, self.found, self.block = file, found, block
+        self.own: Usids = ()
+        self.usids = np.zeros((0, USIDS + 1), np.int64)
+        self.hops: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
+        self.routes: dict[str, tuple[str, int]] = {}
+
+    def carriers(self, numbers: TextLines, ways: TextLines, gateway: str) -> None:
+        """Nexthop objects that put a header before packets."""
+        addresses, tails = ways.split(len(CARRIES))
+        texts, which = tails.alike()
+        understood = np.array([text.split()[:2] == ["via", gateway] for text in texts], np.bool_)
+        packed = [_packed(address) for address in addresses.texts()]
+        words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)
+        usids = words[:, 2:]
+        right = understood[which] & (words[:, :2] == np.frombuffer(self.block, ">u2")).all(axis=1)
+        # A carrier ends with the first uSID that is 0.
+        right &= (usids[:, 0] > 0) & ~((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
+        for line, text in ways[~right]:
+            self.found.unread(self.file, line, text)
+        self.usids = np.pad(usids, ((0, 0), (0, 1)))
+        self._hops(numbers, [((at,), (1,)) for at in range(len(usids))], right)
+
+    def groups(self, numbers: TextLines, ways: TextLines) -> None:
+        """Nexthop objects that share among others."""
+        shares: list[tuple[Sequence[int], Sequence[int]]] = []
+        for line, text in ways:
+            members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
+            known = GROUP.match(text) and all(number in self.hops for number, _ in members)
+            carriers = [self.hops[number][0][0] for number, _ in members] if known else []
+            shares.append((carriers, [int(weight) for _, weight in members] if known else []))
+            if not known:
+                self.found.unread(self.file, line, text)
+        self._hops(numbers, shares, np.array([bool(way) for way, _ in shares], np.bool_))
+
+    def _hops(
+        self,
+        numbers: TextLines,
+        shares: Sequence[tuple[Sequence[int], Sequence[int]]],
+        right: NDArray[np.bool_],
+    ) -> None:
+        """Nexthop objects by their numbers; what stands a second time is a difference."""
+        for (line, number), share, is_right in zip(numbers, shares, right.tolist(), strict=True):
+            if number in self.hops:
+                self.found.unread(self.file, line, f"{NEXTHOP}{number} again")
+            elif is_right:
+                self.hops[number] = share
+
+    def route(self, text: str, line: int) -> None:
+        """A route to a nexthop object, or to where the header comes off."""
+        match text.split():
+            case ["route", "replace", "local", prefix, *rest] if (
+                not self.own and rest[:5] == TAKES_OFF
+            ):
+                block, self.own = carried(prefix.partition("/")[0])
+                if block == self.block:
+                    return
+            case ["route", "replace", prefix, "nhid", number, *_] if (
+                number in self.hops and prefix not in self.routes
+            ):
+                self.routes[prefix] = number, line
                 return
-    elif words[:2] == ["route", "replace"] and words[3] == "nhid" and words[2] not in host.ways:
-        host.ways[words[2]], host.lines[words[2]] = nexthops[words[4]], line
-        return
-    raise ValueError(words)
+        self.found.unread(self.file, line, text)
+
+    def host(self) -> HostSegments:
+        """All of it."""
+        ways = [self.hops[number] for number, _ in self.routes.values()]
+        carriers, weights = (list(chain.from_iterable(way[k] for way in ways)) for k in (0, 1))
+        return HostSegments(
+            self.file,
+            list(self.routes),
+            [line for _, line in self.routes.values()],
+            self.own,
+            self.usids[np.array(carriers, np.int64)],
+            np.repeat(np.arange(len(ways)), [len(way) for way, _ in ways]),
+            np.array(weights, np.int64),
+        )
+
+
+def _packed(address: str) -> bytes:
+    """The bytes of an address, zeros for what is none."""
+    try:
+        return inet_pton(AF_INET6, address)
+    except OSError:
+        return bytes(16)

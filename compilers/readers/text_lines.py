@@ -67,6 +67,14 @@ class TextLines:
         ):
             yield number, self.data[start:end].decode()
 
+    def texts(self) -> list[str]:
+        """The text of each line."""
+        if not self.data.isascii():
+            return [text for _, text in self]
+        text = self.data.decode()
+        places = zip(self.start.tolist(), self.end.tolist(), strict=True)
+        return [text[start:end] for start, end in places]
+
     def beginning(self, head: str) -> NDArray[np.bool_]:
         """bool[n]: which lines begin with a text."""
         wanted = head.encode()
@@ -100,9 +108,8 @@ class TextLines:
             mixed ^= mixed >> np.uint64(29)
         _, example, which = np.unique(mixed, return_index=True, return_inverse=True)
         if any((word != word[example][which]).any() for word in words):
-            texts = [text for _, text in self]
-            _, example, which = np.unique(texts, return_index=True, return_inverse=True)
-        return [text for _, text in self[example]], which
+            _, example, which = np.unique(self.texts(), return_index=True, return_inverse=True)
+        return self[example].texts(), which
 
     def _words(self, start: Integers, length: Integers | np.int64) -> NDArray[np.uint64]:
         """uint64[n]: the first bytes from each place on, at most eight, zeros behind them."""

@@ -66,6 +66,10 @@ HOST = [
     ("fd00:0:0:3::2/128", "fd00:0:0:4::22/128"),
     ("via fd00::1", "via fd00::9"),
     ("encap.red", "inline"),
+    ("fd00:0:0:3::2/128 nhid", "fd00:0:0:4::22/128 nhid"),
+    ("route replace fd00:0:0:3::2/128", "# route replace fd00:0:0:3::2/128"),
+    ("nexthop replace id 1000001 ", "nexthop replace id 1000000 "),
+    (":1002:a000:", ":0:a000:"),
 ]
 
 
