@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from compilers.readers.tool_check import check_ansible
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.push.pushed_files import SYSTEM, PushTarget, PushVariables, push_options
+from compilers.targets.target import FabricCheck
 
 CONNECTIONS = {
     "frr": ("ssh", ""),
@@ -38,6 +40,10 @@ class Ansible(PushTarget):
     summary = "an Ansible inventory, and a playbook that pushes another target's files"
     files = dict.fromkeys(("inventory.yaml", "push.yaml"), AnsibleVariables)
     options = push_options(*CONNECTIONS)
+
+    def fabric_check(self) -> FabricCheck:
+        """See `Target.fabric_check`."""
+        return check_ansible
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], AnsibleVariables]:
         """See `Target.variables`."""

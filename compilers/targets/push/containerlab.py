@@ -11,6 +11,7 @@ from ipaddress import IPv4Network
 from types import MappingProxyType
 from typing import Any
 
+from compilers.readers.tool_check import check_containerlab
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option
 from compilers.targets.push.pushed_files import (
@@ -23,6 +24,7 @@ from compilers.targets.push.pushed_files import (
 from compilers.targets.routed import interfaces
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.static_routes import HOST_NAME, RoutedFabric
+from compilers.targets.target import FabricCheck
 from inventory.problems import InputError, Problem, few
 
 MANAGEMENT = IPv4Network("172.28.0.0/16")
@@ -155,6 +157,10 @@ class Containerlab(PushTarget):
             )
         if problems:
             raise InputError(few(problems))
+
+    def fabric_check(self) -> FabricCheck:
+        """See `Target.fabric_check`."""
+        return check_containerlab
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], ContainerlabVariables]:
         """See `Target.variables`."""

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from compilers.readers.tool_check import check_nornir
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.push.pushed_files import SYSTEM, PushTarget, PushVariables, push_options
+from compilers.targets.target import FabricCheck
 
 NORNIR_PLATFORMS = {
     "frr": "linux",
@@ -39,6 +41,10 @@ class Nornir(PushTarget):
         ("config.yaml", "hosts.yaml", "groups.yaml", "defaults.yaml"), NornirVariables
     )
     options = push_options(*NORNIR_PLATFORMS)
+
+    def fabric_check(self) -> FabricCheck:
+        """See `Target.fabric_check`."""
+        return check_nornir
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], NornirVariables]:
         """See `Target.variables`."""
