@@ -47,6 +47,12 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         REPAIR: (RUN, ROUTED_LIVE + "test_linux_repairs_in_the_order_of_the_tables"),
     },
+    "nvue": {
+        ROUTES: (READ, "nvue.md"),
+        "alternates": ("", NO_IN_PORT),
+        SHARES: ("", STATIC),
+        REPAIR: ("", NO_IN_PORT),
+    },
     "nxos": {
         ROUTES: (PARSED, "nxos.md"),
         "alternates": (PARSED, "nxos.md"),

@@ -10,16 +10,19 @@ import pytest
 
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
+from compilers.targets.routed.nvue import CUMULUS
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
 from tests.compilers.targets.network_configs import deliver, owners
 from tests.compilers.targets.read_cli import read_eos, read_nxos
 from tests.compilers.targets.read_junos import read_junos
+from tests.compilers.targets.read_nvue import read_nvue
 from tests.compilers.targets.read_sonic import read_sonic
 from tests.compilers.targets.read_srlinux import read_srlinux
 
 SYSTEMS = {
     "eos": (EOS, read_eos),
+    "nvue": (CUMULUS, read_nvue),
     "nxos": (NXOS, read_nxos),
     "junos": (JUNOS, read_junos),
     "srlinux": (SRLINUX, read_srlinux),

@@ -142,7 +142,7 @@ def test_what_it_cannot_do_is_refused_by_name(name, tmp_path):
         target(name).render(build, tmp_path / "out")
     text = str(error.value)
     told = f"routing.balance: required minimal: target {name} cannot do packets that enter" in text
-    assert told == (name == "srlinux")
+    assert told == (name in ("srlinux", "nvue"))
     assert f"routing.protect: required none: target {name} cannot do repair in the switch" in text
     assert not (tmp_path / "out").exists()
 
@@ -173,7 +173,7 @@ def test_ports_have_the_names_of_the_node_type(name, tmp_path):
     shown = SYSTEMS[name][0]
     assert str(error.value) == (
         f"node_types.box.names: required {shown.required}, given eth1 and 4 more; "
-        f'say what the switch calls them, such as `names: {{{name}: "{shown.advice}"}}`, '
+        f'say what the switch calls them, such as `names: {{{shown.system}: "{shown.advice}"}}`, '
         "or choose another target"
     )
     assert not (tmp_path / "out").exists()

@@ -14,7 +14,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-SYSTEMS = ("eos", "frr", "junos", "linux", "nxos", "ovs", "sonic", "srlinux")
+SYSTEMS = ("eos", "frr", "junos", "linux", "nvue", "nxos", "ovs", "sonic", "srlinux")
 LABS = ("frr", "srlinux", "sonic", "eos")
 SAMPLE = 9
 """Switches of the larger examples that are rendered."""

@@ -20,10 +20,12 @@ from compilers.targets.features import BALANCE_NEEDS
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.infiniband.lfts import read as read_lfts
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
+from compilers.targets.routed.nvue import CUMULUS
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
 from tests.compilers.targets.read_cli import read_eos, read_nxos
 from tests.compilers.targets.read_junos import read_junos
+from tests.compilers.targets.read_nvue import read_nvue
 from tests.compilers.targets.read_routed import choices, read_frr, read_linux
 from tests.compilers.targets.read_sonic import read_sonic
 from tests.compilers.targets.read_srlinux import read_srlinux
@@ -48,6 +50,7 @@ OPTIONS = {"opensm": {"guids": "made-up"}}
 ROUTERS = {
     "eos": (EOS, read_eos),
     "junos": (JUNOS, read_junos),
+    "nvue": (CUMULUS, read_nvue),
     "nxos": (NXOS, read_nxos),
     "sonic": (SONIC, read_sonic),
     "srlinux": (SRLINUX, read_srlinux),

@@ -18,6 +18,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 PAGES = {
     **{name: ("numbered-links.md", f"{name}.md") for name in ("eos", "junos", "srlinux", "sonic")},
     "nxos": ("numbered-links.md",),
+    "nvue": ("numbered-links.md",),
     "ovs": ("openflow.md",),
     "ansible": ("automation.md",),
     "nornir": ("automation.md",),

@@ -1,0 +1,46 @@
+"""The nvue target: a startup.yaml of NVUE, the model of Cumulus Linux (docs/nvue.md).
+
+Static routes: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing"; ports:
+the Cumulus Linux user guide, "Switch Port Attributes".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from compilers.readers.emitted_check import Reader
+from compilers.readers.nvue_yaml import nvue
+from compilers.tables.build import Build
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.features import AGGREGATES
+from compilers.targets.options import Chosen
+from compilers.targets.routed.interfaces import Interfaces
+from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+
+CUMULUS = Interfaces(
+    "linux",
+    re.compile(r"swp[1-9][0-9]{0,2}(s[0-7])?"),
+    "interface names of Cumulus Linux",
+    "swp{cage}s{lane}",
+    "swp{port}",
+    first_lane=0,
+)
+
+
+class Nvue(P2pTarget):
+    """Static routes of Cumulus Linux."""
+
+    name = "nvue"
+    summary = "a startup.yaml for NVUE on Cumulus Linux"
+    files = dict.fromkeys(("startup.yaml",), P2pVariables)
+    capabilities = Capabilities(frozenset({AGGREGATES}))
+    interfaces = CUMULUS
+
+    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+        """See `Target.reader`."""
+        return nvue
+
+    def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
+        """See `Target.variables`."""
+        return self.fabric(build, chosen).variables
