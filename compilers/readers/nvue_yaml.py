@@ -24,7 +24,7 @@ ROUTE = re.compile(r' {12}"([^"]+)": (\{.*\})')
 """Where the routes begin, and one that is a line."""
 
 
-class Key(str):
+class LineKey(str):
     """A key, and the line where it stands."""
 
     line: int = 0
@@ -81,7 +81,7 @@ def _routes_apart(text: str) -> tuple[str, Tree]:
     static: Tree = {}
     ways: dict[str, Any] = {}
     for line, match in enumerate(filter(None, matches), first):
-        key, way = Key(match[1]), match[2]
+        key, way = LineKey(match[1]), match[2]
         key.line = line
         if way not in ways:
             ways[way] = _value(yaml.compose(way, yaml.CSafeLoader))
@@ -96,7 +96,7 @@ def _value(node: yaml.Node | None) -> Any:
     if isinstance(node, yaml.MappingNode):
         found: Tree = {}
         for word, inner in node.value:
-            key = Key(word.value)
+            key = LineKey(word.value)
             key.line = word.start_mark.line + 1
             if key in found:
                 raise ValueError(f"{key} twice, in line {key.line}, too")
@@ -108,7 +108,7 @@ def _value(node: yaml.Node | None) -> Any:
 
 
 def _line(key: str) -> int:
-    return key.line if isinstance(key, Key) else 0
+    return key.line if isinstance(key, LineKey) else 0
 
 
 def _known(router: RouterText, tree: Tree, words: set[str]) -> None:
