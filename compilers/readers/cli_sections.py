@@ -15,9 +15,11 @@ from compilers.readers.router_text import (
 from compilers.readers.text_lines import TextLines
 
 ROUTES = {"ip route ": False, "ipv6 route ": True}
-STEERING = {"ip", "ipv6", "no", "router", "route-map", "vrf", "policy-map", "vlan", "default"}
+STEERING = {"ip", "ipv6", "no", "router", "route-map", "vrf", "policy-map", "vlan", "default"} | {
+    *("traffic-policies", "maintenance", "class-map", "qos")
+}
 """First words of lines that may change where packets go; lines with others are passed over."""
-HARMLESS = {"description", "mtu", "speed", "error-correction", "fec", "lldp", "logging"} | {
+HARMLESS = {"description", "speed", "error-correction", "fec", "lldp", "logging"} | {
     *("load-interval", "snmp", "sflow")
 }
 """First words of lines about an interface that do not change where packets go."""
@@ -138,7 +140,7 @@ def _sections(
         if line[:1] == " ":
             if isinstance(here, InterfaceText):
                 _about(router, here, number, line)
-            elif here:
+            elif here and not (here.startswith("vlan ") and line.split()[0] == "name"):
                 router.fault(number, line)
         elif line and line[0] != "!":
             here = _alone(router, said, number, line)
@@ -165,8 +167,11 @@ def _alone(
             said.add(" ".join(line.split()))
         case ["vrf", *_, name] if name == router.vrf:
             return name
-        case ["vlan", _]:
-            pass
+        case ["vlan", vlan]:
+            router.vlans.add(vlan)
+            return line
+        case ["system", "mode" | "qos", *_]:
+            router.fault(number, line)
         case [first, *_] if first in STEERING:
             router.fault(number, line)
     return None
@@ -180,6 +185,8 @@ def _about(router: RouterText, here: InterfaceText, number: int, line: str) -> N
             if (":" in address) != (family == "ipv6"):
                 router.fault(number, line)
             here.addresses.append((address, number))
+        case ["mtu", size] if size.isdecimal():
+            here.mtu = int(size)
         case ["switchport", "access", "vlan", vlan]:
             here.vlan = vlan
         case ["vrf", "member", name] | ["vrf", name]:
@@ -197,6 +204,8 @@ def _about(router: RouterText, here: InterfaceText, number: int, line: str) -> N
 def _usable(router: RouterText, needed: set[str]) -> None:
     """Note the interfaces that lack a word without which they have no addresses, or are down."""
     for name, found in router.interfaces.items():
+        if found.vlan and found.vlan not in router.vlans:
+            router.fault(found.line, f"interface {name} in VLAN {found.vlan}, which is not there")
         wanted = set(needed) if "oopback" not in name else set()
         if name.startswith("Ethernet"):
             wanted.add("switchport" if found.vlan else "no switchport")

@@ -179,3 +179,13 @@ def interface_network(text: str) -> tuple[str, str]:
     """
     interface = ip_interface(text)
     return str(interface.ip), str(interface.network)
+
+
+@lru_cache(1 << 12)
+def covering(text: str) -> tuple[str, ...]:
+    """A prefix, and the shorter ones that it is part of; nothing where it is no prefix."""
+    try:
+        network = ip_network(text)
+    except ValueError:
+        return ()
+    return tuple(str(network.supernet(new_prefix=n)) for n in range(network.prefixlen, 0, -1))

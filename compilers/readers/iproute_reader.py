@@ -6,6 +6,7 @@ In a table the route of the least metric whose next hop is up is taken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -27,6 +28,8 @@ from compilers.readers.route_tables import RouteLines, RouteWay
 from compilers.readers.text_lines import TextLines
 
 MAIN = 254
+PARTS = ("addresses", "links", "routes", "rules")
+"""Files for `ip -batch`."""
 OURS = ["protocol", "80"]
 SETTINGS = (
     "net/ipv4/ip_forward",
@@ -34,8 +37,15 @@ SETTINGS = (
     "net/ipv4/conf/all/rp_filter",
     "net/ipv4/fib_multipath_hash_policy",
     "net/ipv6/fib_multipath_hash_policy",
+    "net/ipv4/conf/all/ignore_routes_with_linkdown",
+    "net/ipv6/conf/all/ignore_routes_with_linkdown",
 )
 """What forwarding depends on."""
+OF_INTERFACE = re.compile(
+    r"net/ipv4/conf/[^/]+/(rp_filter = 0|(send|accept)_redirects = [01])|"
+    r"net/ipv6/conf/[^/]+/(disable_ipv6 = 0|accept_ra = [012]|addr_gen_mode = [0-3])"
+)
+"""What may be said of the interfaces: no packet is lost by it."""
 ROUTES = {"route replace unreachable ": None, "route replace ": None}
 """How routes begin: those that discard, and those to a nexthop object."""
 CLAIMED = frozenset({"hosts", "loopback", "far end", "setting"})
@@ -114,8 +124,9 @@ class RouterFiles:
             match text.split():
                 case ["link", "set", interface, "up"]:
                     self.up.add(interface)
-                case ["link", "set", _, "mtu", _]:
-                    pass
+                case ["link", "set", port, "mtu", size] if size.isdecimal():
+                    file = str(self.folder / name)
+                    self.claims.append(Claim("mtu", (Interface(port), int(size)), file, line))
                 case ["link", "set", port, "master", bridge, "up"]:
                     self.members.setdefault(bridge, []).append(port)
                 case ["link", "add", bridge, "type", "bridge"]:
@@ -146,12 +157,15 @@ class RouterFiles:
         """sysctl.conf: what forwarding depends on."""
         name = "sysctl.conf"
         for line, text in self.lines(name):
-            key, equals, value = text.partition(" = ")
-            if not equals or not value.lstrip("-").isdecimal():
-                self.unknown(name, line, text)
-            elif key in SETTINGS:
+            key, _, value = text.partition(" = ")
+            if key in SETTINGS and value.isdecimal():
                 file = str(self.folder / name)
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
+            elif text.startswith("net/ipv"):
+                if not OF_INTERFACE.fullmatch(text):
+                    self.unknown(name, line, text)
+            elif not value.lstrip("-").isdecimal():
+                self.unknown(name, line, text)
 
     def tables(
         self, name: str, routes: RouteLines, said: Mapping[str, RouteWay | None]
@@ -225,8 +239,11 @@ def read_linux(folder: Path) -> EmittedSwitch:
         ValueError: an address makes no sense.
     """
     files = RouterFiles(folder)
-    for name in ("load.sh", "polarfab.service"):
-        (folder / name).stat()
+    (folder / "polarfab.service").stat()
+    loaded = (folder / "load.sh").read_text()
+    for name in ("sysctl.conf", *(f"{part}.batch" for part in PARTS)):
+        if not re.search(rf"^[^#\n]* {re.escape(name)}\b", loaded, re.MULTILINE):
+            files.unread.append((str(folder / "load.sh"), 0, f"no line that loads {name}"))
     name = "addresses.batch"
     for line, text in files.lines(name):
         match text.split():

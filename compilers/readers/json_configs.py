@@ -31,10 +31,24 @@ Tree = dict[str, Any]
 SRL = "srl_nokia-"
 SRL_INTERFACES = f"{SRL}interfaces:interface"
 SRL_INSTANCES = f"{SRL}network-instance:network-instance"
+SRL_STEERING = {f"{SRL}acl:acl", f"{SRL}qos:qos", f"{SRL}policy-forwarding:policy-forwarding"}
+SRL_INTERFACE = {"name", "description", "admin-state", "subinterface", "mtu"} | {
+    *("transceiver", "breakout-mode")
+}
+SRL_SUBINTERFACE = {"index", "type", "description", "admin-state", "ip-mtu", "ipv4", "ipv6"}
+SRL_INSTANCE = {"name", "type", "description", "admin-state", "interface"} | {
+    *(f"{SRL}static-routes:static-routes", f"{SRL}next-hop-groups:next-hop-groups")
+}
+"""Keys that are known; others may change where packets go."""
+ETHERNET_HEADER = 14
+"""Counted in the MTU of a port, not in that of IP."""
 SEGMENT_BLOCK = 4
 WAY_KEYS = {"next-hop-group", "preference", "admin-state"}
 AVD_STEERING = {"router", "policy_maps", "route_maps", "virtual_source_nat"}
-SONIC_STEERING = {"VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"}
+SONIC_STEERING = {"VNET", "ROUTE_MAP", "PORTCHANNEL", "BGP_NEIGHBOR", "ACL_RULE", "VXLAN"} | {
+    *("PORTCHANNEL_MEMBER", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE", "BGP_PEER_RANGE"),
+    *("PBH_RULE", "STATIC_NAT", "STATIC_NAPT", "PORT_QOS_MAP", "VNET_ROUTE", "VNET_ROUTE_TUNNEL"),
+}
 
 
 def read_avd(text: str, file: str) -> RouterText:
@@ -98,6 +112,7 @@ def _avd_interface(router: RouterText, entry: Tree, line: int) -> None:
                 router.fault(line, f"{name} is shut down")
         case _:
             router.fault(line, f"{entry.get('name')} is neither routed nor a port of a VLAN")
+    found.mtu = int(entry.get("mtu", 0))
     found.addresses += [(entry[k], line) for k in ("ip_address", "ipv6_address") if k in entry]
     found.vrf = entry.get("vrf", "")
 
@@ -162,11 +177,15 @@ def read_srlinux(text: str, file: str) -> RouterText:
     router.hostname = (
         tree.get(f"{SRL}system:system", {}).get(f"{SRL}system-name:name", {}).get("host-name", "")
     )
+    for key in sorted(set(tree) & SRL_STEERING):
+        router.fault(next(lines_of(text, [f'"{key}"'])), key)
     for interface in tree[SRL_INTERFACES]:
         _srl_interface(router, interface, text)
     for instance in tree[SRL_INSTANCES]:
         if instance.get("admin-state") != "enable":
             router.fault(0, f"network-instance {instance.get('name')} is not enabled")
+        for key in sorted(instance.keys() - SRL_INSTANCE):
+            router.fault(0, f"{key} of network-instance {instance.get('name')}")
         match instance:
             case {"name": "default", "type": "srl_nokia-network-instance:default"}:
                 _srl_instance(router, instance, text)
@@ -189,10 +208,16 @@ def _port(subinterface: str) -> str:
 def _srl_interface(router: RouterText, interface: Tree, text: str) -> None:
     name = interface.get("name", "")
     line = next(lines_of(text, [f'"name": "{name}"']))
+    for key in sorted(interface.keys() - SRL_INTERFACE):
+        router.fault(line, f"{key} of {name}")
     if interface.get("admin-state") != "enable":
         router.fault(line, f"interface {name} is not enabled")
     for inner in interface.get("subinterface", []):
         found = router.interface(_port(f"{name}.{inner.get('index')}"), line)
+        for key in sorted(inner.keys() - SRL_SUBINTERFACE):
+            router.fault(line, f"{key} of {name}")
+        sizes = [inner.get("ip-mtu", 0), interface.get("mtu", 0) - ETHERNET_HEADER]
+        found.mtu = 0 if name.startswith("irb") else min((s for s in sizes if s > 0), default=0)
         if inner.get("admin-state") != "enable":
             router.fault(line, f"subinterface {inner.get('index')} of {name} is not enabled")
         for family in ("ipv4", "ipv6"):
@@ -258,6 +283,7 @@ def read_sonic(text: str, file: str) -> RouterText:
     ports = tree.get("PORT", {})
     for name, line in zip(ports, lines_of(text, (f'"{name}": {{' for name in ports)), strict=True):
         router.interface(name, line)
+        router.interfaces[name].mtu = int(ports[name].get("mtu", 0))
         if ports[name].get("admin_status") != "up":
             router.fault(line, f"port {name} is not up")
     for table in ("INTERFACE", "LOOPBACK_INTERFACE", "VLAN_INTERFACE"):

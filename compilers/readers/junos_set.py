@@ -19,8 +19,12 @@ ENTERING = {
 }
 """How static routes begin, those for packets that enter apart; whether they are IPv6."""
 LAST = f"preference {LAST_RESORT}"
-STEERING = {"interfaces", "vlans", "forwarding-options", "bridge-domains", "protocols"}
+STEERING = {"interfaces", "vlans", "forwarding-options", "bridge-domains", "protocols"} | {
+    *("groups", "apply-groups", "logical-systems", "class-of-service", "security")
+}
 """What lines may change where packets go; others are passed over."""
+ETHERNET_HEADER = 14
+"""Counted in the MTU of a port, not in that of IP."""
 REACHED = ("then", "routing-instance", "polarfab")
 RIBS = {"inet": "inet.0", "inet6": "inet6.0"}
 Words = tuple[str, ...]
@@ -66,7 +70,10 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
             pass
         case ["set", "system", "host-name", name]:
             router.hostname = name
-        case ["set", "interfaces", _, "description" | "mtu" | "speed" | "number-of-sub-ports", _]:
+        case ["set", "interfaces", name, "mtu", size] if size.isdecimal():
+            if name != "irb":
+                router.interface(name, number).mtu = int(size) - ETHERNET_HEADER
+        case ["set", "interfaces", _, "description" | "speed" | "number-of-sub-ports", _]:
             pass
         case ["set", "interfaces", _, "gigether-options", "fec", _]:
             pass

@@ -32,6 +32,8 @@ def without_sections(text: str) -> str:
             inside = words[:1] == ["interface"] and is_port(words[-1])
         elif inside and words[0] == "vrf":
             vrf = words[-1]
+    if vrf in ("", "default"):
+        return text  # its routes are among those of the fabric
     heads = (["vrf", "instance", vrf], ["vrf", "context", vrf])
     for number, line in enumerate(lines):
         words = line.split()
@@ -44,7 +46,7 @@ def without_sections(text: str) -> str:
 
 def without_commands(text: str) -> str:
     """`set` commands of Junos with empty lines in the place of management."""
-    if not MENTION.search(text):
+    if not MENTION.search(text) or "set system management-instance\n" not in text:
         return text
     kept = []
     for line in text.splitlines():

@@ -248,6 +248,8 @@ def read_ovs(folder: Path) -> EmittedSwitch:
             prefixes.append(row.prefix)
             numbers.append(entries[row.entry])
             lines.append(line)
+        elif isinstance(row, ReadClass) and row.mask & CLASS != CLASS:
+            unread.append((files[0], line, text))  # of several classes
         elif isinstance(row, ReadClass):
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})

@@ -45,7 +45,7 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
         claimed=frozenset({"hosts", *(["host route"] if inside else [])}),
-        claims=[*_hosts(router), *_host_routes(router)],
+        claims=[*_hosts(router), *_host_routes(router), *_mtus(router)],
         next_hops=hops,
         addresses=[
             OwnAddress(name, address.partition("/")[0], file, line)
@@ -212,3 +212,11 @@ def _hosts(router: RouterText) -> Iterator[Claim]:
             if not _listed(address) and not alone:
                 for port in router.ports(name):
                     yield Claim("hosts", (address, Interface(port)), router.file, line)
+
+
+def _mtus(router: RouterText) -> Iterator[Claim]:
+    """The sizes of packets that ports take, where they are said."""
+    shared = {*router.shared.values()}
+    for name, found in router.interfaces.items():
+        if found.mtu and name not in shared:
+            yield Claim("mtu", (Interface(name), found.mtu), router.file, found.line)

@@ -27,13 +27,14 @@ class InterfaceText:
     """An interface: the line where it begins, its addresses with their lines, the words about it.
 
     vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
-    the default one.
+    the default one. mtu: bytes of an IP packet, 0 where none is said.
     """
 
     line: int
     addresses: list[tuple[str, int]] = field(default_factory=list)
     vlan: str = ""
     vrf: str = ""
+    mtu: int = 0
     words: set[str] = field(default_factory=set)
 
 
@@ -42,7 +43,8 @@ class RouterText:
     """What a file says of a router.
 
     segments: the first bytes of the addresses of SRv6 uSIDs, whose routes are others'. shared: the
-    interface that stands for the ports of a network, by that network. transit: the
+    interface that stands for the ports of a network, by that network. vlans: those that are there,
+    where the system is told. transit: the
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
     the one beside the default one. back: routes of the default VRF with next hops in that one.
@@ -53,6 +55,7 @@ class RouterText:
     hostname: str = ""
     interfaces: dict[str, InterfaceText] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
+    vlans: set[str] = field(default_factory=set)
     transit: RouteLines = field(default_factory=RouteLines)
     entering: RouteLines = field(default_factory=RouteLines)
     ingress: dict[str, str] = field(default_factory=dict)

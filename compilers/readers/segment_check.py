@@ -38,6 +38,8 @@ from compilers.tables.walk import Walker
 
 HOSTS = "hosts"
 SONIC_SHARED = "Vlan2"
+SHARED = "hosts"
+"""The bridge of several hosts."""
 Path_ = tuple[int, ...]
 Progress = Callable[[int, int], None] | None
 
@@ -56,6 +58,7 @@ def check_segments(build: Build, folder: Path, progress: Progress = None) -> Emi
         here = folder / build.wiring.names[vertex]
         try:
             tables[vertex] = read_batch(here / "srv6.batch", found)
+            _settings(build, vertex, here / "srv6-sysctl.conf", found)
             _agree(tables[vertex], read_frr_segments(here / "srv6.conf", found), found)
         except (OSError, UnicodeDecodeError) as error:
             found.add(Path(getattr(error, "filename", here)), 0, "cannot be read", "a file of SIDs")
@@ -63,6 +66,25 @@ def check_segments(build: Build, folder: Path, progress: Progress = None) -> Emi
     check.switches()
     pairs, delivered = check.hosts(folder / HOSTS, progress)
     return EmittedReport("srv6", len(tables), pairs, delivered, found.count, tuple(found.examples))
+
+
+def _settings(build: Build, vertex: int, file: Path, found: DifferenceList) -> None:
+    """Without these settings of the kernel packets with SIDs are dropped."""
+    w = build.wiring
+    names = w.port_names[int(w.node_type[vertex])]
+    hosts = [names[port - 1] for port in w.host_port[vertex].tolist() if port]
+    ports = [names[port - 1] for port in w.port[vertex][w.far[vertex] >= 0].tolist()]
+    taking = ["all", *ports, *(hosts if len(hosts) < 2 else [SHARED])]
+    wanted = {f"net/ipv6/conf/{name}/seg6_enabled = 1" for name in taking}
+    wanted.add("net/ipv6/conf/all/forwarding = 1")
+    said = set()
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        if text in wanted:
+            said.add(text)
+        elif text and text[0] != "#":
+            found.unread(file, line, text)
+    for text in sorted(wanted - said):
+        found.add(file, 0, "nothing of it", text)
 
 
 def check_sonic_segments(build: Build, folder: Path) -> DifferenceList:

@@ -39,6 +39,10 @@ BATCH = {"route replace local ": True, "route replace ": True}
 FRR = {"   sid ": True, "ipv6 route ": True}
 """How rows begin."""
 UN = "locator fabric behavior uN"
+SECTIONS = {"segment-routing", "srv6", "locators", "locator fabric", "static-sids"} | {
+    *("behavior usid", "format usid-f3216")
+}
+"""Lines of FRR without which there are no SIDs, or of another format."""
 TAIL = ["dev", "lo", "table", "main", "protocol"]
 
 
@@ -138,7 +142,10 @@ def read_frr_segments(file: Path, found: DifferenceList) -> SegmentTable:
     table, routes, locator = SegmentTable(file), RouteLines(), ""
     others = routes.take(TextLines.read(file), FRR)
     table.extend(routes, _frr_row, found)
-    for line, text in others:
+    lines = list(others)
+    for missing in sorted(SECTIONS - {text.strip() for _, text in lines}):
+        found.add(file, 0, f"no line {missing}")
+    for line, text in lines:
         match text.split():
             case ["prefix", locator, "block-len", "32", "node-len", "16"]:
                 pass

@@ -30,6 +30,7 @@ from compilers.readers.emitted_forwarding import (
     OwnAddress,
     Port,
     canonical,
+    covering,
     network_text,
 )
 from compilers.readers.emitted_pairs import HostWays, SwitchWays
@@ -148,9 +149,9 @@ class SwitchCheck:
         return self.port.get(str(part), -1) if isinstance(part, Interface) else part
 
     def _discards(self) -> None:
-        """Discarded prefixes are shorter than all that are forwarded."""
+        """Discarded prefixes are no part of any that is forwarded."""
         for prefix, file, line in self.emitted.discards:
-            if self.number_of(prefix) >= 0:
+            if any(self.number_of(each) >= 0 for each in covering(prefix)):
                 self.found.add(file, line, f"{prefix} is discarded", "it is forwarded")
 
     def number_of(self, prefix: str) -> int:
