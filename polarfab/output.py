@@ -57,8 +57,14 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
 def _console() -> Any:
     from rich.console import Console
 
+    class PipeConsole(Console):
+        """A console that leaves a pipe that nobody reads to `polarfab.cli`."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     wide = None if sys.stdout.isatty() else 120
-    return Console(width=wide, highlight=False, emoji=False, markup=False)
+    return PipeConsole(width=wide, highlight=False, emoji=False, markup=False)
 
 
 def _cell(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from compilers.proof.channels import packets
 from compilers.proof.delivery import Report, verify
 from compilers.proof.failure_walks import FAILURE_KINDS, SAMPLE, Progress
+from compilers.proof.proved import Proved
 from compilers.proof.soundness import unsound
 from compilers.tables.build import Build
 from compilers.tables.plane_folders import alike
@@ -104,9 +105,19 @@ def _alike(builds: Sequence[Build], folders: Sequence[Path], one: int, other: in
 
 
 def _mark(folder: Path, build: Build, report: Report) -> str:
-    """Set or remove the mark of a build folder; returns the fault if that fails, else ""."""
+    """Set or remove the mark of a build folder; returns the fault if that fails, else "".
+
+    What an earlier run proved of the same build, and this one did not try, stays in the mark.
+    """
+    facts = report.as_dict() if report.passed else None
+    if facts:
+        earlier, tried = Proved.read(folder, build), {case.kind for case in report.failures}
+        kept = [kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried]
+        channels = earlier.channels if report.channels is None else facts["proved"]["channels"]
+        proved = {**facts["proved"], "channels": channels}
+        facts["proved"] = {**proved, "failures": [*kept, *proved["failures"]]}
     try:
-        mark_verified(folder, build.identity, report.as_dict() if report.passed else None)
+        mark_verified(folder, build.identity, facts)
     except OSError as error:
         return f"cannot mark {folder} as verified or not: {error.strerror}"
     return ""

@@ -1,0 +1,52 @@
+"""The mark of a build says what was proved of it, by this run and by earlier ones."""
+
+import json
+
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.proof.proved import Proved
+from compilers.proof.verification import judge
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import save
+
+
+@pytest.fixture(scope="module")
+def build():
+    return compile_fabric(
+        load_fabric(
+            {
+                "name": "lab",
+                "topology": {"family": "polarfly", "q": 3},
+                "routing": {"balance": "compact-valiant", "protect": "node"},
+            }
+        )
+    )
+
+
+@pytest.fixture
+def folder(build, tmp_path):
+    save(build, tmp_path / "build")
+    return tmp_path / "build"
+
+
+def test_what_was_proved_stays_proved(build, folder):
+    judge([build], [folder], with_channels=True)
+    judge([build], [folder], failures=())
+    assert Proved.read(folder, build).failures == ("link", "node")
+    assert Proved.read(folder, build).channels
+
+
+def test_a_sample_is_no_proof(build, folder):
+    report = judge([build], [folder], failures=["2"], sample=10).reports[0]
+    assert report.failures[0].cases == 10 < report.failures[0].all_cases
+    assert report.failures[0].lost_pairs == report.failures[0].cut_off
+    assert Proved.read(folder, build).failures == ()
+
+
+def test_the_mark_of_another_build_proves_nothing(build, folder):
+    judge([build], [folder])
+    mark = folder / "verified.json"
+    mark.write_text(json.dumps({**json.loads(mark.read_text()), "build": "0" * 16}))
+    judge([build], [folder], failures=())
+    assert Proved.read(folder, build).failures == ()
