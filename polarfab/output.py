@@ -112,6 +112,13 @@ def write_file(
     put_file(file, pieces, todo, folders)
 
 
+def say_unread(switches: Sequence[str]) -> None:
+    """How many switches had no file, and the first of them."""
+    if switches:
+        few = ", ".join(switches[:3]) + ", …" * (len(switches) > 3)
+        say(f"{len(switches):,} switches without a file: {few}")
+
+
 def say(message: str) -> None:
     """A line for people, on stderr."""
     click.echo(message, err=True)

@@ -67,6 +67,7 @@ class RunnableFabric(ABC):
         options: Mapping[str, str] | None = None,
         nodes: Sequence[str] = (),
         unverified: bool = False,
+        progress: Progress | None = None,
     ) -> PushReport:
         """Have routers hold this fabric's routes: add, take away, prove from their tables, save.
 
@@ -76,9 +77,11 @@ class RunnableFabric(ABC):
             options: of the target, as for `render`.
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
+            progress: called with (rounds on a switch done, all rounds), from several threads.
 
         Raises:
-            InputError: there is no such target or switch, or verification has not passed.
+            InputError: there is no such target or switch, ssh would take the name of one for
+                another address, or verification has not passed.
         """
         from compilers.targets.plane_rendering import render_planes
         from controller.devices.device_push import DevicePush
@@ -86,7 +89,7 @@ class RunnableFabric(ABC):
         with self.usable(unverified) as fabric, TemporaryDirectory() as folder:
             build, out = fabric.build, Path(folder)
             render_planes((build,), target, out, None, options, nodes, None, True)
-            return DevicePush(build, target, options or {}, out, way).run(nodes)
+            return DevicePush(build, target, options or {}, out, way, progress).run(nodes)
 
     def apply(
         self,

@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 {address}"
+"""What reaches a device unless the user says otherwise: no question asked, no long wait."""
 SHELL_PATIENCE = 120.0
 """Seconds that a command may take."""
 END = "POLARFAB_END"

@@ -5,6 +5,7 @@ Files stand in ETC/polarfab, as Ansible puts them (docs/automation.md).
 
 from __future__ import annotations
 
+import json
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -18,8 +19,11 @@ from compilers.audit.route_remediation import (
     rule_remediation,
 )
 from controller.devices.device_shell import DeviceShell
+from inventory.route_tables.kernel_routes import OURS
 
 ROUTES = "ip -json route show table all"
+KERNEL_OWN = "kernel"
+"""The protocol of routes that come with an interface's addresses."""
 NEXTHOPS = "ip -json nexthop"
 RULES = {family: f"ip -json {family} rule" for family in ("-4", "-6")}
 UNIT = """if [ -d /run/systemd/system ]; then
@@ -77,6 +81,14 @@ class RouterDevice(ABC):
     def save(self) -> None:
         """See that a reboot leads to the same."""
 
+    def foreign(self) -> str:
+        """Routes that a push leaves alone wherever they lead, as in `tables`; "" without any.
+
+        Raises:
+            DeviceError: it cannot be read.
+        """
+        return ""
+
     def text(self, name: str) -> str:
         """A rendered file."""
         return (self.files / name).read_text()
@@ -111,6 +123,12 @@ class LinuxDevice(RouterDevice):
         """See `RouterDevice.routes`."""
         found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
         return kernel_remediation(*found, self.text("routes.batch"))
+
+    def foreign(self) -> str:
+        """See `RouterDevice.foreign`: routes of protocols other than 80."""
+        shown = json.loads(self.shell.run(ROUTES) or "[]")
+        found = [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]
+        return json.dumps(found) if found else ""
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: in place, without the pause of `load.sh`."""

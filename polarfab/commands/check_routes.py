@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
+from polarfab.output import (
+    json_option,
+    print_facts,
+    print_json,
+    print_table,
+    progress,
+    say,
+    say_unread,
+)
 from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
@@ -78,6 +86,4 @@ def _print(found: RouteReport) -> None:
         print_table("differences", columns, rows)
     if len(found.differences) > MOST_ROWS:
         say(f"{len(found.differences) - MOST_ROWS:,} differences more: --json has them all")
-    if found.unread:
-        few = ", ".join(found.unread[:3]) + ", …" * (len(found.unread) > 3)
-        say(f"{len(found.unread):,} switches without a file: {few}")
+    say_unread(found.unread)

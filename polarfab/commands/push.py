@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_json, print_table, say
+from controller.devices.device_shell import SSH
+from polarfab.output import json_option, print_json, print_table, progress, say, say_unread
 from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
     from controller.devices.device_push import PushReport
-
-SSH = "ssh -o BatchMode=yes {address}"
 
 
 @click.command("push")
@@ -24,7 +23,7 @@ SSH = "ssh -o BatchMode=yes {address}"
     callback=known_target,
     shell_complete=complete_target,
     required=True,
-    help="frr or linux; with --from any system.",
+    help="frr or linux; with --dry-run --from instead eos, nxos, junos, sonic or srlinux.",
 )
 @click.option(
     "--set",
@@ -68,12 +67,16 @@ def command(
     unverified: bool,
     as_json: bool,
 ) -> None:
-    """Have the routers of BUILD hold its routes, and nothing else in its address pools.
+    """Have the routers of BUILD hold its routes.
 
     Reads every switch, adds what is missing on all of a batch, then takes away what is stale,
-    compares their own tables with the build, and saves. In --run and --etc, {node} and {address}
-    stand for the name of a switch and its management address. --dry-run prints what would be done;
-    with --from it does so for systems that people type on (eos, nxos, junos, sonic, srlinux).
+    compares their own tables with the build, and saves. Stale are, for frr, static routes in the
+    fabric's address pools; for linux, routes, next hops and rules of protocol 80. A Linux switch
+    with other routes in those pools fails before anything is changed there.
+
+    In --run and --etc, {node} and {address} stand for the name of a switch and its management
+    address. --dry-run prints what would be done; with --from it does so for systems that people
+    type on (eos, nxos, junos, sonic, srlinux).
     """
     from compilers.targets.options import read
     from controller.devices.device_push import PushWay, typed_push
@@ -83,10 +86,12 @@ def command(
         raise click.UsageError("--from goes with --dry-run: nothing is sent to tables in files")
     fabric = Fabric.load(folder)
     if files:
-        found = typed_push(fabric.check_routes(files, target, read(words)))
+        with progress("comparing") as bar:
+            found = typed_push(fabric.check_routes(files, target, read(words), bar))
     else:
         way = PushWay(run, etc, batch or 0, stop_on, dry_run)
-        found = fabric.push(target, way, read(words), names, unverified)
+        with progress("reading" if dry_run else "pushing") as bar:
+            found = fabric.push(target, way, read(words), names, unverified, bar)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -106,3 +111,4 @@ def _print(found: PushReport, dry: bool) -> None:
     for one in found.switches:
         if one.error:
             say(f"{one.node}: {one.error}")
+    say_unread(found.unread)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from controller.devices.device_push import PushWay, _shorthand
+from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import eos, rendered, write
 
 
@@ -17,26 +20,128 @@ def build(polarfab, tmp_path: Path) -> Path:
     return tmp_path / "b"
 
 
+@pytest.fixture
+def named(polarfab, tmp_path: Path) -> Path:
+    """A build whose switches have addresses."""
+    nodes = "".join(
+        f"  - {{name: n{v}, type: leaf, datapath_id: {v + 1}, management: 192.0.2.{v + 1}}}\n"
+        for v in range(7)
+    )
+    types = "node_types: {leaf: {ports: [{name: 'eth{}', count: 8}]}}\n"
+    (tmp_path / "inventory.yaml").write_text(f"{types}nodes:\n{nodes}")
+    spec = "name: lab\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n"
+    (tmp_path / "named.yaml").write_text(spec)
+    code, _, err = polarfab("compile", tmp_path / "named.yaml", "-o", tmp_path / "n")
+    assert code == 0, err
+    return tmp_path / "n"
+
+
 def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
     assert polarfab("render", build, "--target", "eos", "-o", tmp_path / "out")[0] == 0
     found = rendered("eos", tmp_path / "out" / "3")
     found["main", "10.0.0.1/32"] = [[("192.0.2.7", "Ethernet9", 1)]]
     write(tmp_path / "tables" / "3.json", eos(found))
     words = ("push", build, "--target", "eos", "--from", tmp_path / "tables")
-    code, out, _ = polarfab(*words, "--dry-run")
+    code, out, err = polarfab(*words, "--dry-run")
     assert (code, out) == (0, "# 3\nno ip route 10.0.0.1/32 Ethernet9 192.0.2.7\n")
+    assert err == "12 switches without a file: 0, 1, 2, …\n"
+    assert len(json.loads(polarfab(*words, "--dry-run", "--json")[1])["unread"]) == 12
     assert "goes with --dry-run" in polarfab(*words)[2]
 
 
 def test_what_is_refused(polarfab, build) -> None:
     code, _, err = polarfab("push", build, "--target", "eos")
     assert code == 2
-    assert "--target: required one of frr, linux, or --dry-run with" in err
+    assert "--target: required one of frr, linux, or --dry-run with --from FILES, given eos" in err
+    assert "for others, render --target ansible writes a playbook that pushes" in err
     for option, value in (("--run", "ssh {host}"), ("--etc", "/etc/{0}"), ("--run", "'")):
         code, _, err = polarfab("push", build, "--target", "frr", option, value)
         assert code == 2
         assert f"{option}: required words with {{node}} and {{address}} only" in err
     assert "--node: required" in polarfab("push", build, "--target", "frr", "--node", "x")[2]
+
+
+@pytest.mark.parametrize("run", [None, "ssh root@{node}", "sudo ssh -l root {address}"])
+def test_names_that_ssh_takes_for_addresses(polarfab, build, run, tmp_path, monkeypatch) -> None:
+    spy = tmp_path / "spy"
+    for name in ("ssh", "sudo"):
+        (spy / name).parent.mkdir(exist_ok=True)
+        (spy / name).write_text(f"#!/bin/sh\ntouch {spy}/ran\n")
+        (spy / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{spy}:{os.environ['PATH']}")
+    words = ["--run", run] if run else []
+    code, _, err = polarfab("push", build, "--target", "linux", "--dry-run", *words)
+    assert code == 2
+    assert (
+        "required `management: ADDRESS` in the inventory for a node whose name is a number, "
+        "given none for node 1; ssh takes 1 for 0.0.0.1\n" in err
+    )
+    assert "given 3 more like these" in err
+    assert not (spy / "ran").exists()
+
+
+def test_names_that_no_ssh_takes_for_addresses() -> None:
+    assert [one.given for one in _shorthand("0x7f000001")] == ["none for node 0x7f000001"]
+    assert [one.todo for one in _shorthand("10.1")] == ["ssh takes 10.1 for 10.0.0.1"]
+    assert not [*_shorthand("leaf7"), *_shorthand("beef"), *_shorthand("192.0.2.7")]
+    assert not PushWay("ssh jump docker exec -i {node} sh -c").names_by_ssh
+    assert not PushWay("reach {address}").names_by_ssh
+    assert "-o ConnectTimeout=10" in PushWay().run
+    assert "-o BatchMode=yes" in PushWay().run
+
+
+def test_no_ssh(polarfab, named, monkeypatch) -> None:
+    monkeypatch.setattr("controller.devices.device_push.which", lambda _: None)
+    code, _, err = polarfab("push", named, "--target", "linux", "--dry-run")
+    assert code == 2
+    assert "required ssh (Debian: openssh-client), given none\n" in err
+
+
+def test_routes_of_others_in_the_pools(polarfab, build, tmp_path: Path) -> None:
+    entries = [
+        {"dst": "default", "gateway": "192.0.2.1", "dev": "eth0", "protocol": "static"},
+        {"dst": "192.0.2.9", "dev": "eth0", "protocol": "static"},
+        {"dst": "10.0.0.60", "dev": "eth0", "protocol": "static"},
+        {"dst": "10.0.0.61", "dev": "eth0", "protocol": "80"},
+    ]
+    routes = json.dumps([entry | {"flags": []} for entry in entries])
+    reach = tmp_path / "reach"
+    reach.write_text(
+        f"""#!/bin/sh
+echo "$1" >> {tmp_path}/asked
+case "$1" in *route*) echo '{routes}';; *) echo '[]';; esac
+"""
+    )
+    reach.chmod(0o755)
+    words = ("push", build, "--target", "linux", "--node", "3", "--run", reach)
+    for dry in ((), ("--dry-run",)):
+        code, _, err = polarfab(*words, *dry)
+        assert code == 1
+        assert (
+            "3: required no routes of others (protocol not 80) in the fabric's address pools, "
+            "given 10.0.0.60/32 in table main; take them away first, a push does not\n" in err
+        )
+    assert all(line.startswith("ip -json ") for line in (tmp_path / "asked").open())
+    routes_only_ours = reach.read_text().replace("10.0.0.60", "203.0.113.7")
+    reach.write_text(routes_only_ours)
+    code, out, _ = polarfab(*words, "--dry-run")
+    assert code == 0
+    assert "route delete 10.0.0.61/32 metric 0 table 254 protocol 80" in out
+    assert "203.0.113.7" not in out
+
+
+def test_progress_counts_every_round(build) -> None:
+    seen = []
+    way = PushWay("false", dry=True)
+    found = Fabric.load(build).push("linux", way, progress=lambda *step: seen.append(step))
+    assert not found.good
+    assert sorted(seen) == [(done, 13) for done in range(1, 14)]
+
+
+def test_help(polarfab) -> None:
+    out = " ".join(polarfab("push", "--help")[1].split())
+    assert "for linux, routes, next hops and rules of protocol 80" in out
+    assert "with --dry-run --from instead eos, nxos, junos, sonic or srlinux" in out
 
 
 def test_switches_that_do_not_answer(polarfab, build) -> None:

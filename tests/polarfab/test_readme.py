@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,16 @@ def demo() -> list[str]:
 def squeezed(line: str) -> str:
     """A line without the padding: a run with packets has a longer label, and so wider columns."""
     return " ".join(line.split())
+
+
+def test_every_extra_is_named() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = (ROOT / "README.md").read_text().split("the extras", 1)[1]
+    assert [
+        name
+        for name in project["optional-dependencies"]
+        if name != "dev" and f"`{name}`" not in text
+    ] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/emulate.md"])
