@@ -1,4 +1,8 @@
-"""Load fabric.yaml and the inventory it names, and check them against each other."""
+"""Load fabric.yaml and the inventory it names, and check them against each other.
+
+The texts of errors: a wrong type, key or value in `inventory.document_errors`, the rules of a field
+in `fabric_spec`, between fields in `cross_checks`, of a family in `compilers.topology.families`.
+"""
 
 from __future__ import annotations
 

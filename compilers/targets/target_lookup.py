@@ -1,4 +1,8 @@
-"""The target of a name: a class of polarfab, or one that an installed package registers."""
+"""The target of a name: a class of polarfab, or one that an installed package registers.
+
+There is no list to add to: a new target is a module in a folder beside this one, the templates of
+its name, and a reader in `compilers/readers/` (`compilers.spec.target_names` finds it).
+"""
 
 from __future__ import annotations
 

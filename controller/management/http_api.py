@@ -2,6 +2,7 @@
 
 | method and path | what |
 |---|---|
+| GET / | the status page of `templates/status_page/` |
 | GET /api/health | the fabric in a few numbers; 503 if a switch of a leader lacks its program |
 | GET /api/state | each switch, and links that are dead or loaded |
 | GET /api/floor | racks, switches and links, which do not change |
