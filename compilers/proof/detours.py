@@ -16,8 +16,9 @@ from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 
 BACK, NEXT_HOP, LATER = 1, 2, 4
-DETOUR_CELLS_AT_ONCE = 1 << 21
+DETOUR_CELLS_AT_ONCE = 1 << 22
 Bits = NDArray[np.bool_]
+Vertices = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,57 +56,51 @@ class Detours:
             result._add(walker, ends[first : first + step], np.where(there, w.far, 0))
         return result
 
-    def _add(self, walker: Walker, ends: NDArray[np.int64], far: NDArray[np.int32]) -> None:
+    def _add(self, walker: Walker, destinations: NDArray[np.int64], far: Vertices) -> None:
         """Walk towards these destinations."""
-        switch = np.arange(len(far), dtype=np.int32)[:, None]
-        column = np.arange(len(ends))
-        number = walker.egress(ends).astype(np.intp)
+        ends = destinations.astype(np.int32)
+        number = walker.egress(destinations).astype(np.intp)
         routed = number < self.used.shape[1]
         # Without a route a switch keeps its packets.
-        after = np.where(routed, walker.next_switch(ends), switch)
-        minimal = [after]
-        while len(minimal) < MOST_HOPS and ((at := minimal[-1]) != ends).any():
-            moved = after[at, column]
-            if (moved == at).all():
-                break
-            minimal.append(moved)
-        s, d = np.nonzero(routed)
-        self.used[s, number[s, d]] = True
-        s, d = np.nonzero(routed & (after == ends))
-        self.direct[s, number[s, d]] = True
-        for k in range(far.shape[1]):
-            bits = self._met(after, minimal[1:-1], far[:, k], ends)
-            s, d = np.nonzero(bits)
-            kept = routed[s, d]
-            s, d = s[kept], d[kept]
-            place = np.ravel_multi_index((s, number[s, d], np.full(len(s), k)), self.meets.shape)
-            np.bitwise_or.at(self.meets.reshape(-1), place, bits[s, d])
-
-    def _met(
-        self,
-        after: NDArray[np.int32],
-        minimal: list[NDArray[np.int32]],
-        far: NDArray[np.int32],
-        ends: NDArray[np.int64],
-    ) -> NDArray[np.uint8]:
-        """uint8[S, D]: what the path of each switch's neighbour meets; minimal: later switches."""
-        switch, column = np.arange(len(far), dtype=np.int32)[:, None], np.arange(len(ends))
-        towards = ends.astype(np.int32)
-        at = np.broadcast_to(far[:, None], after.shape)
-        moved = after[far]
-        bits = np.zeros(after.shape, np.uint8)
-        for _ in range(MOST_HOPS):
-            within = at != towards
-            bits |= (at == switch).view(np.uint8)
-            bits |= ((at == after) & within).view(np.uint8) * np.uint8(NEXT_HOP)
-            for there in minimal:
-                bits |= ((at == there) & within).view(np.uint8) * np.uint8(LATER)
-            if (moved == towards).all() or (moved == at).all():
-                break
-            at, moved = moved, after[moved, column]
-        return bits
+        after = np.where(
+            routed, walker.next_switch(destinations), np.arange(len(far), dtype=np.int32)[:, None]
+        )
+        paths = _paths(after, ends)
+        order = np.argsort(number, axis=1, kind="stable")
+        for s, count in enumerate(np.count_nonzero(routed, axis=1).tolist()):
+            columns = order[s, :count]
+            classes, first = np.unique(number[s, columns], return_index=True)
+            if count:
+                self.used[s, classes] = True
+                direct = (after[s] == ends)[columns]
+                self.direct[s, classes] |= np.logical_or.reduceat(direct, first)
+                bits = _met(paths, s, far[s], ends)[:, columns]
+                self.meets[s, classes] |= np.bitwise_or.reduceat(bits, first, axis=1).T
 
     def without(self, bits: int) -> Bits:
         """bool[S, C, K]: other links whose paths meet none of these, for classes in use."""
         free: Bits = self.other & self.used[..., None] & ((self.meets & bits) == 0)
         return free
+
+
+def _paths(after: Vertices, ends: Vertices) -> list[Vertices]:
+    """int32[S, D] each: where the packets of all switches are after 1, 2, … links, to the end."""
+    column, paths = np.arange(len(ends)), [after]
+    while len(paths) < MOST_HOPS and (paths[-1] != ends).any():
+        moved = after[paths[-1], column]
+        if (moved == paths[-1]).all():
+            break
+        paths.append(moved)
+    return paths
+
+
+def _met(paths: list[Vertices], s: int, far: Vertices, ends: Vertices) -> NDArray[np.uint8]:
+    """uint8[K, D]: what the paths of a switch's neighbours meet, as in `Detours.meets`."""
+    bits = np.zeros((len(far), len(ends)), np.uint8)
+    for at in (far[:, None], *(path[far] for path in paths[:-1])):
+        bits |= (at == s).view(np.uint8)
+        within = at != ends
+        for word, path in ((NEXT_HOP, paths[:1]), (LATER, paths[1:-1])):
+            for there in path:
+                bits |= ((at == there[s]) & within).view(np.uint8) * np.uint8(word)
+    return bits
