@@ -88,6 +88,13 @@ def test_field_notes_at_q_7() -> None:
     assert explain(routed(q=7), 9, 18).alternates == ()
 
 
+@pytest.mark.parametrize(("source", "destination", "gone"), [(9, 50, 50), (50, 9, 50)])
+def test_a_switch_that_is_down_is_named(source: int, destination: int, gone: int) -> None:
+    build = polarfly(7)
+    (failing,) = explain(build, source, destination, [find_failure(build, f"{gone}")]).failing
+    assert failing == Failing((source,), f"switch {gone} is down")
+
+
 QUADRIC_CASES = {
     "neither end, common neighbour no quadric": (False, False, False, 3),
     "neither end, common neighbour a quadric": (False, True, False, 3),
