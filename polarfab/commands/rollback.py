@@ -15,7 +15,8 @@ from polarfab.output import json_option, print_json, say
 def command(folder: Path, as_json: bool) -> None:
     """Put back the build that was proved before another one took its place in BUILD.
 
-    The two change places in one step, so rolling back again undoes it.
+    The two change places in one step, so rolling back again undoes it. Render again what was
+    rendered: the same options and templates write the same files as before.
     """
     from compilers.tables.last_build import rollback
 
@@ -23,4 +24,4 @@ def command(folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(folder), "builds": kept})
     else:
-        say(f"{folder} is build {' '.join(kept)} again")
+        say(f"{folder} is build {' '.join(kept)} again; render again what was rendered")

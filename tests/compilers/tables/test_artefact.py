@@ -15,6 +15,7 @@ from compilers.tables.generations import last, mark
 from compilers.tables.last_build import rollback
 from compilers.tables.stale_parts import collect
 from compilers.tables.verified_mark import mark_verified
+from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 
@@ -94,6 +95,22 @@ def test_the_last_proved_build_is_kept(
     assert load(last(place)).identity == newest.identity != unproved.identity
     save(polarfly_build(3), place)
     assert load(last(place)).identity == newest.identity, "the same build is not kept twice"
+
+
+def test_a_build_that_is_put_back_renders_as_before(tmp_path: Path) -> None:
+    """So no earlier render has to be kept."""
+
+    def rendered() -> dict[str, bytes]:
+        target("ovs").render(load(tmp_path / "b"), tmp_path / "configs")
+        files = (path for path in (tmp_path / "configs").rglob("*") if path.is_file())
+        return {str(path): path.read_bytes() for path in files}
+
+    mark_verified(tmp_path / "b", save(polarfly_build(3), tmp_path / "b").identity, {})
+    before = rendered()
+    save(polarfly_build(2), tmp_path / "b")
+    assert rendered() != before
+    rollback(tmp_path / "b")
+    assert rendered() == before
 
 
 def test_a_damaged_build_is_not_put_back(tmp_path: Path) -> None:
