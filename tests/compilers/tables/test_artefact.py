@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,33 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> No
         put_file(file, pieces())
     assert file.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["cables.csv"]
+
+
+def test_content_is_on_the_disk_before_it_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The content of a part first, then its new name, then the folder that has the name."""
+    events: list[str] = []
+
+    def flushed(descriptor: int) -> None:
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        events.append("content" if name.endswith(".part") else name)
+
+    def renames(do: Callable[..., object]) -> Callable[..., object]:
+        def renamed(*words: Path) -> object:
+            events.append("rename")
+            return do(*words)
+
+        return renamed
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(artefact, "_flush_all", flushed)
+    monkeypatch.setattr(artefact, "exchange", renames(exchange))
+    monkeypatch.setattr(Path, "replace", renames(Path.replace))
+    (tmp_path / "place").mkdir()
+    put_file(tmp_path / "place" / "file", [b"content"])
+    put_folder(tmp_path / "place" / "folder", lambda beside: (beside / "file").write_text(""))
+    assert events == ["content", "rename", "place"] * 2
 
 
 def test_a_pipe_is_written_to() -> None:
