@@ -8,7 +8,7 @@ from compilers.cabling.cable_plan import numbered, too_long
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
 from compilers.memory import beyond_memory
-from compilers.policy_support import affordable, beyond_targets, require_targets
+from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.policy_passes import choices, require_searchable
 from compilers.routing.routes_by_family import minimal
@@ -91,9 +91,9 @@ def compile_placed(
         vars=spec.vars,
         node_vars=_node_vars(inventory),
     )
-    with loaded.reported(
-        over_capacity(tables, wiring, inventory, build.addressing.ipv6 is not None)
-    ):
+    dual = build.addressing.ipv6 is not None
+    beyond = over_capacity(tables, wiring, inventory, dual)
+    with loaded.reported([*beyond, *misnamed(build, spec.targets)]):
         require_targets(build, spec.targets)
     return build
 

@@ -52,6 +52,13 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     return routing
 
 
+def misnamed(build: Build, targets: Iterable[str]) -> Iterator[Finding]:
+    """Node types whose ports have no name that these targets' systems can have."""
+    for name in targets:
+        if interfaces := target(name).interfaces:
+            yield from interfaces.wrong_names(interfaces.named(build, name))
+
+
 def require_targets(build: Build, targets: Iterable[str]) -> None:
     """Pass when each of these targets, its options at their defaults, can do all of the build.
 

@@ -16,11 +16,15 @@ def device_files(paths: Iterable[Path], what: str, problems: list[Problem]) -> I
     Args:
         paths: files and folders.
         what: is in them, for messages.
-        problems: where folders without a file are noted.
+        problems: where paths that do not exist and folders without a file are noted.
     """
     for path in paths:
         if not path.is_dir():
-            yield path
+            if path.exists():
+                yield path
+            else:
+                there = "no such file or folder"
+                problems.append(Problem(f"a file or folder of {what}", there, "", str(path)))
             continue
         inside = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
         if not inside:

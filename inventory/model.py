@@ -114,8 +114,9 @@ class NodeType(Model):
 
     `names` has, by target, what that system calls the ports; in it {cage} and {port} number the
     cages and ports of the type, {lane} the parts of a cage, all as the system counts, {module} is
-    as in `PortBlock`, and {port*8} is eight times the number. platform: SONiC's platform.json or
-    port_config.ini, which has names and lanes of the ports.
+    as in `PortBlock`, {serdes} numbers the first lane of a port, of all lanes of the type, and
+    {port*8} is eight times the number. platform: SONiC's platform.json or port_config.ini, which
+    has names and lanes of the ports.
 
     Without `capabilities` nothing is known of them, and nothing is checked.
     """

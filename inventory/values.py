@@ -15,7 +15,7 @@ MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 PORT_WORD = re.compile(r"[A-Za-z0-9._/:-]{0,64}")
 PLACEHOLDERS = ("{}", "{module}", "{lane}")
 SYSTEM_PORT = re.compile(
-    r"([A-Za-z0-9._/:-]|\{(module|cage|lane|port)(\*[1-9][0-9]{0,2})?\}){1,64}"
+    r"([A-Za-z0-9._/:-]|\{(module|cage|lane|port|serdes)(\*[1-9][0-9]{0,2})?\}){1,64}"
 )
 METRES_TEXT = re.compile(r"[0-9]{1,5}(\.[0-9]{1,3})?")
 GUID = re.compile(r"0x([0-9a-f]{16})|([0-9a-f]{4}(:[0-9a-f]{4}){3})", re.IGNORECASE)
@@ -99,7 +99,8 @@ def _port_name(value: Any) -> Any:
 def _system_port_name(value: Any) -> Any:
     if not isinstance(value, str) or not SYSTEM_PORT.fullmatch(value):
         raise refusal(
-            "a port name of letters, digits and . _ / : -, with {cage}, {lane}, {port} or {module}",
+            "a port name of letters, digits and . _ / : -, "
+            "with {cage}, {lane}, {port}, {serdes} or {module}",
             "write it like Ethernet{cage}/{lane}",
         )
     return value

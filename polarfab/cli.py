@@ -161,7 +161,13 @@ def _drop_output() -> None:
 
 def _refused(error: Exception) -> int:
     """The operating system's refusal as one message."""
-    click.echo(f"error: {error}", err=True)
+    message = str(error)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+        try:
+            print(flush=True)  # what is full stays full
+        except OSError as unwritten:
+            message = f"standard output cannot be written: {unwritten.strerror}"
+    click.echo(f"error: {message}", err=True)
     _drop_output()
     return 2
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import click
 
-from compilers.spec.target_names import BUILT_IN, target_names
-from inventory.problems import nearest
+from compilers.spec.target_names import BUILT_IN, meant_target, target_names
 
 
 def known_target(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     """The name, if it is that of a target, or none was given."""
     if value is None or value in BUILT_IN or value in (names := target_names()):
         return value
-    near = nearest(value, names)
+    near = meant_target(value, names)
     hint = f" Did you mean {near!r}?" if near else ""
     raise click.BadParameter(f"{value!r} is not one of {', '.join(names)}.{hint}")
 

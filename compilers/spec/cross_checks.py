@@ -6,6 +6,7 @@ topology is wrong, what depends on its size is checked for the one that was like
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
 from typing import Any
@@ -25,11 +26,12 @@ from compilers.topology.families import check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
 from inventory.document_errors import sound
 from inventory.inventory_file import Examined
-from inventory.model import Inventory
+from inventory.model import Inventory, NodeType
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 Data = Mapping[str, Any]
 MOST_HOSTS, MOST_PLANES = 1024, 16
+STEP = re.compile(r"\{port(?:\*([0-9]+))?\}")
 
 
 def check_spec(data: Data) -> Iterator[Finding]:
@@ -65,6 +67,8 @@ def check_nodes(data: Data, hardware: Examined) -> Iterator[Finding]:
             yield Finding(("nodes", i, "plane"), required, str(node.plane))
     if hardware.inventory is not None:
         yield from _systems(hardware.inventory)
+        for name, node_type in hardware.inventory.node_types.items():
+            yield from _lane_numbers(("node_types", name), node_type)
         yield from _beyond_gateway(data, hardware.inventory)
         yield from _between_planes(hardware.inventory)
         yield from _vertices(data, hardware, planes)
@@ -83,6 +87,27 @@ def _systems(inventory: Inventory) -> Iterator[Finding]:
                     todo = did_you_mean(system, known)
                     required = f"one of {', '.join(known)}"
                     yield Finding((*place, "names", system), required, shown(system), todo)
+
+
+def _lane_numbers(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
+    """Port names that count lanes which are not said, and SONiC's that do not count them."""
+    every = (node_type, *node_type.ports)
+    counted = any("{serdes" in word for part in every for word in part.names.values())
+    wrong: dict[KeyPath, Finding] = {}
+    for b, block in enumerate(node_type.ports):
+        place = (*path, "ports", b)
+        if counted and block.lanes is None:
+            todo = "say how many lanes a port has: `lanes: …`"
+            yield Finding(place, "the key lanes, for {serdes} in names", "nothing", todo)
+        own = "sonic" in block.names
+        pattern = block.names.get("sonic") or node_type.names.get("sonic", "")
+        step = STEP.search(pattern)
+        if step and block.lanes and int(step[1] or 1) != block.lanes and not node_type.platform:
+            key = (*(place if own else path), "names", "sonic")
+            required = f"numbers that follow the lanes, {block.lanes} a port"
+            todo = "write Ethernet{serdes}, or name the switch's `platform` file"
+            wrong.setdefault(key, Finding(key, required, pattern, todo))
+    yield from wrong.values()
 
 
 def _beyond_gateway(data: Data, inventory: Inventory) -> Iterator[Finding]:

@@ -11,8 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from compilers.spec.policy import Policy
 from compilers.spec.share import LONGEST_EXPRESSION, share
-from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
-from inventory.problems import did_you_mean
+from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from inventory.values import (
     Mac,
     Management,
@@ -41,7 +40,9 @@ def _target(value: Any) -> Any:
         return value
     systems = system_names()
     if not isinstance(value, str) or value not in systems:
-        raise refusal(f"one of {', '.join(systems)}", did_you_mean(str(value), systems))
+        meant = meant_target(str(value), systems)
+        todo = f"did you mean {meant}?" if meant else ""
+        raise refusal(f"one of {', '.join(systems)}", todo)
     return value
 
 

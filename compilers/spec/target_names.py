@@ -2,15 +2,17 @@
 
 A target of polarfab is a module of `compilers/targets/` with a folder of templates of its name. A
 package registers one by an entry point of the group `polarfab.targets`; nothing of it is imported
-here, nor anything of ours.
+here, nor any target of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from inventory.problems import nearest
 
 if TYPE_CHECKING:  # reading what is installed takes 20 ms, and most commands name no target
     from importlib.metadata import EntryPoint
@@ -19,6 +21,17 @@ ENTRY_POINTS = "polarfab.targets"
 """The group of entry points by which packages register targets."""
 TOOLS_FOLDER = "push"
 """Of targets that forward nothing: they bring up others, or push what is rendered for others."""
+
+VENDORS = {
+    "arista": "eos",
+    "cisco": "nxos",
+    "cumulus": "nvue",
+    "juniper": "junos",
+    "nokia": "srlinux",
+    "nvidia": "nvue",
+    "openvswitch": "ovs",
+}
+"""The targets that people look for by another name."""
 
 
 def _modules() -> dict[str, str]:
@@ -41,6 +54,12 @@ def registered() -> Mapping[str, tuple[EntryPoint, ...]]:
 
     found = entry_points(group=ENTRY_POINTS)
     return {name: tuple(e for e in found if e.name == name) for name in sorted(found.names)}
+
+
+def meant_target(word: str, names: Iterable[str]) -> str:
+    """The target that a word, or a vendor like it, means; "" for none."""
+    near = nearest(word, [*names, *VENDORS])
+    return VENDORS.get(near, near)
 
 
 def target_names() -> list[str]:

@@ -21,9 +21,11 @@ from typing import TypeVar
 
 from inventory.problems import InputError
 
-OTHER_FOLDER = "name another folder with -o, or make room"
+OTHER_FOLDER = "name another folder with -o"
 OTHER_FILE = "name another one with -o"
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
+FULL = (errno.ENOSPC, errno.EDQUOT, None)
+"""What a full disk says; NumPy says it without a number."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
 T = TypeVar("T")
@@ -104,7 +106,7 @@ def put_folder(
                 exchange(beside, kept)
                 _flush(place.parent)
     except OSError as error:
-        raise _unwritable(folder, "a folder that can be written", error, OTHER_FOLDER) from error
+        raise unwritable_folder(folder, error) from error
     return result
 
 
@@ -198,6 +200,12 @@ def _open_folder(folder: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def unwritable_folder(folder: Path, error: OSError) -> InputError:
+    """The refusal of a folder by the system as a message; of a full disk, with what to do."""
+    todo = f"{OTHER_FOLDER}, or make room" if error.errno in FULL else OTHER_FOLDER
+    return _unwritable(folder, "a folder that can be written", error, todo)
 
 
 def _unwritable(path: Path, required: str, error: OSError, todo: str) -> InputError:

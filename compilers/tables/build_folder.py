@@ -130,7 +130,8 @@ def load(folder: Path, expect: str = "") -> Build:
                     if not files.moved():
                         raise
         except OSError as error:
-            raise _unreadable(folder, f"a folder without {MANIFEST}") from error
+            there = f"a folder without {MANIFEST}" if folder.is_dir() else "no such folder"
+            raise _unreadable(folder, there) from error
     if expect and build.identity != expect:
         raise _unreadable(folder, f"build {build.identity}, not {expect}")
     return build

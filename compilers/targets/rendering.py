@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compilers.tables.artefact import unwritable_folder
 from compilers.tables.build import Build
 from compilers.targets.parallel import on_all_cores
 from compilers.targets.template_check import own_templates
@@ -126,7 +127,7 @@ class Renderer:
             for file in self._files[kind]:
                 self._put(folder, file, [self._render(file, variables).encode()])
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise unwritable_folder(folder, error) from error
 
     def refuse_template(self, file: str) -> None:
         """Pass when the user has no template for a file that none prints.
@@ -154,7 +155,7 @@ class Renderer:
             folder.mkdir(parents=True, exist_ok=True)
             self._put(folder, file, chunks, prove)
         except OSError as error:
-            raise _unwritable(folder, error) from error
+            raise unwritable_folder(folder, error) from error
 
     def _put(
         self,
@@ -194,13 +195,4 @@ def _failed(own: Path, name: str, error: Exception) -> InputError:
         required="a template of the documented variables",
         given=str(error) or type(error).__name__,
         todo="see the page of the target in docs/",
-    )
-
-
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError.of(
-        file=str(folder),
-        required="a folder that can be written",
-        given=error.strerror or str(error),
-        todo="name another folder with -o, or make room",
     )

@@ -47,7 +47,11 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         hops = int(now.first[source, destination])
         names = [self.build.wiring.names[v] for v in now.path(source, destination)]
         shown = " ".join(names[:SHOWN_PAIRS]) + (" …" if len(names) > SHOWN_PAIRS else "")
-        self._say(f"{shown}: {hops} links" if hops >= 0 else f"{shown}: lost ({FAULTS[hops]})")
+        self._say(
+            f"{shown}: {hops} link{'s' * (hops != 1)}"
+            if hops >= 0
+            else f"{shown}: lost ({FAULTS[hops]})"
+        )
 
     def do_fail(self, line: str) -> None:
         """Fail A-B | A: cut a link, or take power from a switch."""

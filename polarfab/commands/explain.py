@@ -43,7 +43,8 @@ def command(
     else:
         hops = [list(hop.named(fabric.build).values()) for hop in found.hops]
         columns = ["from", "port", "to", "port", "channel"]
-        print_table(f"{source} to {destination}: {len(hops)} links", columns, hops)
+        length = f"{len(hops)} link{'s' * (len(hops) != 1)}"
+        print_table(f"{source} to {destination}: {length}", columns, hops)
         _print_ways(fabric.build, found, " and ".join(failures))
     if found.fault:
         say(f"wrong: {found.fault}")

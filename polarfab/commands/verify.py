@@ -171,7 +171,9 @@ def _print(build: Build, report: Report) -> None:
 
     apart = ("ways", "channels", "failures", "proved", "findings")
     facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
-    facts += [(f"pairs over {h} links", n) for h, n in enumerate(report.hop_counts) if n]
+    facts += [
+        (f"pairs over {h} link{'s' * (h != 1)}", n) for h, n in enumerate(report.hop_counts) if n
+    ]
     if report.ways:
         facts += [(f"ways with alternates: {k}", v) for k, v in asdict(report.ways).items()]
     if report.channels:

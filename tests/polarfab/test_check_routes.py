@@ -41,7 +41,7 @@ def test_a_wrong_next_hop(polarfab, plan) -> None:
     code, out, err = polarfab("check-routes", build, tables)
     assert code == 1
     assert "Ethernet77" in out
-    assert "1 switches without a file: 8" in err
+    assert "1 switch without a file: 8" in err
     code, out, _ = polarfab("check-routes", build, tables, "--json")
     report = json.loads(out)
     (one,) = report["differences"]
@@ -59,4 +59,6 @@ def test_files_that_are_damaged(polarfab, plan) -> None:
     assert (code, out) == (2, "")
     assert f"{tables / '3.json'}:1: required JSON, given" in err
     assert polarfab("check-routes", build)[0] == 2
-    assert "no such file" in polarfab("check-routes", build, tables / "4.txt")[2].lower()
+    for missing in (tables / "4.txt", tables / "nowhere"):
+        wanted = f"{missing}: required a file or folder of routing tables, given no such file"
+        assert wanted in polarfab("check-routes", build, missing)[2]

@@ -140,3 +140,41 @@ def test_a_build_that_changed_after_verify_is_refused(run_here, build: Path, ver
         2,
         f"error: {file}: {required}; compile the build again\n",
     )
+
+
+def test_a_standard_output_that_is_full_is_named(build: Path) -> None:
+    for words in (("explain", build, 0, 5), ("verify", build, "--quick", "--json"), ("targets",)):
+        with Path("/dev/full").open("w") as full:
+            run = polarfab(*words, stdout=full)
+        assert run.returncode == 2
+        assert run.stderr == ("error: standard output cannot be written: No space left on device\n")
+
+
+def test_room_is_asked_for_only_where_a_disk_is_full(compiled: Path) -> None:
+    run = polarfab("compile", compiled / "fabric.yaml", "-o", "/proc/x")
+    assert run.returncode == 2
+    assert run.stderr.endswith("name another folder with -o\n")
+
+
+def test_a_build_that_does_not_exist(tmp_path: Path) -> None:
+    run = polarfab("verify", tmp_path / "nothing")
+    assert run.returncode == 2
+    assert "given no such folder; make one with: polarfab compile" in run.stderr
+
+
+def test_one_link_is_one(build: Path) -> None:
+    assert polarfab("explain", build, 0, 1).stdout.startswith("0 to 1: 1 link ")
+    assert "pairs over 1 link " in polarfab("verify", build, "--quick").stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("ciscoo", "nxos"), ("Juniper", "junos"), ("eoss", "eos")]
+)
+def test_a_target_by_another_name(word: str, meant: str, build: Path, tmp_path: Path) -> None:
+    text = f"name: lab\ntopology: {{family: polarfly, q: 3}}\ntargets: [{word}]\n"
+    (tmp_path / "fabric.yaml").write_text(text)
+    run = polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "out")
+    assert "fabric.yaml:3: targets[0]: required one of eos, " in run.stderr
+    assert run.stderr.endswith(f"given {word}; did you mean {meant}?\n")
+    run = polarfab("render", build, "--target", word, "-o", tmp_path / "out")
+    assert f"Did you mean {meant!r}?" in run.stderr

@@ -19,11 +19,11 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.wiring.hardware import PortFacts
-from inventory.problems import Problem, shown
+from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"
 """The interface that stands for the host ports of a Linux switch where it has several."""
-PLACEHOLDER = re.compile(r"\{(module|cage|lane|port)(?:\*([0-9]+))?\}")
+PLACEHOLDER = re.compile(r"\{(module|cage|lane|port|serdes)(?:\*([0-9]+))?\}")
 LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
 
 
@@ -96,7 +96,7 @@ class Interfaces:
     def _of_type(
         self, facts: PortFacts, own: tuple[str, ...], target: str
     ) -> Iterator[PhysicalPort]:
-        cage = port = 0
+        cage = port = serdes = 0
         for block in facts.blocks:
             pattern = block.names.get(target) or block.names.get(self.system, "")
             for module, number in product(range(block.modules), range(block.count)):
@@ -104,11 +104,11 @@ class Interfaces:
                     "module": block.first_module + module - self.first,
                     "cage": number if "{module}" in pattern else cage,
                 }
-                whole = self._filled(LANE_PART.sub("", pattern), **place, port=port)
+                whole = self._filled(LANE_PART.sub("", pattern), **place, port=port, serdes=serdes)
                 for part in range(block.breakout):
                     lane = part * (block.lanes if self.by_serdes else 1)
                     split = block.breakout > 1
-                    name = self._filled(pattern, **place, lane=lane, port=port)
+                    name = self._filled(pattern, **place, lane=lane, port=port, serdes=serdes)
                     found = PhysicalPort(
                         name=(name if split or self.by_serdes else whole) or own[port],
                         cage=whole if split else "",
@@ -125,7 +125,7 @@ class Interfaces:
                             found, name=name, lane_numbers=lanes, cage=parent, mode=mode
                         )
                     yield found
-                    port += 1
+                    port, serdes = port + 1, serdes + block.lanes
                 cage += 1
 
     def _filled(self, pattern: str, **numbers: int) -> str:
@@ -135,7 +135,7 @@ class Interfaces:
 
         return PLACEHOLDER.sub(number, pattern)
 
-    def wrong_names(self, build: Build) -> Iterator[Problem]:
+    def wrong_names(self, build: Build) -> Iterator[Finding]:
         """The node types that have ports in use without a name of the system, or without their own.
 
         Args:
@@ -150,8 +150,8 @@ class Interfaces:
             twice = [name for name, count in Counter(in_use).items() if count > 1]
             if found := wrong or twice:
                 more = f" and {len(found) - 1} more" * (len(found) > 1)
-                yield Problem(
-                    key=f"node_types.{kind}.names",
+                yield Finding(
+                    path=("node_types", kind, "names"),
                     required=self.required if wrong else "names that differ",
                     given=f"{shown(found[0])}{more}",
                     todo=f"say what the switch calls them, such as "
@@ -164,7 +164,7 @@ LINUX = Interfaces(
     re.compile(r"(?!(?:lo|all|default|hosts)$)[A-Za-z0-9][A-Za-z0-9._-]{0,14}"),
     "interface names of at most 15 letters, digits and . _ -, "
     f"and none of lo, all, default, {BRIDGE}",
-    "eth{port}",
+    "swp{cage}s{lane}",
     first_lane=0,
 )
 """Names that Linux takes for an interface (dev_valid_name), less those that need quoting."""
@@ -212,7 +212,7 @@ SONIC = Interfaces(
     "sonic",
     re.compile(r"Ethernet(0|[1-9][0-9]{0,3})"),
     "interface names of SONiC",
-    "Ethernet{port*8}",
+    "Ethernet{serdes}",
     "Ethernet{port*4}",
     first=0,
     in_platform_file=True,

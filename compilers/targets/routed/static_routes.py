@@ -114,7 +114,10 @@ class RoutedFabric:
         Raises:
             InputError: names of nodes or ports that the system cannot have.
         """
-        if problems := [*bad_nodes(build), *interfaces.wrong_names(build)]:
+        if problems := [
+            *bad_nodes(build),
+            *(wrong.problem() for wrong in interfaces.wrong_names(build)),
+        ]:
             raise InputError(few(problems))
         a = build.addressing
         prefixes = [[str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]]

@@ -30,7 +30,7 @@ node_types:
       junos: "et-0/0/{{cage}}:{{lane}}"
       linux: "swp{{cage}}s{{lane}}"
       nxos: "Ethernet1/{{cage}}/{{lane}}"
-      sonic: "Ethernet{{port*4}}"
+      sonic: "Ethernet{{serdes}}"
       srlinux: "ethernet-1/{{cage}}/{{lane}}"
 {type}
 generate: {{type: box, name: "leaf{{}}"}}
@@ -55,7 +55,7 @@ def compiled(folder, **more):
 def examples():
     """The build of each example, and the switches of it that are looked at."""
     found = {}
-    for name in ("q7-copackaged", "polarstar-q5", "q31"):
+    for name in ("q7", "q7-copackaged", "polarstar-q5", "q31"):
         build = replace(
             compile_fabric(load_fabric(EXAMPLES / name / "fabric.yaml")), identity="7" * 16
         )
@@ -65,7 +65,7 @@ def examples():
     return found
 
 
-@pytest.mark.parametrize("example", ["q7-copackaged", "polarstar-q5", "q31"])
+@pytest.mark.parametrize("example", ["q7", "q7-copackaged", "polarstar-q5", "q31"])
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_example_renders_for_every_system_and_reads_back(name, example, examples, tmp_path):
     build, only = examples[example]
@@ -76,7 +76,7 @@ def test_every_example_renders_for_every_system_and_reads_back(name, example, ex
     assert report.delivered == report.pairs
 
 
-@pytest.mark.parametrize("example", ["q7-copackaged", "polarstar-q5", "q31"])
+@pytest.mark.parametrize("example", ["q7", "q7-copackaged", "polarstar-q5", "q31"])
 @pytest.mark.parametrize("system", LABS)
 def test_every_example_is_a_lab_of_every_system(system, example, examples, tmp_path):
     build, _ = examples[example]
@@ -96,14 +96,14 @@ NAMES = {
         "ethernet-1/3",
     ],
     LINUX: ["swp1s0", "swp1s1", "swp2s0", "swp2s1", "swp3"],
-    SONIC: ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet12", "Ethernet16"],
+    SONIC: ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet12", "Ethernet16", "Ethernet24"],
 }
 
 
 @pytest.mark.parametrize("system", NAMES, ids=lambda system: system.system)
 def test_names_follow_the_systems_way_of_counting(system, tmp_path):
     (names,) = system.named(compiled(tmp_path)).wiring.port_names
-    assert list(names[:5]) == NAMES[system]
+    assert list(names[: len(NAMES[system])]) == NAMES[system]
     assert all(map(system.pattern.fullmatch, names))
 
 
@@ -143,6 +143,46 @@ def test_wrong_patterns_are_refused_with_their_line(words, message, tmp_path):
         loaded(tmp_path, block=f", names: {words}")
     assert "inventory.yaml:5: node_types.box.ports[0].names.eos" in str(error.value)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("block", "place", "message"),
+    [
+        (
+            ', names: {sonic: "Ethernet{port*8}"}',
+            "5: node_types.box.ports[0].names.sonic",
+            "required numbers that follow the lanes, 4 a port, given Ethernet{port*8}; write "
+            "Ethernet{serdes}, or name the switch's `platform` file",
+        ),
+        (
+            "}\n      - {count: 2",
+            "6: node_types.box.ports[1]",
+            "required the key lanes, for {serdes} in names, given nothing; say how many lanes",
+        ),
+    ],
+)
+def test_sonics_numbers_follow_the_lanes(block, place, message, tmp_path):
+    with pytest.raises(InputError) as error:
+        loaded(tmp_path, block=block)
+    assert f"inventory.yaml:{place}: {message}" in str(error.value)
+
+
+def test_compile_says_where_a_type_lacks_names_of_a_target(tmp_path):
+    spec = loaded(tmp_path, block=', names: {frr: "verylonginterface{port}"}').spec
+    text = (tmp_path / "fabric.yaml").read_text()
+    (tmp_path / "fabric.yaml").write_text(text + "targets: [eos, frr]\n")
+    assert spec.targets == ()
+    with pytest.raises(InputError) as error:
+        compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+    (problem,) = error.value.problems
+    assert (Path(problem.file).name, problem.line, problem.key) == (
+        "inventory.yaml",
+        7,
+        "node_types.box.names",
+    )
+    assert problem.todo.startswith(
+        'say what the switch calls them, such as `names: {linux: "swp{cage}s{lane}"}`'
+    )
 
 
 def test_both_ends_of_a_link_have_one_mtu(tmp_path):

@@ -52,7 +52,7 @@ def test_the_prompt_knows_the_fabric(tmp_path):
     terminal = Terminal(POLARFAB, "emulate", fabric, "--cli")
     try:
         terminal.until(PROMPT)
-        assert "0 1: 1 links" in terminal.ask("path 0 1")
+        assert "0 1: 1 link" in terminal.ask("path 0 1")
         assert "64 bytes from" in terminal.ask("h0 ping -c 1 h1")
         loads = terminal.ask("load")
         assert "0 → 1" in loads
