@@ -26,7 +26,7 @@ from compilers.topology.families import check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
 from inventory.document_errors import sound
 from inventory.inventory_file import Examined
-from inventory.model import Inventory, NodeType
+from inventory.model import Inventory, NodeType, PortBlock
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
 
 Data = Mapping[str, Any]
@@ -91,7 +91,7 @@ def _systems(inventory: Inventory) -> Iterator[Finding]:
 
 def _lane_numbers(path: KeyPath, node_type: NodeType) -> Iterator[Finding]:
     """Port names that count lanes which are not said, and SONiC's that do not count them."""
-    every = (node_type, *node_type.ports)
+    every: tuple[NodeType | PortBlock, ...] = (node_type, *node_type.ports)
     counted = any("{serdes" in word for part in every for word in part.names.values())
     wrong: dict[KeyPath, Finding] = {}
     for b, block in enumerate(node_type.ports):
