@@ -116,7 +116,7 @@ def say_unread(switches: Sequence[str]) -> None:
     """How many switches had no file, and the first of them."""
     if switches:
         few = ", ".join(switches[:3]) + ", …" * (len(switches) > 3)
-        say(f"{len(switches):,} switches without a file: {few}")
+        say(f"{len(switches):,} switch{'es' * (len(switches) != 1)} without a file: {few}")
 
 
 def say(message: str) -> None:
