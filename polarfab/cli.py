@@ -162,13 +162,13 @@ def _drop_output() -> None:
 def _refused(error: Exception) -> int:
     """The operating system's refusal as one message."""
     message = str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC and not error.filename:
+    if isinstance(error, OSError) and not error.filename:
         try:
-            print(flush=True)  # what is full stays full
+            print(flush=True)  # an output that was full still is
         except OSError as unwritten:
             message = f"standard output cannot be written: {unwritten.strerror}"
+            _drop_output()
     click.echo(f"error: {message}", err=True)
-    _drop_output()
     return 2
 
 
