@@ -118,7 +118,8 @@ class _Fabric:
         lines = np.array([speaker.sessions[port].line for port, _ in ends], np.int64)
         names = [self.prefixes[place] for place in there.tolist()]
         rows = EmittedRows(file, names, best[there], lines[best[there]])
-        return replace(speaker.rest, anywhere=(Lookup(rows, [(((p, 1),),) for p, _ in ends]),))
+        chains = [(((port, 1),),) for port, _ in ends]
+        return replace(speaker.rest, anywhere=(Lookup(rows, chains, np.arange(len(chains))),))
 
 
 def _inside(prefix: str, pool: str, shortest: int, longest: int) -> bool:

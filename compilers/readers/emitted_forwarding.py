@@ -52,12 +52,14 @@ class EmittedRows:
 class Lookup:
     """A table as packets that come in on some interface see it.
 
-    chains: what each of its entries does with such a packet. places: the file and the line where
-    that is said, by entry; () where the rows themselves say it.
+    chains: all that a switch may do with a packet. number: int64[E], which of them each entry of
+    the rows stands for. places: the file and the line where each chain is said; () where the rows
+    themselves say it.
     """
 
     rows: EmittedRows
     chains: Sequence[Chain]
+    number: NDArray[np.int64]
     places: Sequence[tuple[str, int]] = ()
 
 

@@ -163,12 +163,15 @@ def _arrives(
         if not families:
             continue
         of_family = families[family]
-        chosen = of_family.chosen[block]
-        for number in np.unique(chosen[chosen > 0]).tolist():
-            some = np.flatnonzero(chosen == number)
-            out = np.array(of_family.sets[number], np.int64)[:, None]
-            there = reached(np.full_like(out, switch), out)[:, some]
-            arrives[switch, some] = ((there >= 0) & good.ravel()[there]).all(axis=0)
+        widest = max(1, *map(len, of_family.sets))
+        # A set repeats its last port up to the width; without any there is no way.
+        out = np.array(
+            [(*some, *some[-1:] * widest, *[0] * widest)[:widest] for some in of_family.sets]
+        )[of_family.chosen[block]]
+        there = far[switch, out]
+        back = ports[0, there, column[:, None]] == far_port[switch, out]
+        led = (there >= 0) & good[back.astype(np.intp), there, column[:, None]]
+        arrives[switch] = led.all(axis=1)
     return arrives
 
 

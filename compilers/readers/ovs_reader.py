@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import (
     Chain,
@@ -238,19 +239,16 @@ def read_ovs(folder: Path) -> EmittedSwitch:
             program.group_lines[made[0]] = line
         else:
             unread.append((files[1], line, text))
-    prefixes: list[str] = []
-    numbers: list[int] = []
-    lines: list[int] = []
     entries: Numbers[Entry] = Numbers()
-    for line, text in _lines(Path(files[0])):
-        row = _row(text)
-        if isinstance(row, ReadRoute):
-            prefixes.append(row.prefix)
-            numbers.append(entries[row.entry])
-            lines.append(line)
-        elif isinstance(row, ReadClass) and row.mask & CLASS != CLASS:
-            unread.append((files[0], line, text))  # of several classes
-        elif isinstance(row, ReadClass):
+    numbered = list(_lines(Path(files[0])))
+    said = [_row(text) for _, text in numbered]
+    routes = [
+        (n, row) for (n, _), row in zip(numbered, said, strict=True) if type(row) is ReadRoute
+    ]
+    for (line, text), row in zip(numbered, said, strict=True):
+        if type(row) is ReadRoute:
+            continue
+        if isinstance(row, ReadClass):
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
@@ -261,8 +259,12 @@ def read_ovs(folder: Path) -> EmittedSwitch:
     for claim in claims:
         if claim.kind == "forwarded" and claim.value[2]:
             program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
-    columns = np.array(numbers, np.int64), np.array(lines, np.int64)
-    rows = EmittedRows(files[0], prefixes, *columns)
+    rows = EmittedRows(
+        files[0],
+        [row.prefix for _, row in routes],
+        entries.of([row.entry for _, row in routes]),
+        np.array([line for line, _ in routes], np.int64),
+    )
     table, by_ingress = _lookups(program, rows, list(entries), files)
     return EmittedSwitch(
         (table,),
@@ -286,19 +288,29 @@ def _lookups(
         files: of flows and of groups.
     """
     led = Counter(row.group for row in program.row_lines)
+    chains: list[Chain] = []
+    places: list[tuple[str, int]] = []
+    known: Numbers[tuple[ReadClass | None, int]] = Numbers()
 
-    def behaviour(entry: Entry, in_port: int) -> tuple[Chain, tuple[str, int]]:
+    def behaviour(entry: Entry, in_port: int) -> int:
         row = program.row(entry, in_port)
+        number = known[row, in_port]
+        if number < len(chains):
+            return number
         if row is None:
-            return (), (files[0], 0)
+            chains.append(())
+            places.append((files[0], 0))
+            return number
         # A group to which another row leads, too, is hardly what is wrong.
         own = led[row.group] == 1 and row.group in program.group_lines
         line = program.group_lines[row.group] if own else program.row_lines[row]
-        return program.chain(row.group, in_port), (files[own], line)
+        chains.append(program.chain(row.group, in_port))
+        places.append((files[own], line))
+        return number
 
-    usual = [behaviour(entry, 0) for entry in entries]
-    apart: dict[int, set[int]] = {}
-    for number, (egress, family) in enumerate(entries):
+    usual = np.array([behaviour(entry, 0) for entry in entries], np.int64)
+    by_port: dict[int, NDArray[np.int64]] = {}
+    for at, (egress, family) in enumerate(entries):
         ports = {*program.told.get(family, ())}
         of_class = program.rows.get(egress, {})
         ports.update(of_class)
@@ -306,14 +318,13 @@ def _lookups(
             # Those of packets from hosts are met by packets of ports that are told apart.
             ports |= set() if row.metadata & INGRESS else program.aware(row.group)
         for port in ports - {0}:
-            apart.setdefault(port, set()).add(number)
-    by_ingress: dict[Port, tuple[Lookup, ...]] = {}
-    for port, numbers in apart.items():
-        mine = list(usual)
-        for number in numbers:
-            mine[number] = behaviour(entries[number], port)
-        by_ingress[port] = (Lookup(rows, *zip(*mine, strict=True)),)
-    return Lookup(rows, *zip(*usual, strict=True)) if usual else Lookup(rows, ()), by_ingress
+            if port not in by_port:
+                by_port[port] = usual.copy()
+            by_port[port][at] = behaviour((egress, family), port)
+    by_ingress: dict[Port, tuple[Lookup, ...]] = {
+        port: (Lookup(rows, chains, numbers, places),) for port, numbers in by_port.items()
+    }
+    return Lookup(rows, chains, usual, places), by_ingress
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -150,9 +150,10 @@ class RouteLines:
         names = np.array(list(self.prefixes), object)[place[first] % count]
         cuts = np.searchsorted(place[first], np.arange(1, len(tables)) * count)
         columns = names, entry, np.minimum.reduceat(line[order], first)
+        every = np.arange(len(chains))
         parts = zip(*(np.split(column, cuts) for column in columns), strict=True)
         return {
-            at: Lookup(EmittedRows(file, name.tolist(), entries, where), chains)
+            at: Lookup(EmittedRows(file, name.tolist(), entries, where), chains, every)
             for at, (name, entries, where) in zip(tables.tolist(), parts, strict=True)
             if len(name)
         }

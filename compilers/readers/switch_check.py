@@ -107,7 +107,6 @@ class SwitchCheck:
         self.hosts = [port for port in w.host_port[vertex].tolist() if port]
         self.chains: list[Chain] = [()]
         self._numbers: dict[Chain, int] = {(): 0}
-        self._of_object: dict[int, int] = {}
         self._entry_chains: dict[int, Integers] = {}
         self._rows: dict[int, Integers] = {}
 
@@ -244,23 +243,18 @@ class SwitchCheck:
         """The number of the chain of every entry of a table, and of no entry behind them."""
         key = id(table.chains)
         if key not in self._entry_chains:
-            known = self._of_object
-            found = [known.get(id(chain)) or self._number(chain) for chain in table.chains]
-            self._entry_chains[key] = np.array([*found, 0], np.int64)
-        return self._entry_chains[key]
+            found = [self._number(chain) for chain in table.chains]
+            self._entry_chains[key] = np.array(found, np.int64)
+        return np.append(self._entry_chains[key][table.number], 0)
 
     def _number(self, chain: Chain) -> int:
-        """Equal chains have one number; the reader's lists share most of their chains."""
-        number = self._of_object.get(id(chain))
-        if number is None:
-            by_number = tuple(
-                tuple((self.port.get(port, port), weight) for port, weight in stage)
-                for stage in chain
-            )
-            number = self._numbers.setdefault(by_number, len(self.chains))
-            if number == len(self.chains):
-                self.chains.append(by_number)
-            self._of_object[id(chain)] = number
+        """Equal chains have one number."""
+        by_number = tuple(
+            tuple((self.port.get(port, port), weight) for port, weight in stage) for stage in chain
+        )
+        number = self._numbers.setdefault(by_number, len(self.chains))
+        if number == len(self.chains):
+            self.chains.append(by_number)
         return number
 
     def _transit(self, groups: Sequence[_Alike], ways: NDArray[np.uint16]) -> None:
@@ -373,7 +367,7 @@ class SwitchCheck:
             tables, group.entries[:, kind].tolist(), group.rows[:, destination], strict=False
         ):
             if entry >= 0 and table.places and entry not in good:
-                file, line = table.places[entry]
+                file, line = table.places[int(table.number[entry])]
                 return file, line
             if entry >= 0:
                 return table.rows.file, int(table.rows.lines[row])
