@@ -73,7 +73,7 @@ test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on 
 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
 	$(BIN)/pytest -n 2 -m '' tests/mutants
-	$(BIN)/python -m tests.mutants.source_mutants --count 120
+	$(BIN)/python -m tests.mutants
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .

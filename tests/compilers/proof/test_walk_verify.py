@@ -29,7 +29,7 @@ def with_egress(build: Build, changes: dict[tuple[int, int], int]) -> Build:
     return replace(build, tables=replace(build.tables, routes=routes))
 
 
-@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11])
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 16])
 def test_every_pair_is_delivered_minimally(q: int) -> None:
     report = verify(polarfly_build(q))
     order, links = q * q + q + 1, q * (q + 1) ** 2 // 2
@@ -37,6 +37,14 @@ def test_every_pair_is_delivered_minimally(q: int) -> None:
     assert report.pairs == report.delivered == report.minimal == order * (order - 1)
     assert report.hop_counts == (0, 2 * links, order * (order - 1) - 2 * links)
     assert (report.max_hops, report.loops, report.faults) == (2, 0, ())
+
+
+def test_one_path_is_that_of_all_packets() -> None:
+    found = walker(polarfly_build(3))
+    hops = found.hops(np.arange(13))
+    for (source, destination), links in np.ndenumerate(hops):
+        path, outcome = found.path(source, destination)
+        assert (path[0], path[-1], len(path) - 1, outcome) == (source, destination, links, links)
 
 
 def test_progress_counts_to_the_end() -> None:
@@ -68,6 +76,7 @@ def test_two_switches_that_send_to_each_other_loop() -> None:
     broken = with_egress(build, {(u, d): 0, (v, d): back})
     report = verify(broken)
     assert report.loops >= 2
+    assert all(fault.fault.startswith("looped") for fault in report.faults)
     assert walker(broken).path(u, d)[1] == LOOPED
     assert len(walker(broken).path(u, d)[0]) == MOST_HOPS + 1
 
@@ -90,14 +99,18 @@ def test_a_detour_is_delivered_but_not_minimal() -> None:
     assert "3 hops, 2 are enough" in {fault.fault for fault in report.faults}
 
 
-def test_a_class_on_a_port_without_a_cable_is_found() -> None:
+@pytest.mark.parametrize("beyond", [0, 1, 7])
+def test_a_class_on_a_port_without_a_cable_is_found(beyond: int) -> None:
+    """A host's port, and numbers after the last port."""
     build = polarfly_build(3)
     port = build.tables.classes.port.copy()
-    port[4, 1] = build.wiring.host_port[4, 0]
+    last = build.wiring.cables().shape[1] - 1
+    port[4, 1] = last + beyond if beyond else build.wiring.host_port[4, 0]
     broken = replace(build, tables=replace(build.tables, classes=Classes.minimal(port)))
-    report = verify(broken)
-    assert not report.passed
-    assert "sent to a port without a cable" in {fault.fault for fault in report.faults}
+    if not beyond:
+        report = verify(broken)
+        assert not report.passed
+        assert "sent to a port without a cable" in {fault.fault for fault in report.faults}
     d = int(np.flatnonzero(build.tables.routes.egress[4] == 1)[0])
     assert walker(broken).path(4, d) == ([4], UNCABLED)
 
@@ -108,7 +121,9 @@ def test_delivery_at_another_switch_is_a_fault() -> None:
     broken = with_egress(build, {(2, 9): here})
     assert walker(broken).path(2, 9) == ([2], MISDELIVERED)
     assert walker(broken).hops(np.array([9]))[2, 0] == MISDELIVERED
-    assert not verify(broken).passed
+    report = verify(broken)
+    assert not report.passed
+    assert {fault.fault for fault in report.faults} == {"delivered at another switch"}
 
 
 def test_a_switch_that_does_not_deliver_its_own_prefix_is_found() -> None:

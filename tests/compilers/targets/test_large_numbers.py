@@ -15,7 +15,9 @@ from compilers.tables.intermediate_form import (
     local,
     no_route,
 )
+from compilers.tables.walk import Walker
 from compilers.targets.routed.linux_tables import ENTER
+from compilers.targets.routed.p2p_links import link_pairs
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
 from tests.compilers.routed import routed
@@ -46,6 +48,24 @@ def ports_by_prefix(folder):
     flows, groups = ((folder / f"{name}.txt").read_text() for name in ("flows", "groups"))
     of_class, port = dict(CLASS.findall(flows)), dict(GROUP.findall(groups))
     return {prefix: port[of_class[number]] for prefix, number in ROUTE.findall(flows)}
+
+
+def test_packets_take_classes_beyond_a_byte():
+    build = numbered_from(routed(q=3), 254)
+    walker = Walker.of(build.tables, build.wiring.cables())
+    assert walker.hops(np.arange(13)).max() == 2
+
+
+def test_every_link_has_its_own_pair_of_addresses():
+    build = routed(q=17)
+    numbers = link_pairs(build)
+    pairs, ends = np.unique(numbers[numbers >= 0], return_counts=True)
+    assert (ends == 2).all()
+    assert len(pairs) == build.topology.graph.size > 2500
+    far = build.wiring.far
+    s, k = 300, 5
+    back = int(np.flatnonzero(far[far[s, k]] == s)[0])
+    assert numbers[far[s, k], back] == numbers[s, k]
 
 
 def test_ovs_keeps_classes_beyond_a_byte_apart(tmp_path):
