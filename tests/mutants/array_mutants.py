@@ -123,7 +123,8 @@ def _edit_array(file: Path, random: Random) -> str:
 
 def _edit_json(file: Path, random: Random) -> str:
     value = json.loads(file.read_text())
-    section = random.choice([word for word in value if isinstance(value[word], dict)])
+    sections = [word for word in value if isinstance(value[word], dict) and value[word]]
+    section = random.choice(sections)
     leaves = list(_leaves(value[section], (section,)))
     path, old = random.choice(leaves)
     alike = [leaf for _, leaf in leaves if type(leaf) is type(old) and leaf != old]
