@@ -240,15 +240,14 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         else:
             unread.append((files[1], line, text))
     entries: Numbers[Entry] = Numbers()
-    numbered = list(_lines(Path(files[0])))
-    said = [_row(text) for _, text in numbered]
-    routes = [
-        (n, row) for (n, _), row in zip(numbered, said, strict=True) if type(row) is ReadRoute
-    ]
-    for (line, text), row in zip(numbered, said, strict=True):
-        if type(row) is ReadRoute:
-            continue
-        if isinstance(row, ReadClass):
+    routes: list[tuple[int, ReadRoute]] = []
+    for line, text in _lines(Path(files[0])):
+        row = _row(text)
+        if isinstance(row, ReadRoute):
+            routes.append((line, row))
+        elif isinstance(row, ReadClass) and row.mask & CLASS != CLASS:
+            unread.append((files[0], line, text))  # of several classes
+        elif isinstance(row, ReadClass):
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
