@@ -68,13 +68,13 @@ class Site:
         return [{**one.as_dict(), "differences": len(one.differences)} for one in found.switches]
 
     def wrong(self):
-        """The switches whose own tables are not the new build's."""
+        """What the switches' own tables have that is not the new build's."""
         folder = self.folder / "tables"
         folder.mkdir(exist_ok=True)
         build = load(self.new)
         for name in build.wiring.names:
             (folder / f"{name}.txt").write_text(self.sh(name, TABLES[self.target]))
-        return sorted({one.switch for one in RouteReport.of(build, [folder]).differences})
+        return [one.as_dict() for one in RouteReport.of(build, [folder]).differences]
 
     def settled(self):
         """The same, once nothing is wrong any more, or PATIENCE is over."""
