@@ -115,11 +115,13 @@ class Site:
             for file in daemons.glob("*.vty"):
                 file.unlink()
         self.sh(node, "ip -4 rule flush protocol 80; ip -6 rule flush protocol 80")
-        self.sh(node, "ip route flush table all proto static; ip route flush proto 80; true")
         for link in json.loads(self.sh(node, "ip -json link")):
             self.sh(node, f"ip link set {link['ifname']} down")
         self.sh(node, "ip address flush scope global; ip address flush scope link; true")
-        lost = len(json.loads(self.sh(node, "ip -json route show")))
+        # All of them: a zebra that starts takes a route that is there from before for its own.
+        flush = "ip nexthop flush; for f in -4 -6; do ip $f route flush table all; done; true"
+        self.sh(node, flush)
+        left = len(json.loads(self.sh(node, "ip -json route show")))
         if self.target == "frr":
             self.sh(node, f"sh {polarfab}/load.sh")
             for daemon in ("zebra", "staticd"):
@@ -127,7 +129,7 @@ class Site:
             self.sh(node, "vtysh -b")
         else:
             self.sh(node, f"sh {polarfab}/load.sh")
-        return lost
+        return left
 
 
 def main(old, out, new, target, folder):
