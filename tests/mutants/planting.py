@@ -229,6 +229,7 @@ def _forked(
 
 def _child(work: Callable[[T], object], piece: T, answer: Path) -> None:
     try:
+        os.setsid()  # no terminal: what asks for one in the background would be stopped
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 1))
         signal.alarm(10 * LIMIT)

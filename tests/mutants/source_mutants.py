@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from random import Random
 
 ROOT = Path(__file__).parents[2]
 MUTATED = (
@@ -16,6 +17,8 @@ MUTATED = (
     "compilers/tables/walk.py",
     "compilers/targets/openflow",
     "compilers/targets/routed",
+    "compilers/targets/infiniband",
+    "compilers/audit",
 )
 HARMLESS = Path(__file__).with_name("harmless.txt")
 """A line a mutant that nobody can see the effect of, and below it, indented, why."""
@@ -35,7 +38,8 @@ class SourceMutant:
     """One change of a module.
 
     function: the qualified name of the function around it, "" outside of any; node: its place in
-    the walk over the syntax tree; number: which change of that node; text: the changed statement.
+    the walk over the syntax tree; number: which change of that node; key: the same wherever the
+    function moves; text: the changed statement.
     """
 
     file: str
@@ -43,6 +47,7 @@ class SourceMutant:
     line: int
     node: int
     number: int
+    key: str
     text: str = ""
 
     def __str__(self) -> str:
@@ -84,10 +89,15 @@ def mutants_of(file: str, source: str) -> Iterator[SourceMutant]:
     tree = ast.parse(source)
     types = {id(part) for node in ast.walk(tree) for part in _types(node)}
     functions = dict(_functions(tree, ""))
+    alike: Counter[str] = Counter()
     for place, node in enumerate(ast.walk(tree)):
         for number, _ in enumerate(_changes(node) if id(node) not in types else ()):
+            key = f"{file} {functions[id(node)]} {ast.unparse(node)} {number}"
+            alike[key] += 1
             line = getattr(node, "lineno", 0)
-            yield SourceMutant(file, functions[id(node)], line, place, number)
+            yield SourceMutant(
+                file, functions[id(node)], line, place, number, f"{key} {alike[key]}"
+            )
 
 
 def _types(node: ast.AST) -> Iterator[ast.AST]:
@@ -139,13 +149,19 @@ def all_mutants(only: str = "") -> list[list[SourceMutant]]:
 
 
 def chosen(seed: int, count: int, only: str = "") -> list[SourceMutant]:
-    """So many mutants, as many of each folder as far as it has them."""
-    random = Random(seed)  # noqa: S311
+    """So many mutants, as many of each folder as far as it has them.
+
+    More of them are the same and others; a change of one function leaves those elsewhere chosen.
+    """
+
+    def drawn(mutant: SourceMutant) -> bytes:
+        return sha256(f"{seed} {mutant.key}".encode()).digest()
+
     result: list[SourceMutant] = []
     folders = sorted(all_mutants(only), key=len)
     for number, found in enumerate(folders):
         part = (count - len(result)) // (len(folders) - number)
-        result += random.sample(found, min(len(found), part))
+        result += sorted(found, key=drawn)[:part]
     return [mutant.named((ROOT / mutant.file).read_text()) for mutant in result]
 
 
