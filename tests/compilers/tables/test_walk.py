@@ -1,0 +1,82 @@
+"""The walker beside one packet after the other, through tables of any numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compilers.tables.intermediate_form import (
+    Classes,
+    Routes,
+    Tables,
+    empty_egress,
+    local,
+    no_route,
+)
+from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, UNCABLED, Walker
+
+S, PORTS = 12, 4
+FAULTS = {LOST, UNCABLED, LOOPED, MISDELIVERED}
+
+
+def some(seed: int, classes: int, sets: int, rows: int) -> tuple[Tables, np.ndarray]:
+    """Tables most of whose values mean something, and cables to any switch."""
+    chance = np.random.default_rng(seed)
+    cables = chance.integers(-1, S, (S, PORTS + 1), np.int32)
+    cables[:, 0] = -1
+    port = np.zeros((S, classes), np.int32)
+    used = chance.integers(classes, size=6)
+    port[:, used] = chance.integers(0, PORTS + 2, (S, 6))
+    egress = empty_egress(S, rows, classes)
+    values = [*used, *used, *used, *used, no_route(egress), local(egress), no_route(egress) - 1]
+    egress[...] = chance.choice(values, egress.shape)
+    prefix = np.arange(S, dtype=np.int32)[None]
+    if sets > 1:
+        numbers = [np.sort(chance.choice(S + 3, rows, replace=False)) for _ in range(sets)]
+        prefix = np.array(numbers, np.int32)
+    own = np.argwhere(np.arange(S)[:, None] == np.repeat(prefix, S // len(prefix), axis=0))
+    egress[own[:, 0], own[:, 1]] = local(egress)
+    aggregate = chance.integers(-1, S + 4, S).astype(np.int32)
+    aggregate[aggregate < S] = -1
+    return Tables(Routes(prefix, egress, aggregate), Classes.minimal(port)), cables
+
+
+def followed(tables: Tables, cables: np.ndarray, source: int, d: int) -> tuple[list[int], int]:
+    routes, path = tables.routes, [source]
+    while len(path) < 50:
+        s, value = path[-1], no_route(routes.egress)
+        for prefix in (routes.aggregate[d], d):
+            for row in np.flatnonzero(routes.prefixes(s) == prefix):
+                given = int(routes.egress[s, row])
+                value = value if given == no_route(routes.egress) else given
+        if value == local(routes.egress):
+            return path, len(path) - 1 if s == d else MISDELIVERED
+        if value == no_route(routes.egress):
+            return path, LOST
+        port = tables.classes.port[s, value] if value < tables.classes.port.shape[1] else 0
+        far = int(cables[s, port]) if 0 < port <= PORTS else -1
+        if far < 0:
+            return path, UNCABLED
+        if far == s:
+            return path, len(path) - 1 if s == d else MISDELIVERED
+        path.append(far)
+    return path, LOOPED
+
+
+@pytest.mark.parametrize("classes", [8, 254, 300])
+@pytest.mark.parametrize(("sets", "rows"), [(1, S), (3, 9)])
+def test_all_packets_at_once_go_where_each_goes(classes: int, sets: int, rows: int) -> None:
+    seen = set()
+    for seed in range(5):
+        tables, cables = some(seed, classes, sets, rows)
+        walker = Walker.of(tables, cables)
+        for destinations in (np.arange(S), np.arange(3, 8), np.array([2, 5, 11])):
+            hops = walker.hops(destinations)
+            for s, column in np.ndindex(hops.shape):
+                path, result = followed(tables, cables, s, int(destinations[column]))
+                assert hops[s, column] == result
+                walked = walker.path(s, int(destinations[column]))
+                assert walked[1] == result
+                assert walked[0][: len(path)] == path
+                seen.add(result)
+    assert seen >= {*FAULTS, 0, 1, 2}
