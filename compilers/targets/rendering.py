@@ -143,33 +143,23 @@ class Renderer:
                 todo="rename it, or take it away",
             )
 
-    def write_bytes(
-        self, folder: Path, file: str, chunks: Iterable[bytes], prove: Callable[[Path], None]
-    ) -> None:
-        """Put what no template prints in `folder`, once `prove` has read it there and is content.
+    def write_bytes(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
+        """Put what no template prints in `folder`.
 
         Raises:
             InputError: the folder cannot be written.
         """
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._put(folder, file, chunks, prove)
+            self._put(folder, file, chunks)
         except OSError as error:
             raise unwritable_folder(folder, error) from error
 
-    def _put(
-        self,
-        folder: Path,
-        file: str,
-        chunks: Iterable[bytes],
-        prove: Callable[[Path], None] | None = None,
-    ) -> None:
+    def _put(self, folder: Path, file: str, chunks: Iterable[bytes]) -> None:
         beside = folder / f".{file}.{os.getpid()}.part"
         try:
             with beside.open("wb") as stream:
                 size = sum(stream.write(chunk) for chunk in chunks)
-            if prove:
-                prove(beside)
             beside.replace(folder / file)
         finally:
             beside.unlink(missing_ok=True)

@@ -1,16 +1,12 @@
 """OpenSM's LFT file: linear forwarding tables as its `file` routing engine reads them.
 
 A block per switch: a line `Unicast lids … guid 0xGUID`, then a line per destination, `0xLID PORT
-portguid 0xGUID`. By the port GUID OpenSM finds the LID that it has really given. It takes most
-broken files without a word, so what is written is read back (`read`).
+portguid 0xGUID`. By the port GUID OpenSM finds the LID that it has really given.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from mmap import mmap
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +16,7 @@ MOST_LIDS = 0xBFFF
 _LINE = b"0x%04x 000 portguid 0x%016x\n"
 _PORT = 7
 _HEAD = b"Unicast lids guid 0x%016x\n"
-_BLOCK = re.compile(rb"Unicast lids guid 0x([0-9a-f]{16})\n((?:0x.*\n)*)")
-_ENTRY = re.compile(rb"0x[0-9a-f]{4} (\d{3}) portguid 0x([0-9a-f]{16})\n")
 _DIGITS = np.array([[*b"%03d" % port] for port in range(256)], np.uint8)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Block:
-    """What a switch does: its GUID; port GUIDs, uint64[n], and the port towards each, int64[n]."""
-
-    switch: int
-    guid: NDArray[np.uint64]
-    port: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,24 +44,3 @@ class LftLayout:
         lines = self.text[known]
         lines[:, _PORT : _PORT + 3] = _DIGITS[port[known]]
         return _HEAD % switch + lines.tobytes()
-
-
-def read(text: bytes | mmap) -> Iterator[Block]:
-    """The blocks of a file, after its first line.
-
-    Raises:
-        ValueError: something is no block.
-    """
-    at = text.find(b"\n") + 1
-    for match in _BLOCK.finditer(text, at):
-        if match.start() != at:
-            raise ValueError(f"byte {at} is no start of a switch")
-        at = match.end()
-        entries = _ENTRY.findall(match[2])
-        if len(entries) != match[2].count(b"\n"):
-            raise ValueError(f"a line of switch 0x{match[1].decode()} is no entry")
-        port = np.array([int(port) for port, _ in entries], np.int64)
-        guid = np.array([int(guid, 16) for _, guid in entries], np.uint64)
-        yield Block(int(match[1], 16), guid, port)
-    if at != len(text):
-        raise ValueError(f"byte {at} is no start of a switch")

@@ -13,10 +13,12 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.layers import layers
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.subnet_text import read_tables
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
-from compilers.targets.infiniband import lfts, opensm
+from compilers.targets.infiniband import opensm
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -74,7 +76,7 @@ def test_tables_are_those_of_the_build(
     tmp_path: Path, parameters: dict[str, int | str], hosts: int
 ) -> None:
     build = rendered(routed(**parameters, hosts=hosts), tmp_path)
-    blocks = lfts.read((tmp_path / "lfts.txt").read_bytes())
+    blocks = read_tables(tmp_path / "lfts.txt", DifferenceList())
     tables = {b.switch: dict(zip(b.guid.tolist(), b.port.tolist(), strict=True)) for b in blocks}
     assert tables == expected(build)
 
@@ -99,29 +101,6 @@ def test_golden_files(tmp_path: Path, golden) -> None:
     rendered(replace(routed(q=2), identity="0123456789abcdef"), tmp_path)
     for name in (opensm.LFTS, *target("opensm").files):
         golden((tmp_path / name).read_text().replace(str(tmp_path), "DIR"), f"opensm_q2_{name}")
-
-
-def test_a_table_that_reads_back_otherwise_is_not_put_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = lfts.LftLayout.block
-    broken = lambda self, *of: whole(self, *of).replace(b" 001 ", b" 002 ", 1)  # noqa: E731
-    monkeypatch.setattr(lfts.LftLayout, "block", broken)
-    with pytest.raises(RuntimeError, match="the block of 0 is not what the tables say"):
-        rendered(routed(q=3), tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(target("opensm").files)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (b"# x\ngarbage\n", "byte 4 is no start of a switch"),
-        (b"# x\nUnicast lids guid 0x0000000000000001\n0x0001 1 portguid 0x1\n", "a line of switch"),
-    ],
-)
-def test_reading_finds_lines_that_opensm_would_skip(text: bytes, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        list(lfts.read(text))
 
 
 def test_a_fabric_without_guids_is_refused(tmp_path: Path) -> None:

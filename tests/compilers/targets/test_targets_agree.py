@@ -15,10 +15,11 @@ from ipaddress import ip_network
 
 import pytest
 
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.subnet_text import read_tables
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import BALANCE_NEEDS
 from compilers.targets.infiniband.guids import Guids
-from compilers.targets.infiniband.lfts import read as read_lfts
 from compilers.targets.routed.interfaces import EOS, JUNOS, NXOS, SONIC, SRLINUX
 from compilers.targets.routed.nvue import CUMULUS
 from compilers.targets.target_lookup import target
@@ -114,7 +115,7 @@ def of_ovs(folder):
 
 @cache
 def linear(file):
-    return {block.switch: block for block in read_lfts(file.read_bytes())}
+    return {block.switch: block for block in read_tables(file, DifferenceList())}
 
 
 def of_opensm(build, vertex, out):
