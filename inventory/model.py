@@ -24,6 +24,7 @@ from inventory.values import (
 )
 
 Limit = Annotated[Whole, Field(ge=0)]
+Priority = Annotated[Whole, Field(ge=1, le=5)]
 Capability = Literal[
     "openflow", "ipv6", "weights", "ingress", "repair", "aggregates", "srv6", "infiniband"
 ]
@@ -109,6 +110,26 @@ class TableLimits(Model):
     ecmp_width: Limit | None = None
 
 
+class PacketBuffer(Model):
+    """Packet memory of a switch, and what lossless priorities take of it (docs/channels.md).
+
+    `priorities` are the PFC priorities that it can make lossless, the first channel's first; 0, 6
+    and 7 are of others. `size` is its packet memory in bytes, `cell` the unit in which it is given
+    out. `cable` is the longest cable at any port in metres, `reaction` the nanoseconds from a pause
+    to the last byte behind it, cable apart: both ends' pipelines and the neighbour's response.
+    From `ecn_min` bytes in a queue on packets are marked, from `ecn_max` on `ecn_percent` of them.
+    """
+
+    priorities: Annotated[tuple[Priority, ...], Field(min_length=1, max_length=3)]
+    size: Annotated[Whole, Field(ge=1, le=1 << 40)]
+    cell: Annotated[Whole, Field(ge=1, le=65_536)]
+    cable: Annotated[Whole, Field(ge=1, le=100_000)]
+    reaction: Annotated[Whole, Field(ge=1, le=1_000_000)]
+    ecn_min: Annotated[Whole, Field(ge=1, le=1 << 40)]
+    ecn_max: Annotated[Whole, Field(ge=1, le=1 << 40)]
+    ecn_percent: Annotated[Whole, Field(ge=1, le=100)]
+
+
 class NodeType(Model):
     """A kind of switch: its ports, its height in rack units, what it holds and can do.
 
@@ -126,6 +147,7 @@ class NodeType(Model):
     platform: PlatformFile = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
     tables: TableLimits = TableLimits()
+    buffer: PacketBuffer | None = None
     capabilities: tuple[Capability, ...] | None = None
     manufacturer: Line | None = None
     model: Line | None = None

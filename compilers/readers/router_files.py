@@ -45,7 +45,17 @@ def sonic(folder: Path) -> EmittedSwitch:
 
     Routes of SRv6 uSIDs are `segment_check`'s.
     """
+    return _sonic(_read(read_sonic, folder / "config_db.json"), folder)
+
+
+def lossless_sonic(folder: Path) -> EmittedSwitch:
+    """The same with lossless priorities, which are `priority_check`'s."""
     router = _read(read_sonic, folder / "config_db.json")
+    router.faults = [fault for fault in router.faults if fault[1] != "PORT_QOS_MAP"]
+    return _sonic(router, folder)
+
+
+def _sonic(router: RouterText, folder: Path) -> EmittedSwitch:
     frr = _read(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
     if router.segments:

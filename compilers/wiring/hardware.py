@@ -36,6 +36,20 @@ class CageBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class BufferFacts:
+    """`PacketBuffer` of a node type: bytes, metres, nanoseconds, per cent."""
+
+    priorities: tuple[int, ...]
+    size: int
+    cell: int
+    cable: int
+    reaction: int
+    ecn_min: int
+    ecn_max: int
+    ecn_percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class PortFacts:
     """A node type, whose port n has entry n - 1 of each list.
 
@@ -43,7 +57,7 @@ class PortFacts:
     Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
     height; limits: TableLimits that are given. sockets: the names of a port's sockets, its own
     where it has one. blocks: its port blocks. platform: name, lanes, cage and breakout mode of
-    each port in SONiC's platform file, () without one.
+    each port in SONiC's platform file, () without one. buffer: None where nothing is said of it.
     """
 
     name: str
@@ -62,6 +76,7 @@ class PortFacts:
     sockets: tuple[tuple[str, ...], ...]
     blocks: tuple[CageBlock, ...]
     platform: tuple[tuple[str, ...], ...]
+    buffer: BufferFacts | None
 
     @property
     def parallel(self) -> tuple[int, ...]:
@@ -198,6 +213,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         sockets=ports.sockets,
         blocks=tuple(_block(block, node_type) for block in node_type.ports),
         platform=tuple((p.name, p.lanes, p.cage, p.mode) for p in node_type.platform_ports()),
+        buffer=BufferFacts(**node_type.buffer.model_dump()) if node_type.buffer else None,
     )
 
 

@@ -17,16 +17,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
 from compilers.readers import router_files
 from compilers.readers.difference_list import EXAMPLES
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.priority_check import check_priorities
 from compilers.readers.segment_check import check_sonic_segments
+from compilers.readers.sonic_priorities import read_priorities
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
-from compilers.targets.options import Chosen, Option
+from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
+from compilers.targets.options import SET, Chosen, Option
 from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.p2p_links import (
@@ -40,6 +43,7 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
+from compilers.targets.routed.sonic_qos import SonicQos
 from compilers.targets.routed.sonic_srv6 import (
     AT_HOST,
     AT_SWITCH,
@@ -53,8 +57,9 @@ from compilers.targets.routed.sonic_srv6 import (
 from compilers.targets.routed.srv6_sids import parse_block
 from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
+from inventory.problems import InputError
 
-HWSKU = "hwsku"
+HWSKU, LOSSLESS = "hwsku", "lossless"
 MEGABITS = 1000
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
 BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
@@ -77,7 +82,7 @@ class Sonic(P2pTarget):
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
     files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, WEIGHTS}))
     interfaces = SONIC
     vrf = "Vrf-hosts"
     options = MappingProxyType(
@@ -99,12 +104,16 @@ class Sonic(P2pTarget):
                 "an IPv6 network of 32 bits such as fc00::/32",
                 lambda text: parse_block(text) is not None,
             ),
+            LOSSLESS: Option.choice(
+                "Channels free of deadlock as lossless priorities, by when a packet moves on.",
+                *(OFF, HOP, VALLEY),
+            ),
         }
     )
 
-    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+    def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        return router_files.sonic
+        return router_files.sonic if chosen[LOSSLESS] == OFF else router_files.lossless_sonic
 
     def read_back(
         self,
@@ -114,21 +123,31 @@ class Sonic(P2pTarget):
         only: Collection[int] | None,
         progress: Progress,
     ) -> EmittedReport:
-        """See `Target.read_back`: with SRv6 its SIDs too, where all switches are there."""
+        """See `Target.read_back`: lossless priorities too, or the SIDs of all switches."""
         report = super().read_back(build, chosen, folder, only, progress)
-        if chosen[SRV6] == OFF or only is not None:
+        if chosen[LOSSLESS] != OFF:
+            plan = PriorityPlan.of(build, chosen[LOSSLESS])
+            more = check_priorities(plan, folder, read_priorities, only)
+        elif chosen[SRV6] != OFF and only is None:
+            more = check_sonic_segments(build, folder)
+        else:
             return report
-        segments = check_sonic_segments(build, folder)
         return replace(
             report,
-            differences=report.differences + segments.count,
-            examples=(*report.examples, *segments.examples)[:EXAMPLES],
+            differences=report.differences + more.count,
+            examples=(*report.examples, *more.examples)[:EXAMPLES],
         )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         if chosen[SRV6] == OFF:
             super().require(build, chosen)
+        elif chosen[LOSSLESS] != OFF:
+            raise InputError.of(
+                key=f"{SET} {LOSSLESS}",
+                required=f"{OFF} with {SRV6}: hosts then choose paths that were not proved",
+                given=chosen[LOSSLESS],
+            )
         else:
             BY_HOSTS.require(build, self.name)
 
@@ -141,6 +160,9 @@ class Sonic(P2pTarget):
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
         srv6 = SonicSrv6.of(fabric, chosen) if chosen[SRV6] != OFF else None
+        qos = None
+        if chosen[LOSSLESS] != OFF:
+            qos = SonicQos(fabric, PriorityPlan.of(build, chosen[LOSSLESS]))
 
         def of_router(vertex: int) -> SonicVariables:
             values = fabric.variables(vertex)
@@ -149,6 +171,7 @@ class Sonic(P2pTarget):
                 values = replace(values, ipv6_routes=more)
             config = config_db(values, chosen[HWSKU])
             config |= srv6.tables(vertex) if srv6 else {}
+            config |= qos.tables(vertex) if qos else {}
             return SonicVariables(**shown(values), config_db=config, tag=UNADVERTISED)
 
         return of_router

@@ -5,18 +5,26 @@ A check is a test, `FILE::TEST` in `tests/`, or was done by hand and is told on 
 
 from __future__ import annotations
 
-from compilers.targets.features import INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
 
 ROUTES = "minimal routes"
 RUN, PARSED, READ = "run", "parsed", "read"
 """On the system itself; by its own parser, model or component; only in documents."""
-COLUMNS = {ROUTES: set(), "alternates": {WEIGHTS, INGRESS}, SHARES: {SHARES}, REPAIR: {REPAIR}}
+COLUMNS = {
+    ROUTES: set(),
+    "alternates": {WEIGHTS, INGRESS},
+    SHARES: {SHARES},
+    REPAIR: {REPAIR},
+    "lossless": {CHANNELS},
+}
 """The columns of the matrix, with the abilities of `Capabilities` that each needs."""
 HERE = "compilers/targets/"
 ROUTED_LIVE = HERE + "test_routed_live.py::"
 FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
 STATIC = "static routes have no weights"
 NO_IN_PORT = "a static route does not see where a packet came in"
+NOT_YET = "not yet"
+NO_CHANNELS = "Linux does not pause by priority"
 BY_DESTINATION = "a linear table has one port per destination"
 
 EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
@@ -28,42 +36,49 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (READ, "eos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "lossless": ("", NOT_YET),
     },
     "frr": {
         ROUTES: (RUN, ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
         "alternates": (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         SHARES: ("", "static routes have weights from 10.7 on (`version=10.7`: only read)"),
         REPAIR: (RUN, ROUTED_LIVE + "test_frr_repairs_in_the_order_of_the_tables"),
+        "lossless": ("", NO_CHANNELS),
     },
     "junos": {
         ROUTES: (PARSED, "junos.md"),
         "alternates": (PARSED, "junos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "lossless": ("", NOT_YET),
     },
     "linux": {
         ROUTES: (RUN, ROUTED_LIVE + "test_linux_every_pair_answers_over_minimal_paths"),
         "alternates": (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         SHARES: (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         REPAIR: (RUN, ROUTED_LIVE + "test_linux_repairs_in_the_order_of_the_tables"),
+        "lossless": ("", NO_CHANNELS),
     },
     "nvue": {
         ROUTES: (READ, "nvue.md"),
         "alternates": ("", NO_IN_PORT),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "lossless": ("", NOT_YET),
     },
     "nxos": {
         ROUTES: (PARSED, "nxos.md"),
         "alternates": (PARSED, "nxos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "lossless": ("", NOT_YET),
     },
     "opensm": {
         ROUTES: (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
         "alternates": ("", BY_DESTINATION),
         SHARES: ("", BY_DESTINATION),
         REPAIR: ("", BY_DESTINATION),
+        "lossless": (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
     },
     "ovs": {
         ROUTES: (
@@ -73,6 +88,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
         SHARES: (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
         REPAIR: (RUN, FAILURES + "test_every_link_of_q3_goes_down_in_turn"),
+        "lossless": ("", "OpenFlow has no PFC"),
     },
     "sonic": {
         ROUTES: (
@@ -85,12 +101,14 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         SHARES: ("", f"{STATIC}; with `srv6` hosts choose"),
         REPAIR: ("", NO_IN_PORT),
+        "lossless": (PARSED, "sonic.md"),
     },
     "srlinux": {
         ROUTES: (PARSED, "srlinux.md"),
         "alternates": ("", "a next hop names no network instance"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "lossless": ("", NOT_YET),
     },
     "srv6": {
         ROUTES: (RUN, HERE + "test_srv6_live.py::test_every_pair_answers_through_carriers"),
@@ -103,5 +121,6 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             HERE + "test_srv6_live.py::test_flows_take_every_path_by_weight_link_by_link",
         ),
         REPAIR: ("", "a host does not learn that a path is broken"),
+        "lossless": ("", NO_CHANNELS),
     },
 }
