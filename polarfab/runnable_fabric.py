@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
     from compilers.tables.build import Build
-    from controller.devices.device_push import PushReport, PushWay
+    from controller.devices.device_push import PushWay
+    from controller.devices.push_report import PushReport
     from mininet_scenarios.run.emulation import Emulated
 
 Progress = Callable[[int, int], None]
@@ -68,28 +69,33 @@ class RunnableFabric(ABC):
         nodes: Sequence[str] = (),
         unverified: bool = False,
         progress: Progress | None = None,
+        old: RunnableFabric | None = None,
     ) -> PushReport:
         """Have routers hold this fabric's routes: add, take away, prove from their tables, save.
 
         Args:
-            target: frr or linux.
+            target: frr, linux, eos, nxos, junos, sonic, srlinux or nvue.
             way: how they are reached, how many at a time, whether only to look.
             options: of the target, as for `render`.
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
             progress: called with (rounds on a switch done, all rounds), from several threads.
+            old: what the routers hold: go in the rounds of `plan`, all of them each.
 
         Raises:
             InputError: there is no such target or switch, ssh would take the name of one for
-                another address, or verification has not passed.
+                another address, verification has not passed, or there are no rounds.
         """
         from compilers.targets.plane_rendering import render_planes
         from controller.devices.device_push import DevicePush
 
         with self.usable(unverified) as fabric, TemporaryDirectory() as folder:
-            build, out = fabric.build, Path(folder)
+            build, out, before = fabric.build, Path(folder) / "new", None
             render_planes((build,), target, out, None, options, nodes, None, True)
-            return DevicePush(build, target, options or {}, out, way, progress).run(nodes)
+            if old:
+                before = old.build, Path(folder) / "old"
+                render_planes((before[0],), target, before[1], None, options, (), None, True)
+            return DevicePush(build, target, options or {}, out, way, progress, before).run(nodes)
 
     def apply(
         self,

@@ -1,9 +1,8 @@
 """What to do on a switch so that it holds the routes of its build: what to add, what to take away.
 
-Of Linux and FRR it is computed from what they hold and what was rendered: lines for `ip -batch` and
-for `vtysh -f`. For other systems it is what a person types, from the differences of their tables.
-Nothing that is not the fabric's is touched: in the kernel what is not of polarfab's protocol, in
-FRR's configuration what is outside the fabric's address pools.
+Of Linux it is computed from what the kernel holds and what was rendered: lines for `ip -batch`.
+Nothing that is not of polarfab's protocol is touched. For systems with a configuration see
+`route_lines`; here, what a person types on them, from the differences of their tables.
 """
 
 from __future__ import annotations
@@ -11,8 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from ipaddress import ip_network
 from typing import Any
 
 from compilers.audit.route_differences import RouteDifference
@@ -33,43 +30,6 @@ class Remediation:
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
         return bool(self.add or self.remove)
-
-
-def frr_remediation(running: str, rendered: str, pools: Iterable[str]) -> Remediation:
-    """Static routes for `vtysh -f`; links that are down do not matter, as the text is compared.
-
-    Args:
-        running: what `show running-config` prints.
-        rendered: frr.conf.
-        pools: the addresses of the fabric; static routes elsewhere are others'.
-    """
-    ours = tuple(pools)
-    there, wanted = (_static_routes(text, ours) for text in (running, rendered))
-    add = (line for key, line in wanted.items() if key not in there)
-    remove = (f"no {line}" for key, line in there.items() if key not in wanted)
-    return Remediation(tuple(add), tuple(remove))
-
-
-def _static_routes(text: str, pools: tuple[str, ...]) -> dict[tuple[str, ...], str]:
-    """The static routes inside the pools; FRR may print the words behind a prefix in another order.
-
-    Of one vrf at the top of the text: others are not the fabric's.
-    """
-    found = {}
-    for line in text.splitlines():
-        words = line.split()
-        if line.startswith(("ip route ", "ipv6 route ")) and _inside(words[2], pools):
-            found[(*words[:3], *sorted(words[3:]))] = line.rstrip()
-    return found
-
-
-@lru_cache(1 << 16)
-def _inside(prefix: str, pools: tuple[str, ...]) -> bool:
-    network = ip_network(prefix, strict=False)
-    return any(
-        network.version == pool.version and network.subnet_of(pool)  # type: ignore[arg-type]
-        for pool in map(ip_network, pools)
-    )
 
 
 def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
@@ -199,9 +159,10 @@ def _eos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
 
 def _nxos(add: bool, one: RouteDifference, hop: Hop, towards: str) -> str:
     context = "" if one.table == MAIN else f"vrf context {one.table}\n  "
+    end = "\n  exit" if context else ""
     other = f" vrf {towards}" if towards else ""
     way = "Null0 254" if hop[0] == "discard" else f"{hop[1]} {hop[0]}{other}"
-    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {way}"
+    return f"{context}{'' if add else 'no '}{_family(one)} route {one.prefix} {way}{end}"
 
 
 def _family(one: RouteDifference) -> str:

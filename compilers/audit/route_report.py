@@ -75,7 +75,7 @@ class RouteReport:
             given = f"target {system.name}"
             raise InputError.of(f"one of {', '.join(ROUTE_FORMS)}", given, key="--target")
         pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
-        check = _SwitchRoutes(build, files, routes_of, pools)
+        check = SwitchRoutes(build, files, routes_of, pools)
         results: list[Compared] = []
         problems: list[Problem] = []
         for done, result in enumerate(on_all_cores(check.compared, sorted(files)), 1):
@@ -137,13 +137,27 @@ class RouteReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _SwitchRoutes:
-    """The comparison of a switch, by its vertex."""
+class SwitchRoutes:
+    """The comparison of a switch, by its vertex.
+
+    files: of every vertex. wanted: its routes. pools: the addresses of the fabric.
+    """
 
     build: Build
     files: Mapping[int, Sequence[Path]]
     wanted: Callable[[int], RouteTables]
     pools: tuple[Network, ...]
+
+    def differences(self, vertex: int) -> tuple[RouteDifference, ...]:
+        """What differs.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        found = self.compared(vertex)
+        if isinstance(found, InputError):
+            raise found
+        return found[1]
 
     def compared(self, vertex: int) -> Compared | InputError:
         """What differs, or why that cannot be said."""

@@ -1,8 +1,10 @@
 """A push to routers: read, add what is missing, take away what is stale, prove, save.
 
-Switches are done in batches. All of a batch have what is new before the first loses what is old. A
-switch is saved once its own tables are those of the build: one that goes wrong is itself again
-after a reboot. Nornir holds the switches and the threads.
+Switches are done in batches. All of a batch have what is new before the first loses what is old.
+From a known build all switches go together, in the rounds that `plan` proves: each is done when
+the tables of every switch say so. A switch is saved once its own tables are those of the build: one
+that goes wrong takes the last change back, or is itself again after a reboot. Nornir holds the
+switches and the threads.
 """
 
 from __future__ import annotations
@@ -11,34 +13,40 @@ import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from ipaddress import ip_network
 from itertools import count
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
 
 import numpy as np
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_remediation import TYPED, typed
-from compilers.audit.route_report import RouteReport
+from compilers.audit.route_lines import RouteLine, remediation
+from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
+from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
-from controller.devices.router_device import ROUTER_DEVICES, RouterDevice
+from controller.devices.device_systems import device_kind
+from controller.devices.push_report import PushedSwitch, PushReport, named
+from controller.devices.push_rounds import PushRounds
+from controller.devices.router_device import RouterDevice
 from inventory.problems import InputError, Problem, few
+from inventory.route_tables.held_routes import RouteTables
 
 AT_ONCE = 20
 """Switches that are spoken to at the same time."""
 PROOF_PATIENCE, PROOF_POLL = 10.0, 0.25
 """Seconds until a daemon has handed its routes on, and between two looks."""
-MOST_NAMED = 3
-"""Routes that a message names."""
-State = Literal["as built", "to do", "pushed", "failed", "not tried"]
+MOST_FAILED = 1
+"""The failures after which a push in rounds ends: the next round needs every switch of this one."""
 Task = Callable[[str], None]
 
 
@@ -70,47 +78,6 @@ class PushWay:
 
 
 @dataclass(slots=True)
-class PushedSwitch:
-    """A switch, and how far it has come.
-
-    differences: what its own tables still have other than the build.
-    """
-
-    node: str
-    state: State = "not tried"
-    add: tuple[str, ...] = ()
-    remove: tuple[str, ...] = ()
-    differences: tuple[RouteDifference, ...] = ()
-    error: str = ""
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self) | {"differences": [one.as_dict() for one in self.differences]}
-
-
-@dataclass(frozen=True, slots=True)
-class PushReport:
-    """What a push did.
-
-    unread: in a dry run from tables, switches without a file.
-    """
-
-    target: str
-    switches: tuple[PushedSwitch, ...]
-    unread: tuple[str, ...] = ()
-
-    @property
-    def good(self) -> bool:
-        """Whether every switch is as built; in a dry run, whether it was read."""
-        return all(one.state in ("as built", "pushed", "to do") for one in self.switches)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        switches = [one.as_dict() for one in self.switches]
-        return {"target": self.target, "switches": switches, "unread": list(self.unread)}
-
-
-@dataclass(slots=True)
 class DevicePush:
     """The push of a build to its switches.
 
@@ -121,6 +88,7 @@ class DevicePush:
         rendered: the folder that it was rendered in.
         way: how.
         progress: called with (rounds on a switch done, all rounds), from several threads.
+        old: the build that they hold now and the folder that it was rendered in, if that is known.
     """
 
     build: Build
@@ -129,55 +97,91 @@ class DevicePush:
     rendered: Path
     way: PushWay
     progress: Progress = None
+    old: tuple[Build, Path] | None = None
     devices: dict[str, RouterDevice] = field(default_factory=dict)
     found: dict[str, PushedSwitch] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=lambda: count(1))
+    rounds: PushRounds | None = None
+    lines: dict[str, list[list[RouteLine]]] = field(default_factory=dict)
+    standing: dict[str, int] = field(default_factory=dict)
+    pools: tuple[str, ...] = ()
+    wanted: Callable[[int], RouteTables] | None = None
 
     def run(self, only: Sequence[str] = ()) -> PushReport:
         """Push to these switches, or to all.
 
         Raises:
             InputError: there is no such target or switch, no Nornir or ssh, or ssh would take the
-                name of a switch for another address.
+                name of a switch for another address; or the move from the old build has no rounds.
         """
-        kind = _kind(self.target)
-        pools = tuple(fabric_pools(self.build.addressing))
+        kind, system = device_kind(self.target), target(self.target)
+        builds = (self.build, *(self.old or ())[:1])
+        pools = [pool for build in builds for pool in fabric_pools(build.addressing)]
+        self.pools = tuple(dict.fromkeys(pools))
         w = self.build.wiring
         names = [w.names[v] for v in np.flatnonzero(self.build.topology.present).tolist()]
         if unknown := [name for name in only if name not in names]:
             required = "the name of a switch"
             raise InputError([Problem(required, repr(name), key="--node") for name in unknown])
         wanted = [name for name in names if not only or name in only]
+        self._reach(kind, wanted, getattr(system, "vrf", ""))
+        build, chosen = system.check(self.build, self.options)
+        self.wanted = system.routes_held(build, chosen)
+        if self.old:
+            if only:
+                raise InputError.of("all switches with --old", f"{len(only)}", key="--node")
+            self.rounds = PushRounds.of(system, *self.old, build, chosen)
+        self.found = {name: PushedSwitch(name) for name in wanted}
+        size = self.way.batch or len(wanted)
+        batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
+        if self.rounds and not self.way.dry:
+            self._in_rounds(batches)
+        else:
+            for batch in batches:
+                if self._stopped(self.way.stop_on):
+                    break
+                for task in self._tasks:
+                    self._each(batch, task)
+        return PushReport(self.target, tuple(self.found.values()))
+
+    def _reach(self, kind: type[RouterDevice], wanted: Sequence[str], vrf: str) -> None:
+        """The devices, and whether anything reaches them."""
         unreachable: list[Problem] = []
+        w = self.build.wiring
         for name, address in zip(w.names, w.management, strict=True):
             known = {"node": name, "address": address or name}
             shell = DeviceShell(tuple(_filled("--run", self.way.run, known)))
             if name in wanted and not address and self.way.names_by_ssh:
                 unreachable += _shorthand(name)
             (etc,) = _filled("--etc", shlex.quote(self.way.etc), known)
-            self.devices[name] = kind(shell, self.rendered / name, etc, pools)
+            self.devices[name] = kind(shell, self.rendered / name, etc, self.pools, vrf)
         if unreachable:
             raise InputError(few(unreachable))
         if self.way.by_ssh and not which("ssh"):
             raise InputError.of("ssh (Debian: openssh-client)", "none")
-        self.found = {name: PushedSwitch(name) for name in wanted}
-        size = self.way.batch or len(wanted)
-        for first in range(0, len(wanted), size):
-            failed = sum(one.state == "failed" for one in self.found.values())
-            if self.way.stop_on and failed >= self.way.stop_on:
-                break
-            self._batch(wanted[first : first + size])
-        return PushReport(self.target, tuple(self.found.values()))
 
     @property
-    def _rounds(self) -> list[Task]:
-        return [self._read] if self.way.dry else [self._read, self._load, self._remove, self._end]
+    def _tasks(self) -> list[Task]:
+        if self.way.dry:
+            return [self._read]
+        if self.rounds:
+            steps = [partial(self._step, number) for number in range(1, self.rounds.last + 1)]
+            return [self._read, self._prepare, *steps, self._end]
+        return [self._read, self._load, self._remove, self._end]
 
-    def _batch(self, names: Sequence[str]) -> None:
-        """Every round on all switches of the batch before the next one begins."""
-        for task in self._rounds:
-            left = [name for name in names if self.found[name].state != "failed"]
-            self._each(left, task)
+    def _in_rounds(self, batches: Sequence[Sequence[str]]) -> None:
+        """All switches do a round before the next one begins."""
+        for task in self._tasks:
+            for batch in batches:
+                self._each(batch, task)
+                if self._stopped(MOST_FAILED):
+                    break
+            if self._stopped(MOST_FAILED):
+                return
+
+    def _stopped(self, failures: int) -> bool:
+        failed = sum(one.state == "failed" for one in self.found.values())
+        return bool(failures) and failed >= failures
 
     def _each(self, names: Sequence[str], task: Task) -> None:
         """Do something on several switches; what fails there is noted."""
@@ -185,9 +189,10 @@ class DevicePush:
         from nornir.core.inventory import Host, Hosts, Inventory
         from nornir.plugins.runners import ThreadedRunner
 
-        if not names:
+        left = [name for name in names if self.found[name].state != "failed"]
+        if not left:
             return
-        hosts = Hosts({name: Host(name=name) for name in names})
+        hosts = Hosts({name: Host(name=name) for name in left})
         nornir = Nornir(Inventory(hosts=hosts), runner=ThreadedRunner(num_workers=AT_ONCE))
         nornir.run(lambda one: self._try(one.host.name, task)).raise_on_error()
 
@@ -196,8 +201,11 @@ class DevicePush:
             task(name)
         except (DeviceError, InputError) as error:
             self.found[name].state, self.found[name].error = "failed", str(error)
+            # What cannot be undone from here the device undoes when its time is up.
+            with suppress(DeviceError):
+                self.devices[name].undo()
         if self.progress:
-            self.progress(next(self.steps), len(self.found) * len(self._rounds))
+            self.progress(next(self.steps), len(self.found) * len(self._tasks))
 
     def _read(self, name: str) -> None:
         device, found = self.devices[name], self.found[name]
@@ -206,13 +214,31 @@ class DevicePush:
         found.add = tuple(line for one in every for line in one.add)
         found.remove = tuple(line for one in every for line in one.remove)
         if shown := device.foreign():
-            found.differences = tuple(one for one in self._differences(name, shown) if one.found)
+            differences = self._differences(name, shown, self._routes(name))
+            found.differences = tuple(one for one in differences if one.found)
         if found.differences:
             raise DeviceError(
-                f"required no routes of others (protocol not 80) in the fabric's address pools, "
-                f"given {_named(found.differences)}; take them away first, a push does not"
+                f"required no routes of others ({device.others}) in the fabric's address pools, "
+                f"given {named(found.differences)}; take them away first, a push does not"
             )
+        if self.rounds:
+            self._stand(name)
         found.state = "to do" if found.add or found.remove else "as built"
+
+    def _stand(self, name: str) -> None:
+        """See after which round a switch has the routes that it has."""
+        device = self.devices[name]
+        if not self.rounds or not isinstance(device, ConfiguredDevice):
+            return
+        each = self.lines[name] = self.rounds.lines(device, self._vertex(name))
+        there = device.lines(device.running())
+        for number in reversed(range(len(each))):
+            if not remediation(there, each[number]):
+                self.standing[name] = number - 1
+                return
+        required = "the routes of the build of --old, or of a round from it to this one"
+        given = f"{len(there):,} static routes of the fabric that are neither"
+        raise DeviceError(f"required {required}, given {given}; push without --old")
 
     def _load(self, name: str) -> None:
         self.devices[name].load(self.devices[name].routes())
@@ -220,52 +246,68 @@ class DevicePush:
     def _remove(self, name: str) -> None:
         self.devices[name].remove(self.devices[name].routes())
 
+    def _prepare(self, name: str) -> None:
+        """Round 0: interfaces, and routes that no packet takes yet."""
+        self._to(name, 0, whole=True)
+
+    def _step(self, number: int, name: str) -> None:
+        self._to(name, number)
+
+    def _to(self, name: str, number: int, whole: bool = False) -> None:
+        """Have a switch the routes of a round, unless it is further."""
+        device, rounds = self.devices[name], self.rounds
+        if not rounds or not isinstance(device, ConfiguredDevice):
+            return
+        ahead = self.standing[name] >= number
+        change = device.lacking(self.lines[name][max(number, self.standing[name]) + 1])
+        if whole:
+            device.load(change)
+        elif not ahead and change:
+            device.change((*change.add, *change.remove))
+        if number < rounds.last and not ahead:
+            self._prove(name, rounds.tables(self._vertex(name), number))
+            device.confirm()
+
     def _end(self, name: str) -> None:
         """Prove from the switch's own tables, and save."""
-        found, limit = self.found[name], time.monotonic() + PROOF_PATIENCE
-        while differences := self._differences(name, self.devices[name].tables()):
-            if time.monotonic() > limit:
-                found.differences = differences
-                found.state = "failed"
-                routes = f"{len(differences):,} routes are not the build's"
-                found.error = f"{routes} ({_named(differences)}); it is not saved"
-                return
-            time.sleep(PROOF_POLL)
-        self.devices[name].save()
+        found, device = self.found[name], self.devices[name]
+        self._prove(name, self._routes(name))
+        device.confirm()
+        device.save()
         found.state = "pushed" if found.state == "to do" else found.state
 
-    def _differences(self, name: str, tables: str) -> tuple[RouteDifference, ...]:
-        """What tables of a switch have other than the build."""
+    def _prove(self, name: str, wanted: RouteTables) -> None:
+        """Wait until a switch's own tables are these.
+
+        Raises:
+            DeviceError: they are not.
+        """
+        limit = time.monotonic() + PROOF_PATIENCE
+        while differences := self._differences(name, self.devices[name].tables(), wanted):
+            if time.monotonic() > limit:
+                self.found[name].differences = differences
+                routes = f"{len(differences):,} routes are not the build's"
+                raise DeviceError(f"{routes} ({named(differences)}); it is not saved")
+            time.sleep(PROOF_POLL)
+
+    def _vertex(self, name: str) -> int:
+        return self.build.wiring.names.index(name)
+
+    def _routes(self, name: str) -> RouteTables:
+        """The routes of the build."""
+        return self.wanted(self._vertex(name)) if self.wanted else {}
+
+    def _differences(
+        self, name: str, tables: str, wanted: RouteTables
+    ) -> tuple[RouteDifference, ...]:
+        """What tables of a switch have other than these."""
+        pools = tuple(ip_network(pool) for pool in self.pools)
+        vertex = self._vertex(name)
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.txt"
             file.write_text(tables)
-            return RouteReport.of(self.build, [file], self.target, self.options).differences
-
-
-def typed_push(report: RouteReport) -> PushReport:
-    """A dry run from routing tables: what a person types on each switch.
-
-    Raises:
-        InputError: the target is none that people type on.
-    """
-    if report.target not in TYPED:
-        required = f"one of {', '.join(TYPED)}"
-        raise InputError.of(required, report.target, "leave --from out", key="--target")
-    by_switch: dict[str, list[RouteDifference]] = {}
-    for one in report.differences:
-        by_switch.setdefault(one.switch, []).append(one)
-    found = []
-    hosts = getattr(target(report.target), "vrf", "")
-    for node, differences in by_switch.items():
-        lines = typed(report.target, differences, hosts)
-        found.append(PushedSwitch(node, "to do", lines.add, lines.remove, tuple(differences)))
-    return PushReport(report.target, tuple(found), report.unread)
-
-
-def _named(differences: Sequence[RouteDifference]) -> str:
-    """The first prefixes, as a message names them."""
-    names = [f"{one.prefix} in table {one.table}" for one in differences[:MOST_NAMED]]
-    return ", ".join(names) + ", …" * (len(differences) > MOST_NAMED)
+            routes = SwitchRoutes(self.build, {vertex: [file]}, lambda _: wanted, pools)
+            return routes.differences(vertex)
 
 
 def _shorthand(name: str) -> Iterator[Problem]:
@@ -290,15 +332,3 @@ def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[st
     except (LookupError, ValueError) as error:
         required = f"words with {' and '.join(f'{{{name}}}' for name in known)} only"
         raise InputError.of(required, repr(template), str(error), key=option) from error
-
-
-def _kind(target: str) -> type[RouterDevice]:
-    from importlib.util import find_spec
-
-    if target not in ROUTER_DEVICES:
-        required = f"one of {', '.join(ROUTER_DEVICES)}, or --dry-run with --from FILES"
-        todo = "for others, render --target ansible writes a playbook that pushes"
-        raise InputError.of(required, target, todo, key="--target")
-    if not find_spec("nornir"):
-        raise InputError.of("Nornir", "none", "pip install 'polarfab[push]'")
-    return ROUTER_DEVICES[target]

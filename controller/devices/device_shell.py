@@ -37,9 +37,20 @@ class DeviceShell:
         Raises:
             DeviceError: it fails, or does not end.
         """
+        return self._run((command,), text)
+
+    def typed(self, text: str) -> str:
+        """What a system with a command line of its own prints when this text is typed.
+
+        Raises:
+            DeviceError: it does not answer, or does not end.
+        """
+        return self._run((), text)
+
+    def _run(self, command: tuple[str, ...], text: str) -> str:
         try:
             done = subprocess.run(
-                [*self.reach, command],
+                [*self.reach, *command],
                 input=text,
                 capture_output=True,
                 text=True,
@@ -50,7 +61,8 @@ class DeviceShell:
             raise DeviceError(f"{self.reach[0]}: {error}") from error
         if done.returncode:
             said = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
-            raise DeviceError(f"{command.splitlines()[0]}: {said or f'exit {done.returncode}'}")
+            asked = "".join(command).partition("\n")[0] or self.reach[0]
+            raise DeviceError(f"{asked}: {said or f'exit {done.returncode}'}")
         return done.stdout
 
     def put(self, folder: str, files: Mapping[str, str]) -> None:

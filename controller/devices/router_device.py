@@ -1,6 +1,6 @@
-"""Routers on Linux kernels, with FRR or without: read, added to, taken from, saved.
+"""Routers: read, added to, taken from, saved; and the plain Linux kernel as one.
 
-Files stand in ETC/polarfab, as Ansible puts them (docs/automation.md).
+On Linux, files stand in ETC/polarfab, as Ansible puts them (docs/automation.md).
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import shlex
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from compilers.audit.route_remediation import (
     Remediation,
-    frr_remediation,
     kernel_remediation,
     rule_remediation,
 )
@@ -30,24 +29,26 @@ UNIT = """if [ -d /run/systemd/system ]; then
   cp {etc}/polarfab/polarfab.service {etc}/systemd/system/polarfab.service
   systemctl daemon-reload && systemctl enable polarfab
 fi"""
-DAEMON = """grep -q '^{name}=yes' {etc}/frr/daemons || {{
-  sed -i 's/^{name}=.*/{name}=yes/' {etc}/frr/daemons && systemctl restart frr
-}}"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class RouterDevice(ABC):
     """A router and the rendered files that it is to have.
 
-    etc: the folder for configuration there. pools: the addresses of the fabric.
+    etc: the folder for configuration there. pools: the addresses of the fabric. vrf: that of the
+    hosts, "" on systems without one. pending: the name of the change that is not confirmed yet.
     """
 
     shell: DeviceShell
     files: Path
     etc: str
     pools: tuple[str, ...]
+    vrf: str = ""
+    pending: str = field(default="", init=False)
     elsewhere: ClassVar[frozenset[str]] = frozenset()
     """Files that do not go to ETC/polarfab."""
+    others: ClassVar[str] = ""
+    """The routes that are not the fabric's, in words."""
 
     @abstractmethod
     def routes(self) -> Remediation:
@@ -89,12 +90,30 @@ class RouterDevice(ABC):
         """
         return ""
 
+    def confirm(self) -> None:
+        """Have the last change stay, where the device would else take it back.
+
+        Raises:
+            DeviceError: it does not answer.
+        """
+        self.pending = ""
+
+    def undo(self) -> None:
+        """Take the last change back, where the device can.
+
+        Raises:
+            DeviceError: it does not answer.
+        """
+        self.pending = ""
+
     def text(self, name: str) -> str:
         """A rendered file."""
         return (self.files / name).read_text()
 
     def rules(self) -> dict[str, Remediation]:
         """What its policy rules lack, and have besides, by address family."""
+        if not (self.files / "rules.batch").exists():
+            return {}
         shown = {family: self.shell.run(command) for family, command in RULES.items()}
         found = rule_remediation(shown["-4"], shown["-6"], self.text("rules.batch"))
         return dict(zip(RULES, found, strict=True))
@@ -118,6 +137,8 @@ class RouterDevice(ABC):
 
 class LinuxDevice(RouterDevice):
     """Target linux."""
+
+    others = "protocol not 80"
 
     def routes(self) -> Remediation:
         """See `RouterDevice.routes`."""
@@ -159,49 +180,3 @@ class LinuxDevice(RouterDevice):
     def save(self) -> None:
         """See `RouterDevice.save`."""
         self.shell.run(self._quoted(UNIT))
-
-
-class FrrDevice(RouterDevice):
-    """Target frr."""
-
-    elsewhere = frozenset({"frr.conf"})
-
-    def routes(self) -> Remediation:
-        """See `RouterDevice.routes`."""
-        running = self.shell.run("vtysh -c 'show running-config'")
-        return frr_remediation(running, self.text("frr.conf"), self.pools)
-
-    def load(self, add: Remediation) -> None:  # noqa: ARG002
-        """See `RouterDevice.load`: all of frr.conf, whose interfaces may be new, too."""
-        self.put_files()
-        self.shell.run(f"sh {shlex.quote(f'{self.etc}/polarfab/load.sh')}")
-        text = self.text("frr.conf")
-        for name, words in (("bgpd", "router bgp"), ("bfdd", " bfd")):
-            if words in text:
-                self.shell.run(self._quoted(DAEMON, name=name))
-        self._configure(text)
-
-    def remove(self, stale: Remediation) -> None:
-        """See `RouterDevice.remove`."""
-        if stale.remove:
-            self._configure("".join(f"{line}\n" for line in stale.remove))
-
-    def tables(self) -> str:
-        """See `RouterDevice.tables`."""
-        shown = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
-        return "".join(map(self.shell.run, (shown, *RULES.values())))
-
-    def save(self) -> None:
-        """See `RouterDevice.save`."""
-        self.shell.run("vtysh -c 'write memory'")
-        self.shell.run(self._quoted(UNIT))
-
-    def _configure(self, text: str) -> None:
-        """Have vtysh take lines: it reads files only."""
-        name = shlex.quote(f"{self.etc}/polarfab/vtysh.conf")
-        self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
-        self.shell.run(f"vtysh -f {name}")
-
-
-ROUTER_DEVICES: dict[str, type[RouterDevice]] = {"frr": FrrDevice, "linux": LinuxDevice}
-"""By target."""

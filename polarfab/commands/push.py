@@ -12,7 +12,7 @@ from polarfab.output import json_option, print_json, print_table, progress, say,
 from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
-    from controller.devices.device_push import PushReport
+    from controller.devices.push_report import PushReport
 
 
 @click.command("push")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     callback=known_target,
     shell_complete=complete_target,
     required=True,
-    help="frr or linux; with --dry-run --from instead eos, nxos, junos, sonic or srlinux.",
+    help="frr, linux, eos, nxos, junos, sonic, srlinux or nvue.",
 )
 @click.option(
     "--set",
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     metavar="NAME=VALUE",
     multiple=True,
     help="An option of the target; again for more.",
+)
+@click.option(
+    "--old",
+    metavar="OLDBUILD",
+    type=click.Path(path_type=Path),
+    help="The build that the switches hold: go in the rounds of `plan`, all switches each.",
 )
 @click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
 @click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
@@ -57,6 +63,7 @@ def command(
     folder: Path,
     target: str,
     words: tuple[str, ...],
+    old: Path | None,
     names: tuple[str, ...],
     batch: int | None,
     stop_on: int,
@@ -70,20 +77,24 @@ def command(
     """Have the routers of BUILD hold its routes.
 
     Reads every switch, adds what is missing on all of a batch, then takes away what is stale,
-    compares their own tables with the build, and saves. Stale are, for frr, static routes in the
-    fabric's address pools; for linux, routes, next hops and rules of protocol 80. A Linux switch
-    with other routes in those pools fails before anything is changed there.
+    compares their own tables with the build, and saves. Stale are static routes in the fabric's
+    address pools; for linux, routes, next hops and rules of protocol 80. A Linux or FRR switch with
+    routes of others in those pools fails before anything is changed there. Where the system can,
+    a change goes back by itself unless it is confirmed. --old goes in rounds that lose no packet.
 
     In --run and --etc, {node} and {address} stand for the name of a switch and its management
-    address. --dry-run prints what would be done; with --from it does so for systems that people
-    type on (eos, nxos, junos, sonic, srlinux).
+    address. --dry-run prints what would be done; with --from it does so from tables of eos, nxos,
+    junos, sonic and srlinux, without the switches.
     """
     from compilers.targets.options import read
-    from controller.devices.device_push import PushWay, typed_push
+    from controller.devices.device_push import PushWay
+    from controller.devices.push_report import typed_push
     from polarfab.fabric import Fabric
 
     if files and not dry_run:
         raise click.UsageError("--from goes with --dry-run: nothing is sent to tables in files")
+    if files and old:
+        raise click.UsageError("--old goes with switches, not with --from")
     fabric = Fabric.load(folder)
     if files:
         with progress("comparing") as bar:
@@ -91,7 +102,8 @@ def command(
     else:
         way = PushWay(run, etc, batch or 0, stop_on, dry_run)
         with progress("reading" if dry_run else "pushing") as bar:
-            found = fabric.push(target, way, read(words), names, unverified, bar)
+            before = Fabric.load(old) if old else None
+            found = fabric.push(target, way, read(words), names, unverified, bar, before)
     if as_json:
         print_json(found.as_dict())
     else:

@@ -50,10 +50,17 @@ def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
 
 
 def test_what_is_refused(polarfab, build) -> None:
-    code, _, err = polarfab("push", build, "--target", "eos")
+    code, _, err = polarfab("push", build, "--target", "ovs")
     assert code == 2
-    assert "--target: required one of frr, linux, or --dry-run with --from FILES, given eos" in err
-    assert "for others, render --target ansible writes a playbook that pushes" in err
+    assert "--target: required one of frr, linux, eos, nxos, junos, sonic, srlinux, nvue" in err
+    assert "given ovs; a controller programs Open vSwitch, and opensm InfiniBand" in err
+    old = ("--old", build, "--run", "false")
+    reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
+    assert reason in polarfab("push", build, "--target", "linux", *old)[2]
+    assert (
+        "--node: required all switches with --old"
+        in polarfab("push", build, "--target", "eos", *old, "--node", "3")[2]
+    )
     for option, value in (("--run", "ssh {host}"), ("--etc", "/etc/{0}"), ("--run", "'")):
         code, _, err = polarfab("push", build, "--target", "frr", option, value)
         assert code == 2
@@ -141,7 +148,7 @@ def test_progress_counts_every_round(build) -> None:
 def test_help(polarfab) -> None:
     out = " ".join(polarfab("push", "--help")[1].split())
     assert "for linux, routes, next hops and rules of protocol 80" in out
-    assert "with --dry-run --from instead eos, nxos, junos, sonic or srlinux" in out
+    assert "frr, linux, eos, nxos, junos, sonic, srlinux or nvue" in out
 
 
 def test_switches_that_do_not_answer(polarfab, build) -> None:

@@ -4,8 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from compilers.audit.route_lines import (
+    fabric_lines,
+    junos_lines,
+    nvue_lines,
+    remediation,
+    section_lines,
+    sonic_lines,
+    srlinux_commands,
+    srlinux_lines,
+)
 from compilers.audit.route_remediation import (
-    frr_remediation,
     kernel_remediation,
     rule_remediation,
     typed,
@@ -24,15 +33,64 @@ ipv6 route fd00:0:0:1::/64 fe80::2 eth1
 """
 
 
+def by_lines(there, wanted, lines=section_lines, vrf=""):
+    return remediation(*(list(fabric_lines(lines(text), POOLS, vrf)) for text in (there, wanted)))
+
+
 def test_frr_by_lines():
     running = RENDERED.replace("2 table 5001 onlink", "onlink table 5001 2")
-    assert not frr_remediation(running, RENDERED, POOLS)
+    assert not by_lines(running, RENDERED)
     others = "ip route 192.0.2.0/24 eth0\nip route 0.0.0.0/0 192.0.2.1\n"
+    others += "vrf red\n ip route 10.0.0.8/29 10.0.0.9 eth1\nexit-vrf\n"
     stale = "ip route 10.0.0.8/29 10.0.0.25 eth3 onlink\nipv6 route fd00:0:0:1::/64 fe80::9 eth3\n"
     lacking = running.replace("ip route 10.0.0.8/29 10.0.0.9 eth1 onlink\n", "")
-    found = frr_remediation(lacking + others + stale, RENDERED, POOLS)
+    found = by_lines(lacking + others + stale, RENDERED)
     assert found.add == ("ip route 10.0.0.8/29 10.0.0.9 eth1 onlink",)
     assert found.remove == tuple(f"no {line}" for line in stale.splitlines())
+
+
+def test_sections_of_a_vrf_are_left_again():
+    """Or the next line of the main table would be about the VRF."""
+    text = "vrf context hosts\n  ip route 10.0.0.8/29 Ethernet1/1 10.0.0.9 vrf default\n"
+    found = by_lines("", text, vrf="hosts")
+    assert found.add == (f"{text}  exit",)
+    assert by_lines(text, "", vrf="hosts").remove == (f"{text}  exit".replace("ip", "no ip", 1),)
+    eos = "ip route vrf hosts 10.0.0.8/29 egress-vrf default Ethernet1 10.0.0.9\n"
+    assert by_lines(eos, "", vrf="hosts").remove == (f"no {eos.strip()}",)
+
+
+def test_what_a_route_has_once_is_replaced():
+    route = "set routing-options static route 10.0.0.8/29"
+    there = f"{route} discard\n{route} preference 254\n{route} next-hop 10.0.0.9\n"
+    wanted = f"{route} next-hop 10.0.0.17\n{route} preference 5\n"
+    found = by_lines(there, wanted, junos_lines)
+    assert found.add == tuple(wanted.splitlines())
+    delete = route.replace("set", "delete")
+    assert found.remove == (f"{delete} discard", f"{delete} next-hop 10.0.0.9")
+    assert by_lines(there, "", junos_lines).remove == (delete,)
+    one = "set / network-instance default static-routes route 10.0.0.8/29 next-hop-group {}\n"
+    assert not by_lines(one.format("a"), one.format("b"), srlinux_lines).remove
+
+
+def test_routes_of_trees():
+    static = {"10.0.0.8/29": {"address-family": "a", "via": {"10.0.0.9": {"type": "b"}}}}
+    tree = {"vrf": {"default": {"router": {"static": static}}}}
+    at = "vrf default router static 10.0.0.8/29"
+    found = by_lines({}, tree, nvue_lines)
+    assert found.add == (f"nv set {at} address-family a", f"nv set {at} via 10.0.0.9 type b")
+    other = {"vrf": {"default": {"router": {"static": {"10.0.0.8/29": {"address-family": "a"}}}}}}
+    assert by_lines(tree, other, nvue_lines).remove == (f"nv unset {at} via 10.0.0.9",)
+    assert by_lines(tree, {}, nvue_lines).remove == (f"nv unset {at}",)
+    entry = {"STATIC_ROUTE": {"default|10.0.0.8/29": {"nexthop": "a,b", "ifname": "c,d"}}}
+    key = "sonic-db-cli CONFIG_DB {} 'STATIC_ROUTE|default|10.0.0.8/29'"
+    assert by_lines({}, entry, sonic_lines).add == (f"{key.format('HSET')} ifname c,d nexthop a,b",)
+    assert by_lines(entry, {}, sonic_lines).remove == (key.format("DEL"),)
+    json = {"srl:a": [{"name": "b c", "type": "srl_nokia:ip"}, {"index": 1}], "d": {"e": [True]}}
+    assert list(srlinux_commands(json)) == [
+        "set / a b c type ip",
+        "set / a 1",
+        "set / d e [ true ]",
+    ]
 
 
 BATCH = """nexthop replace id 500001 via fe80::2 dev eth1 protocol 80
@@ -133,5 +191,5 @@ def test_an_empty_switch_gets_the_lines_of_its_file(system, file, tmp_path):
     text = (tmp_path / "out" / "5" / file).read_text()
     there = {line.strip() for line in text.splitlines()}
     assert len(lines) > 2 * 12
-    assert [one for one in lines if one.split("\n")[-1].strip() not in there] == []
-    assert all(one.split("\n")[0] in there for one in lines)
+    parts = [part.strip() for one in lines for part in one.removesuffix("\n  exit").split("\n")]
+    assert [part for part in parts if part not in there] == []

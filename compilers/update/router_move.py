@@ -1,0 +1,145 @@
+"""The rounds of a move on routers: which prefix of a switch changes when.
+
+They are those of `move_plan`, which holds for any switch that forwards by prefix: a row changes
+once the rows that its packets meet next have. What is no row (the route that discards what no other
+is for, hosts of the switch itself) comes first and goes last. Shares of packets from hosts:
+
+- in a VRF of their own they stay until the last round; any first hop will do, as the packet is in
+  transit from there on, and routers may send it back to where it came from;
+- where a rule leads to their table (FRR), those that change go first and come last. Meanwhile the
+  packets keep to the minimal port, as `plan` wants it where repair looks at the port of entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import no_route
+from compilers.update.move_plan import Update, plan
+
+Value = TypeVar("Value")
+Place = tuple[str, str]
+"""Table and prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRounds:
+    """The rounds of a switch, 0 to `last`.
+
+    rounds: of every prefix that is a row of the old or the new tables. hosts: the table of packets
+    from hosts; ruled: whether a rule leads there, so that packets without a route go on to MAIN.
+    """
+
+    rounds: Mapping[str, int]
+    last: int
+    hosts: str
+    ruled: bool
+
+    def standing(
+        self,
+        old: Mapping[Place, Value],
+        new: Mapping[Place, Value],
+        number: int,
+        moved: Callable[[Value, str], Value],
+    ) -> dict[Place, Value]:
+        """What stands after a round.
+
+        Args:
+            old: what stood before, by table and prefix.
+            new: what is to stand.
+            number: of the round.
+            moved: the same value of another prefix.
+        """
+        found = dict(old) if number < self.last else {}
+        for place in old.keys() | new.keys():
+            if number >= self._round(place, old):
+                found.pop(place, None)
+                if place in new:
+                    found[place] = new[place]
+            elif place not in old and (whole := self._whole(place[1])):
+                if (place[0], whole) in old:
+                    found[place] = moved(old[place[0], whole], place[1])
+            elif self.ruled and place[0] == self.hosts and old.get(place) != new.get(place):
+                found.pop(place, None)
+        return found
+
+    def _round(self, place: Place, old: Mapping[Place, Value]) -> int:
+        there = place in old
+        if place[0] == self.hosts:
+            return self.last if there or self.ruled else 0
+        return self.rounds.get(place[1], self.last if there else 0)
+
+    def _whole(self, prefix: str) -> str:
+        """The aggregate that a prefix is inside of."""
+        network = ip_network(prefix)
+        for length in range(network.prefixlen - 1, -1, -1):
+            if (text := str(network.supernet(new_prefix=length))) in self.rounds:
+                return text
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RouterMove:
+    """A move of routers from one build to another.
+
+    texts: of every prefix of the old and of the new build, IPv4 then IPv6.
+    """
+
+    update: Update
+    texts: tuple[tuple[list[str], ...], tuple[list[str], ...]]
+
+    @classmethod
+    def of(cls, old: Build, new: Build) -> RouterMove:
+        """The move.
+
+        Raises:
+            InputError: no order of rows is safe.
+        """
+        return cls(plan(old, new), (_texts(old), _texts(new)))
+
+    @property
+    def last(self) -> int:
+        """The last round."""
+        return self.update.last
+
+    def before(self, vertex: int) -> int:
+        """The vertex that a switch of the new build had in the old one; below 0 if none."""
+        nodes = self.update.nodes
+        return int(nodes.before[nodes.node_after[vertex]])
+
+    def rounds(self, vertex: int, hosts: str, ruled: bool) -> PrefixRounds:
+        """Those of a switch of the new build; see `PrefixRounds`."""
+        update, earlier = self.update, self.before(vertex)
+        found: dict[str, int] = {}
+        if earlier >= 0:
+            was = _rows(update.old, earlier)[0].astype(np.int64)
+            for family, texts in enumerate(self.texts[0]):
+                gone = update.rounds_of_gone(vertex, was, v6=bool(family)).tolist()
+                found |= {texts[p]: r for p, r in zip(was.tolist(), gone, strict=True)}
+        now, there = _rows(update.new, vertex)
+        rounds = update.row[vertex][there].tolist()
+        for texts in self.texts[1]:
+            found |= {texts[p]: r for p, r in zip(now.tolist(), rounds, strict=True)}
+        return PrefixRounds(found, self.last, hosts, ruled)
+
+
+def _rows(build: Build, vertex: int) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """int32[n], the prefix numbers of a switch's rows, and bool[R], where they stand."""
+    routes = build.tables.routes
+    there = routes.egress[vertex] < no_route(routes.egress)
+    return routes.prefixes(vertex)[there], there
+
+
+def _texts(build: Build) -> tuple[list[str], ...]:
+    a = build.addressing
+    four = [str(a.network(p)) for p in range(len(a.ipv4_prefixes()[0]))]
+    if not a.ipv6:
+        return (four,)
+    return four, [str(a.network6(p)) for p in range(len(a.ipv6_prefixes()[0]))]

@@ -1,0 +1,250 @@
+"""Routers with a configuration: its lines are compared with the rendered ones, typed, confirmed.
+
+What is typed is a transaction that the device takes back by itself unless it is confirmed, where
+the system has such a thing. It is confirmed by a connection of its own: a device that cannot be
+reached any more is again what it was.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from secrets import token_hex
+from typing import ClassVar
+
+from compilers.audit.route_lines import (
+    RouteLine,
+    fabric_lines,
+    junos_lines,
+    remediation,
+    section_lines,
+    srlinux_commands,
+    srlinux_lines,
+)
+from compilers.audit.route_remediation import Remediation
+from controller.devices.device_shell import DeviceError
+from controller.devices.router_device import RouterDevice
+
+CONFIRM_MINUTES = 10
+"""Until a device takes an unconfirmed change back."""
+
+
+class ConfiguredDevice(RouterDevice):
+    """A router whose routes stand in a configuration of lines."""
+
+    @abstractmethod
+    def running(self) -> str:
+        """The configuration of the device."""
+
+    @abstractmethod
+    def rendered(self) -> str:
+        """The rendered configuration."""
+
+    @abstractmethod
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """The static routes of a configuration, the fabric's and others."""
+
+    def lines(self, text: str) -> list[RouteLine]:
+        """The static routes of the fabric in a configuration.
+
+        Raises:
+            DeviceError: it is none of the device's.
+        """
+        try:
+            return list(fabric_lines(self.all_lines(text), self.pools, self.vrf))
+        except (LookupError, ValueError) as error:
+            raise DeviceError(f"a configuration that cannot be read: {error}") from error
+
+    def lacking(self, wanted: Iterable[RouteLine]) -> Remediation:
+        """What to type so that the device has these routes."""
+        return remediation(self.lines(self.running()), wanted)
+
+    def routes(self) -> Remediation:
+        """See `RouterDevice.routes`."""
+        return self.lacking(self.lines(self.rendered()))
+
+    def load(self, add: Remediation) -> None:
+        """See `RouterDevice.load`: with all that is no route."""
+        self.change((*self.beside(), *add.add))
+        self.confirm()
+
+    def remove(self, stale: Remediation) -> None:
+        """See `RouterDevice.remove`; not confirmed."""
+        self.change(stale.remove)
+
+    def beside(self) -> Sequence[str]:
+        """The rendered lines that are no routes of the fabric."""
+        text = self.rendered()
+        routes = {
+            part
+            for line in self.lines(text)
+            for part in line.add.splitlines()
+            if line.prefix in part
+        }
+        return [line for line in text.splitlines() if line not in routes]
+
+    @abstractmethod
+    def change(self, lines: Sequence[str]) -> None:
+        """Have the device take lines; those that are wrong leave it as it was, where it can.
+
+        Raises:
+            DeviceError: it refuses some.
+        """
+
+
+class TypedDevice(ConfiguredDevice):
+    """A system with a command line of its own, which takes a script from its standard input.
+
+    file: the rendered one. shown: prints the configuration; held: print the routing tables. open:
+    begins a change called {change}; tried: ends one that is only tried, committed: one that goes
+    back in {minutes}; accepted, rejected: what follows. saved: has it survive a reboot. refused:
+    what the system says to a line that it does not take.
+    """
+
+    file: ClassVar[str]
+    shown: ClassVar[str]
+    held: ClassVar[tuple[str, ...]]
+    open: ClassVar[tuple[str, ...]]
+    tried: ClassVar[tuple[str, ...]] = ()
+    committed: ClassVar[tuple[str, ...]]
+    accepted: ClassVar[tuple[str, ...]]
+    rejected: ClassVar[tuple[str, ...]]
+    saved: ClassVar[tuple[str, ...]] = ()
+    refused: ClassVar[re.Pattern[str]]
+
+    def running(self) -> str:
+        """See `ConfiguredDevice.running`."""
+        return self.shell.run(self.shown)
+
+    def rendered(self) -> str:
+        """See `ConfiguredDevice.rendered`."""
+        return self.text(self.file)
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`."""
+        return section_lines(text)
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`."""
+        return "\n".join(map(self.shell.run, self.held))
+
+    def change(self, lines: Sequence[str]) -> None:
+        """See `ConfiguredDevice.change`: tried first, where the system can."""
+        if not lines:
+            return
+        name = f"polarfab-{token_hex(4)}"
+        if self.tried:
+            self._type(name, (*self.open, *lines, *self.tried))
+        self.pending = name
+        self._type(name, (*self.open, *lines, *self.committed))
+
+    def confirm(self) -> None:
+        """See `RouterDevice.confirm`."""
+        if self.pending:
+            self._type(self.pending, self.accepted)
+            self.pending = ""
+
+    def undo(self) -> None:
+        """See `RouterDevice.undo`."""
+        if self.pending:
+            self._type(self.pending, self.rejected)
+            self.pending = ""
+
+    def save(self) -> None:
+        """See `RouterDevice.save`."""
+        if self.saved:
+            self._type("", self.saved)
+
+    def _type(self, name: str, lines: Sequence[str]) -> None:
+        words = {"{change}": name, "{minutes}": str(CONFIRM_MINUTES)}
+        text = "".join(f"{line}\n" for line in lines)
+        for word, value in words.items():
+            text = text.replace(word, value)
+        said = self.shell.typed(text)
+        if found := self.refused.search(said):
+            raise DeviceError(f"it refuses a line: {found[0].strip()}")
+
+
+class EosDevice(TypedDevice):
+    """Target eos: a configuration session with a commit timer (EOS manual, Session Management)."""
+
+    file = "eos.cfg"
+    shown = "show running-config"
+    held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
+    open = ("configure session {change}",)
+    tried = ("abort",)
+    committed = (f"commit timer 00:{CONFIRM_MINUTES}:00",)
+    accepted = ("configure session {change} commit",)
+    rejected = ("configure session {change} abort",)
+    saved = ("write memory",)
+    refused = re.compile(r"^.*% .*$", re.M)
+
+
+class NxosDevice(TypedDevice):
+    """Target nxos: a checkpoint to roll back to (Nexus 9000 System Management, Rollback).
+
+    It has no timer: a device that is not reached keeps the change until it is started again.
+    """
+
+    file = "nxos.cfg"
+    shown = "show running-config"
+    held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
+    open = ("checkpoint {change}", "configure terminal")
+    committed = ("end",)
+    accepted = ("no checkpoint {change}",)
+    rejected = ("rollback running-config checkpoint {change}", "no checkpoint {change}")
+    saved = ("copy running-config startup-config",)
+    refused = re.compile(r"^.*(% ?Invalid|% ?Incomplete|% ?Ambiguous|ERROR:|Error:).*$", re.M)
+
+
+class FlatDevice(TypedDevice):
+    """A system whose configuration can be had as commands, each of which stands for itself."""
+
+    def beside(self) -> Sequence[str]:
+        """See `ConfiguredDevice.beside`: without those that the device has."""
+        there = set(map(str.strip, self.running().splitlines()))
+        return [line for line in super().beside() if line not in there]
+
+
+class JunosDevice(FlatDevice):
+    """Target junos: commit confirmed (Junos CLI User Guide)."""
+
+    file = "junos.set"
+    shown = "show configuration | display set | no-more"
+    held = ("show route | display json | no-more",)
+    open = ("configure exclusive",)
+    tried = ("commit check", "rollback 0", "exit")
+    committed = ("commit confirmed {minutes}", "exit")
+    accepted = ("configure exclusive", "commit", "exit")
+    rejected = ("configure exclusive", "rollback 1", "commit", "exit")
+    refused = re.compile(r"^.*(error:|syntax error|unknown command|missing argument).*$", re.M)
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`."""
+        return junos_lines(text)
+
+
+class SrlinuxDevice(FlatDevice):
+    """Target srlinux: commit confirmed (SR Linux Configuration Basics)."""
+
+    file = "srlinux.json"
+    shown = "info flat from running"
+    held = ("info from state network-instance * route-table | as json",)
+    open = ("enter candidate private name {change}",)
+    tried = ("commit validate", "discard now")
+    committed = (f"commit confirmed timeout {60 * CONFIRM_MINUTES}",)
+    accepted = ("tools system configuration confirmed-accept",)
+    rejected = ("tools system configuration confirmed-reject",)
+    saved = ("save startup",)
+    refused = re.compile(r"^.*(Error|Parsing error|Unknown token|Invalid value).*$", re.M)
+
+    def rendered(self) -> str:
+        """See `ConfiguredDevice.rendered`: as commands."""
+        commands = srlinux_commands(json.loads(self.text(self.file)))
+        return "".join(f"{line}\n" for line in commands)
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`."""
+        return srlinux_lines(text)

@@ -1,0 +1,77 @@
+"""FRR on a Linux kernel: vtysh takes the routes, the kernel the policy rules."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+
+from compilers.audit.route_lines import RouteLine, section_lines
+from compilers.audit.route_remediation import Remediation
+from controller.devices.configured_device import ConfiguredDevice
+from controller.devices.router_device import RULES, UNIT
+
+TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
+OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
+"""Those of the routes that a configuration says itself."""
+DAEMON = """grep -q '^{name}=yes' {etc}/frr/daemons || {{
+  sed -i 's/^{name}=.*/{name}=yes/' {etc}/frr/daemons && systemctl restart frr
+}}"""
+
+
+class FrrDevice(ConfiguredDevice):
+    """Target frr."""
+
+    elsewhere = frozenset({"frr.conf"})
+    others = "protocols that frr.conf does not speak"
+
+    def running(self) -> str:
+        """See `ConfiguredDevice.running`."""
+        return self.shell.run("vtysh -c 'show running-config'")
+
+    def rendered(self) -> str:
+        """See `ConfiguredDevice.rendered`."""
+        return self.text("frr.conf")
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`."""
+        return section_lines(text)
+
+    def foreign(self) -> str:
+        """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
+        own = OWN_PROTOCOLS | ({"bgp"} if "router bgp" in self.rendered() else set())
+        shown, decoder, found = self.shell.run(TABLES), json.JSONDecoder(), []
+        at = shown.find("{")
+        while at >= 0:
+            document, at = decoder.raw_decode(shown, at)
+            at = shown.find("{", at)
+            for prefix, routes in document.items():
+                if others := [one for one in routes if one.get("protocol") not in own]:
+                    found.append(json.dumps({prefix: others}))
+        return "\n".join(found)
+
+    def load(self, add: Remediation) -> None:
+        """See `RouterDevice.load`: with interfaces, which may be new, and BGP."""
+        self.put_files()
+        self.shell.run(f"sh {shlex.quote(f'{self.etc}/polarfab/load.sh')}")
+        text = self.rendered()
+        for name, words in (("bgpd", "router bgp"), ("bfdd", " bfd")):
+            if words in text:
+                self.shell.run(self._quoted(DAEMON, name=name))
+        super().load(add)
+
+    def change(self, lines: Sequence[str]) -> None:
+        """See `ConfiguredDevice.change`: vtysh reads files only."""
+        if lines:
+            text = "".join(f"{line}\n" for line in lines)
+            self.shell.put(f"{self.etc}/polarfab", {"vtysh.conf": text})
+            self.shell.run(f"vtysh -f {shlex.quote(f'{self.etc}/polarfab/vtysh.conf')}")
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`."""
+        return "".join(map(self.shell.run, (TABLES, *RULES.values())))
+
+    def save(self) -> None:
+        """See `RouterDevice.save`."""
+        self.shell.run("vtysh -c 'write memory'")
+        self.shell.run(self._quoted(UNIT))

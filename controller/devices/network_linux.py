@@ -1,0 +1,158 @@
+"""Linux systems with a configuration of their own: SONiC and Cumulus, by their shells."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from secrets import token_hex
+from typing import Any
+
+from compilers.audit.route_lines import STATIC_ROUTE, RouteLine, nvue_lines, sonic_lines
+from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
+
+
+class ShellDevice(ConfiguredDevice):
+    """A system whose configuration is a tree, which commands of its shell change."""
+
+    def beside(self) -> Sequence[str]:
+        """See `ConfiguredDevice.beside`: the command that takes the file without the routes."""
+        name = "beside.yaml"
+        self.shell.put(f"{self.etc}/polarfab", {name: json.dumps(self.without_routes())})
+        return [self.merge(shlex.quote(f"{self.etc}/polarfab/{name}"))]
+
+    def without_routes(self) -> Any:
+        """The rendered tree without the static routes of the fabric."""
+        raise NotImplementedError
+
+    def merge(self, file: str) -> str:
+        """The command that merges a file into the configuration."""
+        raise NotImplementedError
+
+    def script(self, *lines: str) -> None:
+        """Run commands up to the first that fails.
+
+        Raises:
+            DeviceError: one fails.
+        """
+        self.shell.run("sh -se", "".join(f"{line}\n" for line in lines))
+
+
+class SonicDevice(ShellDevice):
+    """Target sonic: a checkpoint, and a timer of systemd that rolls back to it."""
+
+    def running(self) -> str:
+        """See `ConfiguredDevice.running`."""
+        return self.shell.run("sonic-cfggen -d --print-data")
+
+    def rendered(self) -> str:
+        """See `ConfiguredDevice.rendered`."""
+        return self.text("config_db.json")
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`."""
+        return sonic_lines(json.loads(text))
+
+    def without_routes(self) -> Any:
+        """See `ShellDevice.without_routes`: those of SRv6 lie outside the pools, and stay."""
+        tree = json.loads(self.rendered())
+        ours = {line.place for line in self.lines(self.rendered())}
+        routes = zip(tree[STATIC_ROUTE].items(), sonic_lines(tree), strict=True)
+        tree[STATIC_ROUTE] = {key: entry for (key, entry), line in routes if line.place not in ours}
+        return {name: table for name, table in tree.items() if table}
+
+    def merge(self, file: str) -> str:
+        """See `ShellDevice.merge`."""
+        return f"config load -y {file}"
+
+    def change(self, lines: Sequence[str]) -> None:
+        """See `ConfiguredDevice.change`."""
+        if lines:
+            self.pending = name = f"polarfab-{token_hex(4)}"
+            timer = f"--on-active={CONFIRM_MINUTES}m --unit={name}"
+            self.script(
+                f"config checkpoint {name}",
+                f"systemd-run {timer} config rollback {name}",
+                *lines,
+            )
+
+    def confirm(self) -> None:
+        """See `RouterDevice.confirm`."""
+        if name := self.pending:
+            self.script(f"systemctl stop {name}.timer", f"config delete-checkpoint {name}")
+            self.pending = ""
+
+    def undo(self) -> None:
+        """See `RouterDevice.undo`."""
+        if name := self.pending:
+            self.script(f"config rollback {name}")
+            self.confirm()
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`."""
+        return self.shell.run("sonic-db-dump -n APPL_DB -k 'ROUTE_TABLE*' -y")
+
+    def save(self) -> None:
+        """See `RouterDevice.save`: FRR starts from its own file."""
+        self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self.text("frr.conf")})
+        self.script("config save -y")
+
+
+class NvueDevice(ShellDevice):
+    """Target nvue: `nv config apply --confirm` (Cumulus Linux user guide, NVUE CLI)."""
+
+    def running(self) -> str:
+        """See `ConfiguredDevice.running`."""
+        return self.shell.run("nv config show -o json")
+
+    def rendered(self) -> str:
+        """See `ConfiguredDevice.rendered`."""
+        import yaml
+
+        return json.dumps(yaml.safe_load(self.text("startup.yaml")))
+
+    def all_lines(self, text: str) -> Iterable[RouteLine]:
+        """See `ConfiguredDevice.all_lines`."""
+        return [line for part in json.loads(text) for line in nvue_lines(part.get("set", {}))]
+
+    def without_routes(self) -> Any:
+        """See `ShellDevice.without_routes`."""
+        parts = json.loads(self.rendered())
+        ours = {line.place[1] for line in self.lines(self.rendered())}
+        for part in parts:
+            for vrf in part.get("set", {}).get("vrf", {}).values():
+                static = vrf.get("router", {}).get("static", {})
+                for prefix in static.keys() & ours:
+                    del static[prefix]
+        return parts
+
+    def merge(self, file: str) -> str:
+        """See `ShellDevice.merge`: JSON is YAML, too."""
+        return f"nv config patch {file}"
+
+    def change(self, lines: Sequence[str]) -> None:
+        """See `ConfiguredDevice.change`."""
+        if lines:
+            self.pending = "revision"
+            apply = f"nv config apply --confirm {CONFIRM_MINUTES}m -y"
+            self.script("nv config detach || true", *lines, apply)
+
+    def confirm(self) -> None:
+        """See `RouterDevice.confirm`."""
+        if self.pending:
+            self.script("nv config apply --confirm-yes")
+            self.pending = ""
+
+    def undo(self) -> None:
+        """See `RouterDevice.undo`."""
+        if self.pending:
+            self.script("nv config apply --confirm-no")
+            self.pending = ""
+
+    def tables(self) -> str:
+        """See `RouterDevice.tables`: of FRR, which Cumulus Linux runs."""
+        return self.shell.run("vtysh -c 'show ip route json' -c 'show ipv6 route json'")
+
+    def save(self) -> None:
+        """See `RouterDevice.save`."""
+        self.script("nv config save")

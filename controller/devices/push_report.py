@@ -1,0 +1,84 @@
+"""The report of a push: how far every switch has come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from compilers.audit.route_differences import RouteDifference
+from compilers.audit.route_remediation import TYPED, typed
+from compilers.audit.route_report import RouteReport
+from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+
+MOST_NAMED = 3
+"""Routes that a message names."""
+State = Literal["as built", "to do", "pushed", "failed", "not tried"]
+
+
+@dataclass(slots=True)
+class PushedSwitch:
+    """A switch, and how far it has come.
+
+    differences: what its own tables still have other than the build.
+    """
+
+    node: str
+    state: State = "not tried"
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    differences: tuple[RouteDifference, ...] = ()
+    error: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self) | {"differences": [one.as_dict() for one in self.differences]}
+
+
+@dataclass(frozen=True, slots=True)
+class PushReport:
+    """What a push did.
+
+    unread: in a dry run from tables, switches without a file.
+    """
+
+    target: str
+    switches: tuple[PushedSwitch, ...]
+    unread: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether every switch is as built; in a dry run, whether it was read."""
+        return all(one.state in ("as built", "pushed", "to do") for one in self.switches)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        switches = [one.as_dict() for one in self.switches]
+        return {"target": self.target, "switches": switches, "unread": list(self.unread)}
+
+
+def typed_push(report: RouteReport) -> PushReport:
+    """A dry run from routing tables: what a person types on each switch.
+
+    Raises:
+        InputError: the target is none that people type on.
+    """
+    if report.target not in TYPED:
+        required = f"one of {', '.join(TYPED)}"
+        raise InputError.of(required, report.target, "leave --from out", key="--target")
+    by_switch: dict[str, list[RouteDifference]] = {}
+    for one in report.differences:
+        by_switch.setdefault(one.switch, []).append(one)
+    found = []
+    hosts = getattr(target(report.target), "vrf", "")
+    for node, differences in by_switch.items():
+        lines = typed(report.target, differences, hosts)
+        found.append(PushedSwitch(node, "to do", lines.add, lines.remove, tuple(differences)))
+    return PushReport(report.target, tuple(found), report.unread)
+
+
+def named(differences: Sequence[RouteDifference]) -> str:
+    """The first prefixes, as a message names them."""
+    names = [f"{one.prefix} in table {one.table}" for one in differences[:MOST_NAMED]]
+    return ", ".join(names) + ", …" * (len(differences) > MOST_NAMED)

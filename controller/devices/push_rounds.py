@@ -1,0 +1,120 @@
+"""The rounds of a push from a known build: what every switch has after each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from compilers.audit.route_lines import Place, RouteLine
+from compilers.tables.build import Build
+from compilers.targets.options import Chosen
+from compilers.targets.routed.linux_tables import ENTER
+from compilers.targets.target import Target
+from compilers.update.router_move import PrefixRounds, RouterMove
+from controller.devices.configured_device import ConfiguredDevice
+from inventory.problems import InputError
+from inventory.route_tables.held_routes import RULES, Choices, RouteTables
+
+Lines = tuple[RouteLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PushRounds:
+    """What every switch has after each round, 0 to `last`.
+
+    old: the folder that the old build was rendered in. held: the routes that a vertex of the old
+    and of the new build holds. ruled: whether packets from hosts get to their table by a rule.
+    """
+
+    move: RouterMove
+    old: Path
+    held: tuple[Callable[[int], RouteTables], Callable[[int], RouteTables]]
+    hosts: str
+    ruled: bool
+
+    @classmethod
+    def of(
+        cls, system: Target, old: Build, rendered: Path, new: Build, chosen: Chosen
+    ) -> PushRounds:
+        """The rounds from a build that was rendered with the same options.
+
+        Args:
+            system: the target of both.
+            old: what the switches have.
+            rendered: the folder that it was rendered in.
+            new: what they are to have, ports named as the system names them.
+            chosen: the value of every option.
+
+        Raises:
+            InputError: the target's routes cannot go in rounds, or no order of rows is safe.
+        """
+        if system.name == "linux":
+            reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
+            raise InputError.of("another target", f"--old and target linux: {reason}", key="--old")
+        if chosen.get("routing") == "bgp":
+            raise InputError.of("static routes", "routing=bgp, which converges", key="--old")
+        old, _ = system.check(old, chosen)
+        held = system.routes_held(old, chosen), system.routes_held(new, chosen)
+        ruled = system.name == "frr"
+        hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
+        if held[0] is None or held[1] is None:
+            raise InputError.of("a target with routes", system.name, key="--old")
+        return cls(RouterMove.of(old, new), rendered, (held[0], held[1]), hosts, ruled)
+
+    @property
+    def last(self) -> int:
+        """The last round."""
+        return self.move.last
+
+    def lines(self, device: ConfiguredDevice, vertex: int) -> list[list[RouteLine]]:
+        """The lines of a switch of the new build before round 0, and after each."""
+        before, rounds = self._of(vertex)
+        old: dict[Place, Lines] = {}
+        if before >= 0:
+            name = self.move.update.old.wiring.names[before]
+            text = replace(device, files=self.old / name).rendered()
+            old = _by_place(device.lines(text))
+        new = _by_place(device.lines(device.rendered()))
+        each = (rounds.standing(old, new, k, _moved) for k in range(self.last + 1))
+        return [_flat(found) for found in (old, *each)]
+
+    def tables(self, vertex: int, number: int) -> RouteTables:
+        """The routes of a switch of the new build after a round."""
+        before, rounds = self._of(vertex)
+        new = self.held[1](vertex)
+        old = self.held[0](before) if before >= 0 else {}
+        found = rounds.standing(_places(old), _places(new), number, lambda hops, _: hops)
+        tables: RouteTables = {
+            table: dict(routes) for table, routes in new.items() if table in RULES
+        }
+        for (table, prefix), choices in found.items():
+            tables.setdefault(table, {})[prefix] = choices
+        return tables
+
+    def _of(self, vertex: int) -> tuple[int, PrefixRounds]:
+        return self.move.before(vertex), self.move.rounds(vertex, self.hosts, self.ruled)
+
+
+def _by_place(lines: Sequence[RouteLine]) -> dict[Place, Lines]:
+    found: dict[Place, Lines] = {}
+    for line in lines:
+        found[line.place] = (*found.get(line.place, ()), line)
+    return found
+
+
+def _flat(found: dict[Place, Lines]) -> list[RouteLine]:
+    return [line for lines in found.values() for line in lines]
+
+
+def _moved(lines: Lines, prefix: str) -> Lines:
+    return tuple(line.moved(prefix) for line in lines)
+
+
+def _places(tables: RouteTables) -> dict[Place, Choices]:
+    return {
+        (table, prefix): choices
+        for table, routes in tables.items()
+        if table not in RULES
+        for prefix, choices in routes.items()
+    }

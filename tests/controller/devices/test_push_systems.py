@@ -1,0 +1,226 @@
+"""`polarfab push` to stand-ins of systems that cannot run here; stand_ins.py says what they are."""
+
+import copy
+import re
+from dataclasses import replace
+
+import pytest
+
+from compilers.targets.target_lookup import target
+from controller.devices import device_push
+from controller.devices.device_push import DevicePush, PushWay
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.compilers.update.test_router_move import POLARFLY, quadrics_link
+from tests.compilers.update.updates import MINIMAL, build
+from tests.controller.devices.stand_ins import SYSTEMS
+
+ALTERNATES = {"eos", "nxos", "junos", "sonic"}
+"""Systems that share packets from hosts among ports."""
+MANAGEMENT = {
+    "eos": {"": ["ip route 192.0.2.0/24 Null0", "ip route 10.0.0.0/30 Ethernet9 192.0.2.7"]},
+    "nxos": {"": ["ip route 192.0.2.0/24 Null0", "ip route 10.0.0.0/30 Ethernet1/9 192.0.2.7"]},
+    "junos": [
+        "routing-options static route 192.0.2.0/24 discard",
+        "interfaces et-0/0/9 unit 0 family inet address 192.0.2.8/24",
+        "routing-options static route 10.0.0.0/30 next-hop 192.0.2.7",
+    ],
+    "srlinux": [
+        "network-instance default next-hop-groups group other nexthop 1 ip-address 192.0.2.7",
+        "network-instance default static-routes route 192.0.2.0/24 next-hop-group other",
+        "network-instance default static-routes route 10.0.0.9/32 next-hop-group other",
+    ],
+    "sonic": {
+        "STATIC_ROUTE": {
+            "default|192.0.2.0/24": {"blackhole": "true"},
+            "10.0.0.9/32": {"nexthop": "192.0.2.7", "ifname": "eth0"},
+        }
+    },
+    "nvue": {
+        "interface": {"eth0": {"ip": {"address": {"192.0.2.8/24": {}}}}},
+        "vrf": {
+            "default": {
+                "router": {
+                    "static": {
+                        "192.0.2.0/24": {"via": {"192.0.2.7": {"type": "ipv4-address"}}},
+                        "10.0.0.0/30": {"via": {"192.0.2.7": {"type": "ipv4-address"}}},
+                    }
+                }
+            }
+        },
+    },
+}
+"""What others left: a route of management, and one inside the fabric's pools."""
+
+
+class Site:
+    """Devices of a system, and pushes to them."""
+
+    def __init__(self, system, folder, monkeypatch):
+        self.system, self.folder = system, folder
+        self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
+        stand_in, empty = SYSTEMS[system]
+        self.devices = {
+            name: stand_in(folder / "devices" / name, empty()) for name in self.build.wiring.names
+        }
+        monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
+        monkeypatch.setattr(device_push, "PROOF_PATIENCE", 0)
+
+    def push(self, build=None, old=None, **way):
+        build = build or self.build
+        out = self.folder / "out" / build.identity
+        if not out.exists():
+            target(self.system).render(build, out)
+        given = old and (old, self.folder / "out" / old.identity)
+        push = DevicePush(build, self.system, {}, out, PushWay("reach {node}", **way), old=given)
+        return {one.node: one for one in push.run().switches}
+
+
+@pytest.fixture(params=SYSTEMS)
+def site(request, tmp_path, monkeypatch):
+    return Site(request.param, tmp_path, monkeypatch)
+
+
+def states(found):
+    return {one.state for one in found.values()}
+
+
+def test_what_is_missing_comes_and_what_is_stale_goes(site):
+    one, *_ = site.devices.values()
+    one.config = copy.deepcopy(MANAGEMENT[site.system])
+    dry = site.push(dry=True)
+    assert one.config == MANAGEMENT[site.system]
+    assert states(dry) == {"to do"}
+    found = site.push()
+    assert [s.error for s in found.values() if s.error] == []
+    assert states(found) == {"pushed"}
+    assert len(found[next(iter(found))].remove) == 1
+    assert "192.0.2.0/24" in str(one.config)
+    for device in site.devices.values():
+        assert device.before is None
+        assert device.saved == device.config
+    assert states(site.push()) == {"as built"}
+
+
+def test_a_switch_whose_tables_are_wrong_goes_back(site):
+    site.push()
+    one, *_ = site.devices.values()
+    one.config = copy.deepcopy(one.config)
+    before = copy.deepcopy(one.saved)
+    one.spoiled = lambda routes: routes.popitem()
+    found = site.push()
+    first = next(iter(found.values()))
+    assert first.state == "failed"
+    assert "1 routes are not the build's" in first.error
+    assert one.saved == before
+    assert states({k: v for k, v in found.items() if v is not first}) == {"as built"}
+
+
+def test_a_switch_that_is_cut_off_goes_back_by_itself(site):
+    """It takes the change and then cannot be reached any more: the timer is all that is left.
+
+    NX-OS has none: there `expire` is the roll-back that somebody types.
+    """
+    one, *_ = site.devices.values()
+    one.config = copy.deepcopy(MANAGEMENT[site.system])
+    one.reachable = lambda: one.before is None
+    found = site.push()
+    assert next(iter(found.values())).error == "no route to host"
+    one.reachable = lambda: True
+    assert one.before == MANAGEMENT[site.system]
+    one.expire()
+    assert one.config == MANAGEMENT[site.system]
+
+
+def lost(site):
+    """The pairs of switches that do not reach each other by the text that the devices run."""
+    named = target("eos").with_port_names(site.build, {})
+    wiring, addressing = named.wiring, named.addressing
+    ahead = {}
+    for v, (name, device) in enumerate(site.devices.items()):
+        if name not in site.shown or site.shown[name][0] != device.config:
+            text = "".join(f"{line}\n" for line in device.config.get("", ()))
+            pairs = re.findall(r"^ip route (\S+) (Ethernet\S+) \S+$", text, re.M)
+            there = zip(wiring.port[v].tolist(), wiring.far[v].tolist(), strict=True)
+            ports = {wiring.port_name(v, port): far for port, far in there if port}
+            site.shown[name] = device.config, {p: ports[port] for p, port in pairs}
+        ahead[v] = site.shown[name][1]
+    wrong = []
+    for end in range(len(ahead)):
+        prefix = str(addressing.network(end))
+        for start in ahead:
+            at, hops = start, 0
+            while at not in (end, None) and hops < 9:
+                at, hops = ahead[at].get(prefix), hops + 1
+            wrong += [(start, end)] * (at != end)
+    return wrong
+
+
+def rounds_of(site, monkeypatch):
+    """The devices with an old build, and a new one; pairs are walked after every commit."""
+    old = build(POLARFLY)
+    new = build(POLARFLY, MINIMAL, tuple(quadrics_link(old)))
+    site.build, site.shown, bad = old, {}, []
+    stand_in, empty = SYSTEMS[site.system]
+    site.devices = {n: stand_in(site.folder / "d" / n, empty()) for n in old.wiring.names}
+    assert states(site.push(old)) == {"pushed"}
+    commit = stand_in.commit
+
+    def watched(device, config):
+        commit(device, config)
+        bad.extend(lost(site))
+
+    monkeypatch.setattr(stand_in, "commit", watched)
+    return old, new, bad
+
+
+def test_rounds_from_a_known_build_lose_nothing(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    old, new, bad = rounds_of(site, monkeypatch)
+    found = site.push(new, old)
+    assert [one.error for one in found.values() if one.error] == []
+    assert states(found) <= {"pushed", "as built"}
+    assert not bad
+    assert all(device.saved == device.config for device in site.devices.values())
+    again = site.push(new, old)
+    assert states(again) == {"as built"}
+    site.push(old, new)
+    assert not bad
+    site.push(new, batch=1)
+    assert bad, "without the old build nobody knows the order"
+
+
+def test_rounds_go_on_where_they_stopped(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    old, new, bad = rounds_of(site, monkeypatch)
+    changed = [n for n, one in site.push(new, old, dry=True).items() if one.add]
+    last = site.devices[changed[-1]]
+    last.reachable = lambda: "commit timer" not in last.log[-1] or "no ip" not in last.log[-1]
+    assert "failed" in states(site.push(new, old))
+    last.reachable = lambda: True
+    found = site.push(new, old)
+    assert states(found) <= {"pushed", "as built"}
+    assert not bad
+    last.config[""].append("ip route 10.0.0.0/30 Ethernet9 192.0.2.7")
+    assert "push without --old" in site.push(old, new)[changed[-1]].error
+
+
+@pytest.mark.parametrize("system", ["nxos", "junos", "sonic"])
+def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
+    site = Site(system, tmp_path, monkeypatch)
+    shares = "compact-valiant", "none"
+    old = build(POLARFLY, shares)
+    new = build(POLARFLY, shares, tuple(quadrics_link(old)))
+    stand_in, empty = SYSTEMS[system]
+    site.devices = {n: stand_in(tmp_path / n, empty()) for n in old.wiring.names}
+    assert states(site.push(old)) == {"pushed"}
+    found = site.push(new, old)
+    assert [one.error for one in found.values() if one.error] == []
+    assert states(found) <= {"pushed", "as built"}
+
+
+def test_what_has_no_rounds(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    site.system = "linux"
+    with pytest.raises(InputError, match="numbered by build"):
+        site.push(old=site.build)
