@@ -294,6 +294,7 @@ class Fabric(RunnableFabric):
         nodes: Sequence[str] = (),
         unverified: bool = False,
         check: bool = True,
+        accept: Sequence[str] = (),
         progress: Progress | None = None,
     ) -> tuple[Rendering, ...]:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
@@ -306,6 +307,7 @@ class Fabric(RunnableFabric):
             nodes: only these switches.
             unverified: take tables that verification has not passed on.
             check: read the files back and compare them with the tables before they are good.
+            accept: how statements of your own templates begin that no reader knows, or files.
             progress: called with (switches done, all switches) for each plane.
 
         Raises:
@@ -317,7 +319,7 @@ class Fabric(RunnableFabric):
 
         with self.usable(unverified) as fabric:
             own = Path(templates) if templates else None
-            given = (Path(folder), own, options, nodes, progress, check)
+            given = (Path(folder), own, options, nodes, progress, check, accept)
             return render_planes(fabric.builds, target, *given)
 
     def check_emitted(
@@ -326,17 +328,19 @@ class Fabric(RunnableFabric):
         target: str = "",
         options: Mapping[str, str] | None = None,
         progress: Progress | None = None,
+        accept: Sequence[str] = (),
     ) -> tuple[EmittedReport, ...]:
         """Read what `render` wrote, follow every pair through it and compare it with the tables.
 
-        The target is that whose files are there; options are those that `render` was given.
+        The target is that whose files are there; options and accept are those that `render` was
+        given.
 
         Raises:
             InputError: there is nothing that can be read back.
         """
         from compilers.targets.emitted_files import check_planes
 
-        return check_planes(self.builds, Path(folder), target, options, progress)
+        return check_planes(self.builds, Path(folder), target, options, progress, accept)
 
     def check_messages(self, progress: Progress | None = None) -> tuple[EmittedReport, ...]:
         """Read the messages that a controller sends, and compare them with the tables.

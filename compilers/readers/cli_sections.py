@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
-from compilers.readers.management import without_sections
+from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.management import apart_from_sections, read_management, read_server
 from compilers.readers.router_text import (
     DISCARD,
     LAST_RESORT,
-    InterfaceText,
     RouterText,
     from_inside,
 )
 from compilers.readers.text_lines import TextLines
 
 ROUTES = {"ip route ": False, "ipv6 route ": True}
-STEERING = {"ip", "ipv6", "no", "router", "route-map", "vrf", "policy-map", "vlan", "default"} | {
-    *("traffic-policies", "maintenance", "class-map", "qos")
-}
-"""First words of lines that may change where packets go; lines with others are passed over."""
-HARMLESS = {"description", "speed", "error-correction", "fec", "lldp", "logging"} | {
-    *("load-interval", "snmp", "sflow")
-}
-"""First words of lines about an interface that do not change where packets go."""
+FEC = {"reed-solomon": "rs", "fire-code": "fc", "rs-fec": "rs", "fc-fec": "fc", "off": "off"}
+BREAKOUT = re.compile(r"interface breakout module (\d+) port (\d+) map (\d+)g-(\d+)x")
+MULTI_AGENT = "service routing protocols model multi-agent"
 UNADVERTISED = "2"
 """The tag that bgpcfgd gives routes with `advertise: false`."""
 
@@ -30,14 +26,14 @@ UNADVERTISED = "2"
 def read_eos(text: str, file: str) -> RouterText:
     """The configuration of an EOS device, whose ports are switched and which does not route."""
     router, said = _sections(text, file, "vrf instance ", eos_routes)
+    router.told |= {"fec", "speed and lanes"}
     needed = {"ip routing"}
     if any(":" in address for i in router.interfaces.values() for address, _ in i.addresses):
         needed.add("ipv6 unicast-routing")
     if router.vrf:
         needed |= {f"{line} vrf {router.vrf}" for line in needed}
-        needed.add("service routing protocols model multi-agent")
-    for missing in sorted(needed - said):
-        router.fault(1, f"no line {missing}")
+        needed.add(MULTI_AGENT)
+    _alike(router, said, needed)
     _usable(router, set())
     return router
 
@@ -45,15 +41,19 @@ def read_eos(text: str, file: str) -> RouterText:
 def read_nxos(text: str, file: str) -> RouterText:
     """The configuration of an NX-OS device, whose routed ports are down until `no shutdown`."""
     router, said = _sections(text, file, "vrf context ", _nxos_routes)
-    if router.shared and "feature interface-vlan" not in said:
-        router.fault(1, "no line feature interface-vlan")
+    router.told |= {"fec", "cage"}
+    _alike(router, said, {"feature interface-vlan"} if router.shared else set())
     _usable(router, {"no shutdown"})
     return router
 
 
 def read_frr_under_sonic(text: str, file: str) -> RouterText:
     """The static routes of an frr.conf, which have bgpcfgd's tag; addresses are SONiC's."""
-    return _sections(text, file, "vrf ", _frr_routes)[0]
+    router, said = _sections(text, file, "vrf ", _frr_routes)
+    router.told = frozenset({"hostname"})
+    lines = {"service integrated-vtysh-config", "end"}
+    _alike(router, said, lines | {"exit-vrf"} if router.vrf else lines)
+    return router
 
 
 def eos_routes(router: RouterText, lines: TextLines) -> TextLines:
@@ -119,8 +119,8 @@ def _tagged(text: str) -> str | None:
 
 def _sections(
     text: str, file: str, vrf: str, routes: Callable[[RouterText, TextLines], TextLines]
-) -> tuple[RouterText, set[str]]:
-    """The lines of a configuration, and those that stand alone and say how the router works.
+) -> tuple[RouterText, dict[str, int]]:
+    """The lines of a configuration, and those that stand alone and have no value.
 
     A line that is indented is about the last one that is not.
 
@@ -131,73 +131,85 @@ def _sections(
         routes: reads the routes and returns the other lines.
     """
     router = RouterText(file)
-    said: set[str] = set()
-    here: InterfaceText | str | None = None
-    lines = TextLines.of(without_sections(text).encode())
+    said: dict[str, int] = {}
+    here = ""
+    text, management, apart = apart_from_sections(text)
+    read_management(router, management, apart)
+    lines = TextLines.of(text.encode())
     named = next(iter(lines[lines.beginning(vrf)]), (0, vrf))[1]
     router.vrf = named.removeprefix(vrf).strip()
     for number, line in routes(router, lines):
         if line[:1] == " ":
-            if isinstance(here, InterfaceText):
+            if here in router.interfaces:
                 _about(router, here, number, line)
-            elif here and not (here.startswith("vlan ") and line.split()[0] == "name"):
+            elif not (here.startswith("vlan ") and line.split() == ["name", "hosts"]):
                 router.fault(number, line)
         elif line and line[0] != "!":
-            here = _alone(router, said, number, line)
+            here = _alone(router, management, number, line)
+            if not here:
+                said[line.rstrip()] = number
     return router, said
 
 
-def _alone(
-    router: RouterText, said: set[str], number: int, line: str
-) -> InterfaceText | str | None:
-    """A line that is not indented; the interface, or the VRF, that the next ones are about."""
-    match line.split():
+def _alone(router: RouterText, management: str, number: int, line: str) -> str:
+    """A line that is not indented: the section that it begins, "" where it has no value at all."""
+    words = line.split()
+    match words:
         case ["hostname", name]:
-            router.hostname = name
+            router.fact(number, "hostname", name)
         case ["interface", name]:
             if name.startswith("Vlan"):
                 router.shared[name.removeprefix("Vlan")] = name
-            return router.interface(name, number)
-        case (
-            ["ip", "routing", *_]
-            | ["ipv6", "unicast-routing", *_]
-            | ["feature", "interface-vlan"]
-            | ["service", "routing", *_]
-        ):
-            said.add(" ".join(line.split()))
-        case ["vrf", *_, name] if name == router.vrf:
+            router.interface(name, number)
             return name
+        case ["interface", "breakout", *_] if found := BREAKOUT.fullmatch(line):
+            slot, cage, speed, parts = found.groups()
+            router.fact(number, "cage", f"Ethernet{slot}/{cage}", int(parts), int(speed))
+        case ["vrf", *_, name] if name == router.vrf:
+            pass
         case ["vlan", vlan]:
             router.vlans.add(vlan)
-            return line
-        case ["system", "mode" | "qos", *_]:
-            router.fault(number, line)
-        case [first, *_] if first in STEERING:
-            router.fault(number, line)
-    return None
+        case _ if not read_server(router, number, words, management):
+            return ""
+    return line
 
 
-def _about(router: RouterText, here: InterfaceText, number: int, line: str) -> None:
+def _alike(router: RouterText, said: Mapping[str, int], needed: set[str]) -> None:
+    """Note the lines without a value that are missing, and those that nobody knows."""
+    for missing in sorted(needed - said.keys()):
+        router.fault(1, f"no line {missing}")
+    for line in sorted(said.keys() - needed, key=said.__getitem__):
+        router.fault(said[line], line)
+    router.faults.sort()
+
+
+def _about(router: RouterText, name: str, number: int, line: str) -> None:
     """A line of an interface's section."""
-    words = line.split()
+    here, words, port = router.interfaces[name], line.split(), Interface(name)
     match words:
         case ["ip" | "ipv6" as family, "address", address]:
             if (":" in address) != (family == "ipv6"):
                 router.fault(number, line)
             here.addresses.append((address, number))
+        case ["description", *_]:
+            router.described(number, name, line.split(None, 1)[1])
         case ["mtu", size] if size.isdecimal():
-            here.mtu = int(size)
+            router.sized(number, name, int(size))
+        case ["speed", speed]:
+            router.fact(number, "speed and lanes", port, speed)
+        case ["fec", code] | ["error-correction", "encoding", code] if code in FEC:
+            router.fact(number, "fec", port, FEC[code])
+        case ["no", "error-correction", "encoding"]:
+            router.fact(number, "fec", port, "off")
         case ["switchport", "access", "vlan", vlan]:
             here.vlan = vlan
-        case ["vrf", "member", name] | ["vrf", name]:
+        case ["vrf", "member", vrf] | ["vrf", vrf]:
             if here.addresses:
                 router.fault(number, f"{line}, which takes the addresses above away")
-            here.vrf = name
+            here.vrf = vrf
         case ["switchport"] | ["switchport", "mode", "access"] | ["no", "switchport" | "shutdown"]:
             here.words.add(" ".join(words))
-        case ["no", "error-correction", "encoding"]:
-            pass
-        case [first, *_] if first not in HARMLESS:
+        case _:
             router.fault(number, line)
 
 
@@ -209,7 +221,5 @@ def _usable(router: RouterText, needed: set[str]) -> None:
         wanted = set(needed) if "oopback" not in name else set()
         if name.startswith("Ethernet"):
             wanted.add("switchport" if found.vlan else "no switchport")
-            if bool(found.vlan) == bool(found.addresses):
-                router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
         for word in sorted(wanted - found.words):
             router.fault(found.line, f"interface {name} without {word}")

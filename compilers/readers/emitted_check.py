@@ -39,9 +39,13 @@ class EmittedCheck:
         build: ports named as the system names them.
         folder: that of all switches.
         reader: of the target.
+        accept: see `DifferenceList`.
     """
 
-    def __init__(self, build: Build, folder: Path, reader: Reader) -> None:
+    def __init__(
+        self, build: Build, folder: Path, reader: Reader, accept: tuple[str, ...] = ()
+    ) -> None:
+        self.accept = accept
         self.build, self.folder, self.reader = build, folder, reader
         a = build.addressing
         self.blocks = len(a.ipv4_prefixes()[0])
@@ -58,7 +62,8 @@ class EmittedCheck:
             emitted = self.reader(folder)
         except (OSError, ValueError) as error:
             return CheckedSwitch(vertex, 1, (_unreadable(folder, error),))
-        return SwitchCheck(self.build, vertex, emitted, self.numbers, str(folder)).result()
+        known = self.build, vertex, emitted, self.numbers, str(folder), self.accept
+        return SwitchCheck(*known).result()
 
     def report(
         self, target: str, checked: Iterable[CheckedSwitch], whole: bool = True
@@ -81,7 +86,13 @@ class EmittedCheck:
             ways = {v: each.ways for v, each in by_vertex.items()}
             pairs, delivered = delivered_pairs(self.build, ways, self.families)
         return EmittedReport(
-            target, len(by_vertex), pairs, delivered, count, tuple(examples[:EXAMPLES])
+            target,
+            len(by_vertex),
+            pairs,
+            delivered,
+            count,
+            tuple(examples[:EXAMPLES]),
+            sum(each.accepted for each in by_vertex.values()),
         )
 
     def port_number(self, vertex: int, port: Port) -> int:

@@ -13,8 +13,8 @@ from compilers.readers.emitted_forwarding import EmittedDifference
 class EmittedReport:
     """What the check found: pairs of switches with hosts, those delivered, and what differs.
 
-    differences counts all; examples are the first of them. pairs is 0 where only some switches
-    were checked.
+    differences counts all; examples are the first of them. pairs is 0 where only some switches were
+    checked. accepted: statements of the user's own.
     """
 
     target: str
@@ -23,6 +23,7 @@ class EmittedReport:
     delivered: int
     differences: int
     examples: tuple[EmittedDifference, ...] = ()
+    accepted: int = 0
 
     @property
     def passed(self) -> bool:
@@ -41,7 +42,7 @@ class EmittedReport:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        counts = ("target", "switches", "pairs", "delivered", "differences")
+        counts = ("target", "switches", "pairs", "delivered", "differences", "accepted")
         examples = [
             {"file": e.file, "line": e.line, "says": e.says, "tables": e.tables}
             for e in self.examples

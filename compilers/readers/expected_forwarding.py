@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import Chain
+from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.wiring.addressing import format_mac
@@ -161,16 +162,6 @@ def _settings(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     yield "net/ipv6/conf/all/ignore_routes_with_linkdown", 1
 
 
-def _mtus(build: Build, vertex: int) -> Iterator[Value]:
-    facts = build.hardware.types[int(build.wiring.node_type[vertex])] if build.hardware else None
-    sizes = [
-        block.mtu
-        for block in (facts.blocks if facts else ())
-        for _ in range(block.modules * block.count * block.breakout)
-    ]
-    yield from ((port, size) for port, size in enumerate(sizes, 1) if size)
-
-
 def _answered(build: Build, vertex: int) -> Iterator[Value]:
     a = build.addressing
     yield str(a.network(vertex)), format_mac(a.gateway_mac)
@@ -215,21 +206,20 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "hosts": _host_blocks,
     "loopback": _loopbacks,
     "setting": _settings,
-    "mtu": _mtus,
     "answered block": _answered,
     "solicited block": _solicited,
     "neighbour answer": _neighbour_answers,
     "forwarded": _entries,
     "identity": _identity,
     "far end": _far_ends,
+    **FACTS,
 }
 """By kind:
 
 host: address, MAC, gateway's MAC, port. address of a host: address, port. host route: an
 address that transit finds in the VRF of the hosts. hosts: gateway with its
-length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. mtu: port,
-bytes of an IP packet, where the inventory says it. answered block: prefix, gateway's MAC, for ARP.
-solicited block, neighbour answer: the same for ND, apart. forwarded: family, gateway's
-MAC, port whose packets are told apart (0: any). identity: its first 12 digits.
-far end: port, node, port there.
+length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
+prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
+forwarded: family, gateway's MAC, port whose packets are told apart (0: any). identity: its first 12
+digits. far end: port, node, port there. Others: see `FACTS`.
 """

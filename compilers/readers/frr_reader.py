@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from compilers.readers.emitted_forwarding import EmittedSwitch, NextHop, address_text
+from compilers.readers.emitted_forwarding import Claim, EmittedSwitch, NextHop, address_text
 from compilers.readers.iproute_reader import MAIN, RouterFiles
 from compilers.readers.route_tables import RouteLines, RouteWay
 
 NAME = "frr.conf"
-HARMLESS = frozenset({"end", "frr", "hostname", "service", "log"})
-"""Words at the beginning of lines that forward nothing."""
+ALONE = frozenset({"end", "frr defaults datacenter", "service integrated-vtysh-config"})
+"""Lines without a value, which have to be there."""
 LARGEST_DISTANCE = 254
 """A route of distance 255 is never used."""
 ROUTES = {"ip route ": False, "ipv6 route ": True}
 
 
-def read_frr(folder: Path) -> EmittedSwitch:
+def read_frr(folder: Path, bfd: bool = False) -> EmittedSwitch:
     """A switch of target frr with static routes, from its folder.
+
+    Args:
+        folder: of the switch.
+        bfd: whether BFD is to watch every link.
 
     Raises:
         OSError: a file is not there.
@@ -31,7 +35,7 @@ def read_frr(folder: Path) -> EmittedSwitch:
     for line, text in read_frr_lines(files, routes):
         files.unknown(NAME, line, text)
     file = str(folder / NAME)
-    ways = {text: _static(text) for text in routes.ways}
+    ways = {text: _static(text, bfd) for text in routes.ways}
     hops: dict[tuple[str, str], NextHop] = {}
     for text, first in routes.first_lines().items():
         if (way := ways[text]) and way.stage:
@@ -51,7 +55,7 @@ def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list
     Raises:
         OSError: a file is not there.
     """
-    interface, others = "", []
+    interface, others, alone = "", [], set()
     found = RouteLines() if routes is None else routes
     for line, text in files.but_routes(NAME, found, ROUTES, "!"):
         match text.split():
@@ -63,15 +67,19 @@ def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list
                 files.address(NAME, line, interface, address)
             case ["description", node, port] if interface:
                 files.far_end(NAME, line, interface, node, port)
-            case ["description", _] if interface:
+            case ["description", "hosts"] if interface:
                 pass
-            case [word, *_] if not interface and text[0] != " " and word in HARMLESS:
-                pass
+            case ["hostname", name] if not interface:
+                files.claims.append(Claim("node", (name,), str(files.folder / NAME), line))
+            case _ if not interface and text in ALONE:
+                alone.add(text)
             case _:
                 others.append((line, text))
     files.read_links()
     files.read_rules()
-    files.read_settings()
+    files.read_settings("frr")
+    for text in sorted(ALONE - alone):
+        files.unknown(NAME, 0, f"no line {text}")
     if routes is None:
         files.tables(NAME, found, {text: last_resort(text) for text in found.ways})
     return others
@@ -82,7 +90,7 @@ def last_resort(text: str) -> RouteWay | None:
     return RouteWay(MAIN, LARGEST_DISTANCE, ()) if text == f"reject {LARGEST_DISTANCE}" else None
 
 
-def _static(text: str) -> RouteWay | None:
+def _static(text: str, bfd: bool) -> RouteWay | None:
     """What a static route says behind its prefix."""
     if last := last_resort(text):
         return last
@@ -101,6 +109,6 @@ def _static(text: str) -> RouteWay | None:
             given[word] = int(rest.pop(0))
         elif word not in ("onlink", "bfd"):
             return None
-    if not 0 < distance <= LARGEST_DISTANCE:
+    if text.endswith(" bfd") is not bfd or not 0 < distance <= LARGEST_DISTANCE:
         return None
     return RouteWay(given["table"], distance, ((interface, given["weight"]),))

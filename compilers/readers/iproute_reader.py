@@ -25,6 +25,7 @@ from compilers.readers.emitted_forwarding import (
     interface_network,
 )
 from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import TextLines
 
 MAIN = 254
@@ -41,14 +42,9 @@ SETTINGS = (
     "net/ipv6/conf/all/ignore_routes_with_linkdown",
 )
 """What forwarding depends on."""
-OF_INTERFACE = re.compile(
-    r"net/ipv4/conf/[^/]+/(rp_filter = 0|(send|accept)_redirects = [01])|"
-    r"net/ipv6/conf/[^/]+/(disable_ipv6 = 0|accept_ra = [012]|addr_gen_mode = [0-3])"
-)
-"""What may be said of the interfaces: no packet is lost by it."""
 ROUTES = {"route replace unreachable ": None, "route replace ": None}
 """How routes begin: those that discard, and those to a nexthop object."""
-CLAIMED = frozenset({"hosts", "loopback", "far end", "setting"})
+CLAIMED = frozenset({"hosts", "loopback", "far end", "setting", "mtu"})
 
 
 @dataclass(slots=True)
@@ -153,19 +149,21 @@ class RouterFiles:
                 case _:
                     self.unknown(name, line, text)
 
-    def read_settings(self) -> None:
-        """sysctl.conf: what forwarding depends on."""
+    def read_settings(self, target: str) -> None:
+        """sysctl.conf, and the script and the unit of a target: their text is known."""
+        links = [{"interface": str(c.value[0])} for c in self.claims if c.kind == "far end"]
+        hosts = next((interface for interface, *_ in self.blocks), "")
+        ports = self.members.get(hosts, ())
+        known = {"node": self.folder.name, "links": links, "hosts": hosts, "host_ports": ports}
+        for name in ("sysctl.conf", "load.sh", "polarfab.service"):
+            for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", switch=known):
+                self.unknown(name, line, said)
         name = "sysctl.conf"
         for line, text in self.lines(name):
             key, _, value = text.partition(" = ")
             if key in SETTINGS and value.isdecimal():
                 file = str(self.folder / name)
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
-            elif text.startswith("net/ipv"):
-                if not OF_INTERFACE.fullmatch(text):
-                    self.unknown(name, line, text)
-            elif not value.lstrip("-").isdecimal():
-                self.unknown(name, line, text)
 
     def tables(
         self, name: str, routes: RouteLines, said: Mapping[str, RouteWay | None]
@@ -239,7 +237,6 @@ def read_linux(folder: Path) -> EmittedSwitch:
         ValueError: an address makes no sense.
     """
     files = RouterFiles(folder)
-    (folder / "polarfab.service").stat()
     loaded = (folder / "load.sh").read_text()
     for name in ("sysctl.conf", *(f"{part}.batch" for part in PARTS)):
         if not re.search(rf"^[^#\n]* {re.escape(name)}\b", loaded, re.MULTILINE):
@@ -256,7 +253,7 @@ def read_linux(folder: Path) -> EmittedSwitch:
                 files.unknown(name, line, text)
     files.read_links()
     files.read_rules()
-    files.read_settings()
+    files.read_settings("linux")
     return _read_routes(files)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from compilers.readers.management import without_commands
+from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.expected_facts import port_text
+from compilers.readers.management import JUNOS_VRF, apart_from_commands, read_gateway
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText
 from compilers.readers.text_lines import TextLines
@@ -19,10 +21,7 @@ ENTERING = {
 }
 """How static routes begin, those for packets that enter apart; whether they are IPv6."""
 LAST = f"preference {LAST_RESORT}"
-STEERING = {"interfaces", "vlans", "forwarding-options", "bridge-domains", "protocols"} | {
-    *("groups", "apply-groups", "logical-systems", "class-of-service", "security")
-}
-"""What lines may change where packets go; others are passed over."""
+FEC = {"fec91": "rs", "fec74": "fc", "none": "off"}
 ETHERNET_HEADER = 14
 """Counted in the MTU of a port, not in that of IP."""
 REACHED = ("then", "routing-instance", "polarfab")
@@ -34,14 +33,25 @@ def read_junos(text: str, file: str) -> RouterText:
     """The configuration of a Junos device."""
     router = RouterText(file)
     others: dict[Words, int] = {}
-    router.transit, lines = router.routes(
-        TextLines.of(without_commands(text).encode()), TRANSIT, _hop
-    )
+    router.told |= {"fec", "cage"}
+    text, management = apart_from_commands(text)
+    router.transit, lines = router.routes(TextLines.of(text.encode()), TRANSIT, _hop)
     router.entering, lines = router.routes(lines, ENTERING, _hop)
     router.transit = _discarded(router, router.transit)
     router.entering = _discarded(router, router.entering)
+    cages: dict[str, dict[str, tuple[str, int]]] = {}
     for number, line in lines:
-        _other(router, others, number, line)
+        words = tuple(shlex.split(line))
+        if not (_service(router, number, words, bool(management)) or _cage(cages, number, words)):
+            _other(router, others, number, line)
+    for number, line in management:
+        _management(router, number, line)
+    for name, said in cages.items():
+        speed, first = said.get("speed", ("0g", 0))
+        parts, last = said.get("number-of-sub-ports", ("0", 0))
+        router.fact(
+            max(first, last), "cage", name, _number(parts), _number(speed.removesuffix("g"))
+        )
     _forwarding_by_filter(router, others)
     return router
 
@@ -63,21 +73,69 @@ def _discarded(router: RouterText, rows: RouteLines) -> RouteLines:
     return rows.reworded({way: way for way in rows.ways if way != LAST})
 
 
+def _cage(cages: dict[str, dict[str, tuple[str, int]]], line: int, words: Words) -> bool:
+    """Note what a line says of the parts of a cage; False where it says nothing of them."""
+    match words:
+        case ("set", "interfaces", name, "speed" | "number-of-sub-ports" as word, value):
+            cages.setdefault(name, {})[word] = value, line
+            return True
+    return False
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _service(router: RouterText, line: int, words: Words, management: bool) -> bool:
+    """Note a line about time, logs, or the switch itself; False where it is of none of these."""
+    match words[1:]:
+        case ("apply-macro", "polarfab", "build", _):
+            return True
+        case ("system", "management-instance"):
+            return management
+        case ("system", "host-name", name):
+            router.fact(line, "hostname", name)
+            return True
+        case ("system", "ntp", "server", server, *vrf):
+            router.fact(line, "ntp server", server)
+            return vrf == ["routing-instance", JUNOS_VRF] * management
+        case ("system", "syslog", "host", server, "any", "any"):
+            router.fact(line, "syslog server", server)
+            return True
+        case ("system", "syslog", "host", _, "routing-instance", vrf):
+            return management and vrf == JUNOS_VRF
+    return False
+
+
+def _management(router: RouterText, number: int, line: str) -> None:
+    """A line about the port of management, or its routing instance."""
+    match line.split()[1:]:
+        case ["interfaces", port, "unit", "0", "family", "inet" | "inet6", "address", address]:
+            router.fact(number, "management", port_text(port), address)
+        case [_, _, "routing-options", *rib, "static", "route", prefix, "next-hop", gateway] if (
+            rib in ([], ["rib", f"{JUNOS_VRF}.inet6.0"])
+        ):
+            read_gateway(router, number, prefix, gateway)
+        case ["routing-instances", _, "description", "management"]:
+            pass
+        case _:
+            router.fault(number, line)
+
+
 def _other(router: RouterText, others: dict[Words, int], number: int, line: str) -> None:
     """A line that is no static route."""
     match shlex.split(line):
-        case [] | ["set", "protocols", "lldp", *_]:
+        case []:
             pass
-        case ["set", "system", "host-name", name]:
-            router.hostname = name
+        case ["set", "interfaces", "irb", "mtu", size] if size.isdecimal():
+            router.fact(number, "mtu of the hosts", int(size) - ETHERNET_HEADER)
         case ["set", "interfaces", name, "mtu", size] if size.isdecimal():
-            if name != "irb":
-                router.interface(name, number).mtu = int(size) - ETHERNET_HEADER
-        case ["set", "interfaces", _, "description" | "speed" | "number-of-sub-ports", _]:
-            pass
-        case ["set", "interfaces", _, "gigether-options", "fec", _]:
-            pass
-        case ["set", "interfaces", "irb", "unit", _, "description", _]:
+            router.fact(number, "mtu", Interface(name), int(size) - ETHERNET_HEADER)
+        case ["set", "interfaces", name, "description", text]:
+            router.fact(number, "description", Interface(name), text)
+        case ["set", "interfaces", name, "gigether-options", "fec", code] if code in FEC:
+            router.fact(number, "fec", Interface(name), FEC[code])
+        case ["set", "interfaces", "irb", "unit", _, "description", "hosts"]:
             pass
         case ["set", "interfaces", name, "unit", unit, "family", family, "address", address]:
             if (":" in address) != (family == "inet6"):
@@ -89,10 +147,12 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
                 router.interface(name, number).vlan = rest[2]
             elif rest != ["interface-mode", "access"]:
                 router.fault(number, line)
-        case ["set", "vlans", _, "vlan-id", _]:
-            pass
+        case ["set", "vlans", vlan, "vlan-id", tag]:
+            router.vlans.add(f"{vlan} {tag}")
         case ["set", "vlans", vlan, "l3-interface", name]:
             router.shared[vlan] = name
+            if router.vlans != {f"{vlan} {name.removeprefix('irb.')}"}:
+                router.fault(number, f"{line}, which has another vlan-id")
         case ["set", "interfaces", name, "unit", unit, "family", family, "filter", "input", used]:
             router.ingress[family] = _unit(name, unit)
             others["filter", family, used] = number
@@ -102,10 +162,6 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
             *rest,
         ]:
             others[first, *rest] = number
-        case ["set", first, *_] if first in STEERING:
-            router.fault(number, line)
-        case ["set", *_]:
-            pass
         case _:
             router.fault(number, line)
 

@@ -9,15 +9,32 @@ from typing import Any
 
 import yaml
 
-from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.management import is_port
+from compilers.readers.emitted_forwarding import EmittedSwitch, Interface
+from compilers.readers.expected_facts import port_text
+from compilers.readers.known_keys import ANY, READ, unknown_keys
+from compilers.readers.management import is_port, read_gateway
 from compilers.readers.router_forwarding import forwarding
 from compilers.readers.router_text import DISCARD, LAST_RESORT, RouterText
 
 Tree = dict[str, Any]
-HARMLESS = {"type", "description", "link", "vlan"}
-"""What a key of an interface may be called that does not change where packets go."""
-PARTS = {"system", "service", "bridge", "interface", "vrf"}
+SERVERS: Tree = {ANY: {"server": {ANY: {}}}}
+SHAPE = {
+    "system": {"hostname": READ},
+    "service": {"ntp": SERVERS, "syslog": SERVERS},
+    "bridge": {"domain": {"br_default": {"vlan": {ANY: {}}}}},
+    "interface": {
+        ANY: {
+            **dict.fromkeys(("type", "description", "vlan"), READ),
+            "link": {"mtu": READ, "speed": READ, "fec": READ, "breakout": {ANY: {}}},
+            "ip": {"vrf": "mgmt", "address": {ANY: {}}},
+            "bridge": {"domain": {"br_default": {"access": READ}}},
+        }
+    },
+    "vrf": {ANY: {"router": {"static": READ}}},
+}
+"""What may stand in the file."""
+FEC = {"rs": "rs", "baser": "fc", "off": "off"}
+PARTS = re.compile(r"(\d+)x")
 
 ROUTES = "\n      default:\n        router:\n          static:\n"
 ROUTE = re.compile(r' {12}"([^"]+)": (\{.*\})')
@@ -48,21 +65,22 @@ def read_nvue(text: str, file: str) -> RouterText:
         ((word, tree),) = _value(yaml.compose(text, yaml.CSafeLoader))[0].items()
         if word != "set":
             raise ValueError(word)
-        router.hostname = tree["system"]["hostname"]
+        router.told |= {"fec", "speed of a part", "parts"}
+        for path in unknown_keys(tree, SHAPE):
+            router.fault(_line(path[-1]), " ".join(path))
         for name, interface in tree["interface"].items():
             _interface(router, name, interface)
-        vrfs = {name: vrf for name, vrf in tree["vrf"].items() if name != "mgmt"}
-        ((_, default),) = vrfs.items()
-        _known(router, default, {"router"})
-        _known(router, default["router"], {"static"})
-        static = static or default["router"]["static"]
+        vlans = tree["bridge"]["domain"]["br_default"]["vlan"] if "bridge" in tree else {}
+        if vlans.keys() != router.shared.keys():
+            router.fault(_line(next(iter(vlans), "")), f"VLANs {sorted(vlans)} of the bridge")
+        _system(router, tree)
+        static = static or tree["vrf"]["default"]["router"]["static"]
         rows = [row for prefix, route in static.items() for row in _hops(prefix, route)]
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ValueError(file, line, error.problem) from error
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(file, 0, f"not the parts of such a file: {error!r}") from error
-    _known(router, tree, PARTS)
     router.transit.extend(*zip(*rows, strict=True))
     return router
 
@@ -111,35 +129,67 @@ def _line(key: str) -> int:
     return key.line if isinstance(key, LineKey) else 0
 
 
-def _known(router: RouterText, tree: Tree, words: set[str]) -> None:
-    """Note the keys that are not among these."""
-    for key in tree:
-        if key not in words:
-            router.fault(_line(key), key)
+def _system(router: RouterText, tree: Tree) -> None:
+    """The host name, servers of time and logs, and the default route of management."""
+    for key, name in tree["system"].items():
+        router.fact(_line(key), "hostname", name)
+    managed = {vrf: each["router"]["static"] for vrf, each in tree["vrf"].items()}
+    managed.pop("default", None)
+    inside = "mgmt" if any(kind == "management" for kind, _, _ in router.facts) else "default"
+    for service, vrfs in tree.get("service", {}).items():
+        for vrf, part in vrfs.items():
+            if vrf != inside:
+                router.fault(_line(vrf), f"{service} in VRF {vrf}")
+            for server in part["server"]:
+                router.fact(_line(server), f"{service} server", str(server))
+    for vrf, static in managed.items():
+        for prefix, hop, line in (row for p, route in static.items() for row in _hops(p, route)):
+            if vrf != inside:
+                router.fault(line, f"a route of VRF {vrf}")
+            read_gateway(router, line, prefix, str(hop))
 
 
 def _interface(router: RouterText, name: str, tree: Tree) -> None:
-    if is_port(name) and tree["ip"].get("vrf") == "mgmt":
+    line, link = _line(name), tree.get("link", {})
+    ip = tree.get("ip", {})
+    addresses = [(str(address), _line(address)) for address in ip.get("address", [])]
+    if is_port(name) and ip.get("vrf") == "mgmt":
+        for address, where in addresses:
+            router.fact(where, "management", port_text(name), address)
+        if tree.keys() != {"type", "ip"} or tree["type"] != "eth":
+            router.fault(line, f"{name} with {' '.join(tree)}")
         return
-    if "breakout" in tree.get("link", {}):
-        _known(router, tree, HARMLESS)
+    if "breakout" in link:
+        if tree.keys() != {"type", "link"} or link.keys() != {"breakout"}:
+            router.fault(line, f"{name} with {' '.join(tree)}")
+        for way in link["breakout"]:
+            parts = PARTS.fullmatch(way)
+            router.fact(_line(way), "parts", str(name), int(parts[1]) if parts else way)
         return
-    found = router.interface(name, _line(name))
-    _known(router, tree, HARMLESS | {"ip", "bridge"})
-    ip = tree.get("ip", {"address": {}})
-    _known(router, ip, {"address"})
-    found.addresses = [(str(address), _line(address)) for address in ip["address"]]
+    found = router.interface(name, line)
+    found.addresses = addresses
+    found.vrf = ip.get("vrf", "")
     match tree:
         case {"type": "swp", "bridge": {"domain": {"br_default": {"access": vlan, **more}}}}:
             found.vlan = vlan
             if more or found.addresses:
-                router.fault(_line(name), f"{name} is not only a port of VLAN {vlan}")
+                router.fault(line, f"{name} is not only a port of VLAN {vlan}")
         case {"type": "svi", "vlan": vlan}:
             router.shared[vlan] = name
         case {"type": "swp" | "loopback"} if found.addresses and "bridge" not in tree:
             pass
         case _:
-            router.fault(_line(name), f"{name} is neither routed nor a port of a VLAN")
+            router.fault(line, f"{name} is neither routed nor a port of a VLAN")
+    for key, value in {**tree, **link}.items():
+        match key:
+            case "description":
+                router.described(_line(key), name, value)
+            case "mtu":
+                router.sized(_line(key), name, int(value))
+            case "speed":
+                router.fact(_line(key), "speed of a part", Interface(name), int(value[:-1]))
+            case "fec":
+                router.fact(_line(key), "fec", Interface(name), FEC.get(value, value))
 
 
 def _hops(prefix: str, route: Tree) -> Iterator[tuple[str, str, int]]:

@@ -5,15 +5,23 @@ Where a system gets the same in two files, the second has to say what the first 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 
+from compilers.readers.avd_config import read_avd
 from compilers.readers.cli_sections import read_eos, read_frr_under_sonic, read_nxos
 from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.json_configs import read_avd, read_sonic, read_srlinux
 from compilers.readers.junos_set import read_junos
-from compilers.readers.router_forwarding import agree, agree_on_interfaces, forwarding
+from compilers.readers.router_forwarding import (
+    agree,
+    agree_on_facts,
+    agree_on_interfaces,
+    forwarding,
+)
 from compilers.readers.router_text import RouterText, in_block
+from compilers.readers.sonic_config import read_sonic
+from compilers.readers.srlinux_config import read_srlinux
 from compilers.readers.strict_json import JsonError
 
 
@@ -21,6 +29,7 @@ def eos(folder: Path) -> EmittedSwitch:
     """A folder of target eos: the device's configuration, and AVD's, which says the same."""
     router, avd = _read(read_eos, folder / "eos.cfg"), _read(read_avd, folder / "avd.json")
     agree_on_interfaces(router, avd)
+    agree_on_facts(router, avd)
     agree(router, avd)
     return forwarding(router, avd)
 
@@ -40,27 +49,23 @@ def srlinux(folder: Path) -> EmittedSwitch:
     return forwarding(_read(read_srlinux, folder / "srlinux.json"))
 
 
-def sonic(folder: Path) -> EmittedSwitch:
+def sonic(folder: Path, hwsku: str = "", parts: Collection[str] = ()) -> EmittedSwitch:
     """A folder of target sonic: CONFIG_DB, and the frr.conf of the same routes.
 
-    Routes of SRv6 uSIDs are `segment_check`'s.
+    Args:
+        folder: of a switch.
+        hwsku: the hardware's name that it is to have.
+        parts: what it has beside the usual, of `SONIC_PARTS`: SRv6 uSIDs, whose routes are
+            `segment_check`'s, or lossless priorities, which are `priority_check`'s.
     """
-    return _sonic(_read(read_sonic, folder / "config_db.json"), folder)
-
-
-def lossless_sonic(folder: Path) -> EmittedSwitch:
-    """The same with lossless priorities, which are `priority_check`'s."""
-    router = _read(read_sonic, folder / "config_db.json")
-    router.faults = [fault for fault in router.faults if fault[1] != "PORT_QOS_MAP"]
-    return _sonic(router, folder)
-
-
-def _sonic(router: RouterText, folder: Path) -> EmittedSwitch:
+    read = partial(read_sonic, hwsku=hwsku, parts=parts)
+    router = _read(read, folder / "config_db.json")
     frr = _read(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
+    agree_on_facts(router, frr)
     if router.segments:
-        segments = [p for p in router.transit.prefixes if in_block(p, router.segments)]
-        router.transit = router.transit.without(segments)
+        inside = [p for p in router.transit.prefixes if in_block(p, router.segments)]
+        router.transit = router.transit.without(inside)
     return forwarding(router, frr)
 
 

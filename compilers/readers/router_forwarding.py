@@ -44,8 +44,13 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
     return EmittedSwitch(
         anywhere=transit,
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
-        claimed=frozenset({"hosts", *(["host route"] if inside else [])}),
-        claims=[*_hosts(router), *_host_routes(router), *_mtus(router)],
+        claimed=frozenset({"hosts", "port", *(["host route"] if inside else []), *router.told}),
+        claims=[
+            *_hosts(router),
+            *_host_routes(router),
+            *_ports(router),
+            *(Claim(kind, value, file, line) for kind, value, line in router.facts),
+        ],
         next_hops=hops,
         addresses=[
             OwnAddress(name, address.partition("/")[0], file, line)
@@ -85,6 +90,15 @@ def _agree_on_routes(
             )
 
 
+def agree_on_facts(first: RouterText, second: RouterText) -> None:
+    """Note in the second file the facts that it has to tell and tells otherwise than the first."""
+    facts = [{(kind, *value): line for kind, value, line in r.facts} for r in (first, second)]
+    for fact in sorted(facts[0].keys() ^ facts[1].keys(), key=str):
+        if fact[0] in second.told:
+            where = f"only in {first.file}:{facts[0][fact]}" if fact in facts[0] else "only here"
+            second.fault(facts[1].get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
+
+
 def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
     """Note in the second file the interfaces that it has otherwise than the first."""
     for name in first.interfaces.keys() | second.interfaces.keys():
@@ -93,6 +107,8 @@ def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
         if facts[0] != facts[1]:
             line = found[1].line if found[1] else 0
             second.fault(line, f"interface {name} is not as in {first.file}")
+    if first.vlans != second.vlans:
+        second.fault(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
 
 
 def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
@@ -214,9 +230,11 @@ def _hosts(router: RouterText) -> Iterator[Claim]:
                     yield Claim("hosts", (address, Interface(port)), router.file, line)
 
 
-def _mtus(router: RouterText) -> Iterator[Claim]:
-    """The sizes of packets that ports take, where they are said."""
-    shared = {*router.shared.values()}
+def _ports(router: RouterText) -> Iterator[Claim]:
+    """The ports that are up: each is routed or a port of a VLAN."""
     for name, found in router.interfaces.items():
-        if found.mtu and name not in shared:
-            yield Claim("mtu", (Interface(name), found.mtu), router.file, found.line)
+        if bool(found.vlan) == bool(found.addresses):
+            router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
+        own = all(address.endswith(("/32", "/128")) for address, _ in found.addresses)
+        if found.vlan or not (own or name in router.shared.values()):
+            yield Claim("port", (Interface(name),), router.file, found.line)

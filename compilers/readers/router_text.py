@@ -6,13 +6,18 @@ read from text alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from socket import AF_INET6, inet_pton
+from typing import Any
 
-from compilers.readers.route_tables import RouteLines
+from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.expected_facts import ROUTER_FACTS
+from compilers.readers.known_keys import line_of, unknown_keys
+from compilers.readers.route_tables import Numbers, RouteLines
 from compilers.readers.text_lines import TextLines
 
+Tree = dict[str, Any]
 DISCARD = ""
 """In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
 INTERFACE`, `GATEWAY INTERFACE VRF` where that is said, or `INTERFACE` behind a blank."""
@@ -27,14 +32,13 @@ class InterfaceText:
     """An interface: the line where it begins, its addresses with their lines, the words about it.
 
     vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
-    the default one. mtu: bytes of an IP packet, 0 where none is said.
+    the default one.
     """
 
     line: int
     addresses: list[tuple[str, int]] = field(default_factory=list)
     vlan: str = ""
     vrf: str = ""
-    mtu: int = 0
     words: set[str] = field(default_factory=set)
 
 
@@ -48,11 +52,11 @@ class RouterText:
     routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
     the one beside the default one. back: routes of the default VRF with next hops in that one.
-    faults: lines that are not understood, or without which nothing is forwarded.
+    facts: plain facts by kind, with their lines (`expected_facts`); told: the kinds that this file
+    has to say in full. faults: lines that are not known, or without which nothing is forwarded.
     """
 
     file: str
-    hostname: str = ""
     interfaces: dict[str, InterfaceText] = field(default_factory=dict)
     shared: dict[str, str] = field(default_factory=dict)
     vlans: set[str] = field(default_factory=set)
@@ -62,6 +66,8 @@ class RouterText:
     vrf: str = ""
     back: RouteLines = field(default_factory=RouteLines)
     segments: bytes = b""
+    facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
+    told: frozenset[str] = ROUTER_FACTS
     faults: list[tuple[int, str]] = field(default_factory=list)
 
     def interface(self, name: str, line: int) -> InterfaceText:
@@ -73,6 +79,30 @@ class RouterText:
     def fault(self, line: int, text: str) -> None:
         """Note that a line is wrong."""
         self.faults.append((line, text.strip()))
+
+    def known(self, tree: Any, shape: Any, text: str) -> None:
+        """Note what stands in a tree of JSON and not in its shape (`known_keys`)."""
+        for path in unknown_keys(tree, shape):
+            self.fault(line_of(text, path), " ".join(path))
+
+    def fact(self, line: int, kind: str, *value: str | int) -> None:
+        """Note a plain fact; a port in it is an `Interface`."""
+        self.facts.append((kind, value, line))
+
+    def described(self, line: int, name: str, text: str) -> None:
+        """The description of an interface: of one that is no port it says what that is for."""
+        if name in self.shared.values():
+            if text != "hosts":
+                self.fault(line, f"description {text}")
+        else:
+            self.fact(line, "description", Interface(name), text)
+
+    def sized(self, line: int, name: str, mtu: int) -> None:
+        """The MTU of an interface, bytes of an IP packet."""
+        if name in self.shared.values():
+            self.fact(line, "mtu of the hosts", mtu)
+        else:
+            self.fact(line, "mtu", Interface(name), mtu)
 
     def routes(
         self,
@@ -93,6 +123,38 @@ class RouterText:
         for prefix, way, line in found.rows(*(text for text, hop in hops.items() if hop is None)):
             self.fault(line, f"{prefix} {way}")
         return found.reworded({t: hop for t, hop in hops.items() if hop is not None}), others
+
+    def static(
+        self,
+        rows: RouteLines,
+        routes: Sequence[tuple[str, Tree]],
+        lines: Iterable[int],
+        hops_of: Callable[[Tree], list[str]],
+    ) -> None:
+        """Add static routes of a prefix and a way each; ways are few, so each is understood once.
+
+        Args:
+            rows: takes them.
+            routes: the prefix, "" where there is none, and what the entry says beside it.
+            lines: where each stands.
+            hops_of: the next hops that a way says, none where it is not understood.
+        """
+        if not routes:
+            return
+        prefixes, entries = zip(*routes, strict=True)
+        known: Numbers[tuple[tuple[str, Any], ...]] = Numbers()
+        way = known.of([tuple(entry.items()) for entry in entries]).tolist()
+        hops = [hops_of(dict(each)) for each in known]
+        found = list(zip(prefixes, way, lines, strict=True))
+        if not all(hops) or not all(prefixes):
+            for (prefix, number, line), entry in zip(found, entries, strict=True):
+                if not hops[number] or not prefix:
+                    self.fault(line, f"{prefix or 'a route'}: {entry}")
+        for step in range(max(map(len, hops))):
+            some = [
+                (prefix, hops[n][step], line) for prefix, n, line in found if step < len(hops[n])
+            ]
+            rows.extend(*zip(*some, strict=True))
 
     def part_back(self) -> None:
         """Put routes of the default VRF that say another one of their next hops apart."""

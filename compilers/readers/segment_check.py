@@ -7,6 +7,7 @@ its share, and minimally from there.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.script_text import unlike_file
 from compilers.readers.segment_paths import LONGEST, Paths, SegmentPaths
 from compilers.readers.segment_text import (
     CROSS,
@@ -40,19 +42,23 @@ HOSTS = "hosts"
 SONIC_SHARED = "Vlan2"
 SHARED = "hosts"
 """The bridge of several hosts."""
+SEGMENTS_ON = re.compile(r"^net/ipv6/conf/(\S+)/seg6_enabled = 1$", re.MULTILINE)
 Path_ = tuple[int, ...]
 Progress = Callable[[int, int], None] | None
 
 
-def check_segments(build: Build, folder: Path, progress: Progress = None) -> EmittedReport:
+def check_segments(
+    build: Build, folder: Path, progress: Progress = None, accept: tuple[str, ...] = ()
+) -> EmittedReport:
     """Compare the files of target srv6 with the tables.
 
     Args:
         build: of one plane.
         folder: that of all switches, with hosts/ beside them.
         progress: called with (switches done, all switches).
+        accept: see `DifferenceList`.
     """
-    found = DifferenceList()
+    found = DifferenceList(accept)
     tables: dict[int, SegmentTable] = {}
     for vertex in np.flatnonzero(build.topology.present).tolist():
         here = folder / build.wiring.names[vertex]
@@ -65,7 +71,8 @@ def check_segments(build: Build, folder: Path, progress: Progress = None) -> Emi
     check = SegmentCheck(build, tables, found)
     check.switches()
     pairs, delivered = check.hosts(folder / HOSTS, progress)
-    return EmittedReport("srv6", len(tables), pairs, delivered, found.count, tuple(found.examples))
+    facts = pairs, delivered, found.count, tuple(found.examples), found.accepted
+    return EmittedReport("srv6", len(tables), *facts)
 
 
 def _settings(build: Build, vertex: int, file: Path, found: DifferenceList) -> None:
@@ -280,7 +287,8 @@ class SegmentCheck:
         arrived[vertex] = False
         gateway = str(self.build.addressing.network6(vertex)[1])
         try:
-            host = read_host(folder / "host.batch", self.found, gateway, self.block)
+            interface = _host_interface(folder, self.found)
+            host = read_host(folder / "host.batch", self.found, gateway, interface, self.block)
         except (OSError, UnicodeDecodeError):
             self.found.add(folder / "host.batch", 0, "cannot be read", "a host's paths")
             return np.zeros_like(arrived)
@@ -377,6 +385,16 @@ class SegmentCheck:
             f"{' '.join(names[v] for v in path)} ({weight})"
             for path, weight in sorted(paths.items())
         )
+
+
+def _host_interface(folder: Path, found: DifferenceList) -> str:
+    """The interface that a host's settings name; what else its scripts say is a difference."""
+    said = SEGMENTS_ON.search((folder / "host-sysctl.conf").read_text())
+    known = {"host": folder.name, "interface": said[1] if said else ""}
+    for name in ("host-sysctl.conf", "load.sh"):
+        for line, text in unlike_file(folder / name, f"srv6/{name}.j2", **known):
+            found.unread(folder / name, line, text)
+    return known["interface"]
 
 
 def _lowest(shares: Integers) -> Integers:

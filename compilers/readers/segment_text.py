@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.route_tables import RouteLines
 from compilers.readers.router_text import in_block, lines_of
+from compilers.readers.script_text import unlike
 from compilers.readers.strict_json import parse
 from compilers.readers.text_lines import Integers, TextLines
 
@@ -31,19 +32,16 @@ SHIFTS = ["flavors", "next-csid", "lblen", "32", "nflen", "16"]
 END, CROSS, DECAPSULATE, VIA = "End", "End.X", "End.DT6", "via"
 SONIC_ACTIONS = {"uN": END, "uA": CROSS, "uDT46": DECAPSULATE}
 NEXTHOP, CARRIES = "nexthop replace id ", "encap seg6 mode encap.red segs "
-GROUP = re.compile(r"group (\d+,\d+/)*\d+,\d+ protocol \d+$")
-TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table"]
+GROUP = re.compile(r"group (\d+,\d+/)*\d+,\d+ protocol 80$")
+TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
 USIDS = 6
 """In an address behind the block."""
 BATCH = {"route replace local ": True, "route replace ": True}
 FRR = {"   sid ": True, "ipv6 route ": True}
 """How rows begin."""
+OURS = ["protocol", "80"]
 UN = "locator fabric behavior uN"
-SECTIONS = {"segment-routing", "srv6", "locators", "locator fabric", "static-sids"} | {
-    *("behavior usid", "format usid-f3216")
-}
-"""Lines of FRR without which there are no SIDs, or of another format."""
-TAIL = ["dev", "lo", "table", "main", "protocol"]
+TAIL = ["dev", "lo", "table", "main", *OURS]
 
 
 class Segment(NamedTuple):
@@ -121,18 +119,18 @@ def _batch_row(way: str) -> Segment | None:
     match way.split():
         case ["encap", "seg6local", "action", *rest]:
             return _local(rest)
-        case ["via", address, "dev", interface, "protocol", _]:
+        case ["via", address, "dev", interface, *ours] if ours == OURS:
             return Segment(VIA, interface, address)
     return None
 
 
 def _local(words: list[str]) -> Segment | None:
     match words:
-        case ["End", *rest] if rest[:-1] == [*SHIFTS, *TAIL]:
+        case ["End", *rest] if rest == [*SHIFTS, *TAIL]:
             return Segment(END, "", "")
-        case ["End.X", "nh6", address, "oif", interface, *rest] if rest[:-1] == [*SHIFTS, *TAIL]:
+        case ["End.X", "nh6", address, "oif", interface, *rest] if rest == [*SHIFTS, *TAIL]:
             return Segment(CROSS, interface, address)
-        case ["End.DT6", "table", "main" | "local", *rest] if rest[:-1] == TAIL:
+        case ["End.DT6", "table", "main" | "local", *rest] if rest == TAIL:
             return Segment(DECAPSULATE, "", "")
     return None
 
@@ -143,14 +141,13 @@ def read_frr_segments(file: Path, found: DifferenceList) -> SegmentTable:
     others = routes.take(TextLines.read(file), FRR)
     table.extend(routes, _frr_row, found)
     lines = list(others)
-    for missing in sorted(SECTIONS - {text.strip() for _, text in lines}):
-        found.add(file, 0, f"no line {missing}")
-    for line, text in lines:
+    for _, text in lines:
         match text.split():
-            case ["prefix", locator, "block-len", "32", "node-len", "16"]:
+            case ["prefix", locator, *_]:
                 pass
-            case ["ip" | "ipv6" | "no" | "sid" | "prefix", *_]:
-                found.unread(file, line, text)
+    varying: dict[str, object] = {"locator": locator, "sids": [], "hosts": [], "locators": []}
+    for line, said in unlike(lines, "srv6/srv6.conf.j2", switch={"node": ""}, **varying):
+        found.unread(file, line, said)
     for prefix, way, line in routes.rows(UN):
         if prefix != locator:
             found.add(file, line, f"{prefix} {way}", f"the locator's {locator}")
@@ -213,13 +210,16 @@ class HostSegments:
     weight: Integers
 
 
-def read_host(file: Path, found: DifferenceList, gateway: str, block: bytes) -> HostSegments:
+def read_host(
+    file: Path, found: DifferenceList, gateway: str, interface: str, block: bytes
+) -> HostSegments:
     """The batch file of a host.
 
     Args:
         file: OUT/hosts/<host>/host.batch.
         found: takes lines that make no sense.
         gateway: of its switch.
+        interface: the host's.
         block: of the uSIDs, four bytes.
     """
     reader = _HostReader(file, found, block)
@@ -227,7 +227,7 @@ def read_host(file: Path, found: DifferenceList, gateway: str, block: bytes) -> 
     mine = lines.beginning(NEXTHOP)
     numbers, ways = lines[mine].split(len(NEXTHOP))
     single = ways.beginning(CARRIES)
-    reader.carriers(numbers[single], ways[single], gateway)
+    reader.carriers(numbers[single], ways[single], ["via", gateway, "dev", interface, *OURS])
     reader.groups(numbers[~single], ways[~single])
     for line, text in lines[~mine]:
         if text and text[0] != "#":
@@ -248,11 +248,11 @@ class _HostReader:
         self.hops: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
         self.routes: dict[str, tuple[str, int]] = {}
 
-    def carriers(self, numbers: TextLines, ways: TextLines, gateway: str) -> None:
+    def carriers(self, numbers: TextLines, ways: TextLines, wanted: list[str]) -> None:
         """Nexthop objects that put a header before packets."""
         addresses, tails = ways.split(len(CARRIES))
         texts, which = tails.alike()
-        understood = np.array([text.split()[:2] == ["via", gateway] for text in texts], np.bool_)
+        understood = np.array([text.split() == wanted for text in texts], np.bool_)
         packed = [_packed(address) for address in addresses.texts()]
         words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)
         usids = words[:, 2:]
@@ -292,14 +292,15 @@ class _HostReader:
     def route(self, text: str, line: int) -> None:
         """A route to a nexthop object, or to where the header comes off."""
         match text.split():
-            case ["route", "replace", "local", prefix, *rest] if (
-                not self.own and rest[:5] == TAKES_OFF
-            ):
+            case ["route", "replace", "local", prefix, *rest] if not self.own and rest == [
+                *TAKES_OFF,
+                *TAIL,
+            ]:
                 block, self.own = carried(prefix.partition("/")[0])
                 if block == self.block:
                     return
-            case ["route", "replace", prefix, "nhid", number, *_] if (
-                number in self.hops and prefix not in self.routes
+            case ["route", "replace", prefix, "nhid", number, *ours] if (
+                ours == OURS and number in self.hops and prefix not in self.routes
             ):
                 self.routes[prefix] = number, line
                 return

@@ -34,6 +34,7 @@ from compilers.readers.emitted_forwarding import (
     network_text,
 )
 from compilers.readers.emitted_pairs import HostWays, SwitchWays
+from compilers.readers.expected_facts import FACTS, Value
 from compilers.readers.expected_forwarding import ExpectedSwitch, by_destination, expected_claims
 from compilers.tables.build import Build
 
@@ -55,6 +56,7 @@ class CheckedSwitch:
     ways: tuple[SwitchWays, ...] = ()
     next_hops: tuple[NextHop, ...] = ()
     addresses: tuple[OwnAddress, ...] = ()
+    accepted: int = 0
 
 
 class _Alike(NamedTuple):
@@ -85,6 +87,7 @@ class SwitchCheck:
         numbers: the number of every prefix of the fabric, those of IPv6 behind those of IPv4; texts
             that stand for the same are added.
         folder: where its files are.
+        accept: see `DifferenceList`.
     """
 
     def __init__(
@@ -94,12 +97,13 @@ class SwitchCheck:
         emitted: EmittedSwitch,
         numbers: dict[str, int],
         folder: str,
+        accept: tuple[str, ...] = (),
     ) -> None:
         self.build, self.vertex, self.emitted = build, vertex, emitted
         self.numbers, self.folder = numbers, folder
         self.families = 1 + (build.addressing.ipv6 is not None)
         self.expected = ExpectedSwitch.of(build, vertex)
-        self.found = DifferenceList()
+        self.found = DifferenceList(accept)
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
@@ -116,33 +120,57 @@ class SwitchCheck:
         self._discards()
         self._claims()
         for file, line, text in self.emitted.unread:
-            self.found.add(file, line, f"{text!r}, which the reader does not know")
+            self.found.statement(file, line, text)
         for file, line, what in self.emitted.unused:
             self.found.add(file, line, f"{what}, to which nothing leads")
         unique = dict.fromkeys(self.emitted.next_hops)
         examples = tuple(self.found.examples)
         addresses = tuple(self.emitted.addresses)
         return CheckedSwitch(
-            self.vertex, self.found.count, examples, ways, tuple(unique), addresses
+            self.vertex,
+            self.found.count,
+            examples,
+            ways,
+            tuple(unique),
+            addresses,
+            self.found.accepted,
         )
 
     def _claims(self) -> None:
-        stated: dict[str, set[tuple[str | int, ...]]] = {}
-        wanted = {
-            kind: expected_claims(self.build, self.vertex, kind)
-            for kind in {*self.emitted.claimed, *(claim.kind for claim in self.emitted.claims)}
-        }
-        for claim in self.emitted.claims:
-            value = tuple(self._known(part) for part in claim.value)
-            of_kind = stated.setdefault(claim.kind, set())
-            if value in of_kind:
-                self.found.add(claim.file, claim.line, _said(claim.kind, value), "once")
-            elif value not in wanted[claim.kind]:
-                self.found.add(claim.file, claim.line, _said(claim.kind, value), "none such")
-            of_kind.add(value)
+        claims = [(c, tuple(self._known(part) for part in c.value)) for c in self.emitted.claims]
+        kinds = {*self.emitted.claimed, *(claim.kind for claim, _ in claims)}
+        wanted = {kind: expected_claims(self.build, self.vertex, kind) for kind in kinds}
+        missing = {kind: set(wanted[kind]) for kind in kinds}
+        for claim, value in claims:
+            missing[claim.kind].discard(value)
+        place: dict[str | int, tuple[str, int]] = {}
+        seen: set[tuple[str, Value]] = set()
+        for claim, value in claims:
+            kind, tables = claim.kind, "none such"
+            if claim.kind in ("port", "hosts"):
+                place[value[-1]] = claim.file, claim.line
+            if value in wanted[kind] and (kind, value) not in seen:
+                seen.add((kind, value))
+                continue
+            if value in wanted[kind]:
+                tables = "once"
+            elif instead := [v for v in missing[kind] if v[:-1] == value[:-1]] * (kind in FACTS):
+                missing[kind].discard(instead[0])
+                tables = _said(kind, self._named(instead[0]))
+            self._differ(kind, claim.file, claim.line, _said(kind, claim.value), tables)
         for kind in sorted(self.emitted.claimed):
-            for value in sorted(wanted[kind] - stated.get(kind, set()), key=str):
-                self.found.add(self.folder, 0, "nothing of it", _said(kind, value))
+            for value in sorted(missing[kind], key=str):
+                where = place.get(value[0], (self.folder, 0))
+                self._differ(kind, *where, "nothing of it", _said(kind, self._named(value)))
+
+    def _differ(self, kind: str, file: str, line: int, says: str, tables: str) -> None:
+        differ = self.found.statement if kind in FACTS else self.found.add
+        differ(file, line, says, tables)
+
+    def _named(self, value: Value) -> Value:
+        """A fact with the name of the port that it begins with."""
+        port, *more = value
+        return (self.names[port - 1], *more) if isinstance(port, int) and more else value
 
     def _known(self, part: str | int) -> str | int:
         return self.port.get(str(part), -1) if isinstance(part, Interface) else part

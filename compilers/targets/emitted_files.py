@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from compilers.readers.emitted_report import EmittedReport
@@ -19,6 +19,7 @@ def check_planes(
     target: str = "",
     options: Mapping[str, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    accept: Collection[str] = (),
 ) -> tuple[EmittedReport, ...]:
     """Compare FOLDER/<node>/, or of several planes FOLDER/plane-1/<node>/ and so on, with tables.
 
@@ -28,6 +29,7 @@ def check_planes(
         target: the target's name; "" for the one whose files are there.
         options: those that were given to `render`.
         progress: called with (switches done, all switches) for each plane.
+        accept: see `Target.check_emitted`.
 
     Raises:
         InputError: nothing is there that can be read back, or what the target's `check` raises.
@@ -37,7 +39,7 @@ def check_planes(
     chosen = target_of(target or written_by(builds[0], folders[0]))
     found = []
     for build, out in zip(builds, folders, strict=True):
-        found.append(chosen.check_emitted(build, out, options, None, progress))
+        found.append(chosen.check_emitted(build, out, options, None, progress, accept))
     return tuple(found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,7 @@ def render_planes(
     nodes: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
     check: bool = True,
+    accept: Collection[str] = (),
 ) -> tuple[Rendering, ...]:
     """Write the files in FOLDER/<node>/, or of several planes in FOLDER/plane-1/<node>/ and so on.
 
@@ -55,6 +56,7 @@ def render_planes(
         nodes: names of the switches to write; none for all.
         progress: called with (switches done, all switches) for each plane.
         check: whether to read the files back and compare them with the tables.
+        accept: see `Target.check_emitted`.
 
     Raises:
         EmittedWrongError: the files say something else than the tables.
@@ -73,7 +75,8 @@ def render_planes(
             count = int(build.topology.present.sum()) if only is None else len(only)
             why = chosen.unreadable(given, part=only is not None) if check else "not asked for"
             if not why:
-                report = chosen.check_emitted(build, beside / name, options, only, progress)
+                given_back = (build, beside / name, options, only, progress, accept)
+                report = chosen.check_emitted(*given_back)
                 if report.differences:
                     raise EmittedWrongError(report.moved(beside, folder))
             facts = (build.identity, target, folder / name, count)

@@ -187,6 +187,7 @@ class Target(ABC):
         options: Chosen | None = None,
         only: Collection[int] | None = None,
         progress: Progress = None,
+        accept: Collection[str] = (),
     ) -> EmittedReport:
         """Read the files of every switch back and compare them with the tables.
 
@@ -196,6 +197,7 @@ class Target(ABC):
             options: those that it was rendered with.
             only: vertices of the switches that are there; None for all.
             progress: called with (switches done, all switches).
+            accept: how statements of the user's own begin, or names of files, that no reader knows.
 
         Raises:
             InputError: an option is wrong, the build asks for what this target cannot do, or the
@@ -204,7 +206,7 @@ class Target(ABC):
         build, chosen = self.check(build, options)
         if why := self.unreadable(chosen, part=only is not None):
             raise InputError.of(key="--emitted", required="files that can be read back", given=why)
-        return self.read_back(build, chosen, folder, only, progress)
+        return self.read_back(build, chosen, folder, only, progress, tuple(accept))
 
     def read_back(
         self,
@@ -213,6 +215,7 @@ class Target(ABC):
         folder: Path,
         only: Collection[int] | None,
         progress: Progress,
+        accept: tuple[str, ...],
     ) -> EmittedReport:
         """See `check_emitted`: the options are all there, the ports named as the system does."""
         if of_all := self.fabric_check():
@@ -220,7 +223,7 @@ class Target(ABC):
         reader = self.reader(chosen)
         if reader is None:
             raise NotImplementedError(self.name)
-        check = EmittedCheck(build, folder, reader)
+        check = EmittedCheck(build, folder, reader, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]
         checked = []

@@ -40,6 +40,12 @@ from polarfab.verification_output import say_caveats, say_emitted
 @click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
+@click.option(
+    "--accept",
+    metavar="TEXT",
+    multiple=True,
+    help="Statements that begin so, or a file, come from templates of your own; again for more.",
+)
 @json_option
 def command(
     folder: Path,
@@ -50,6 +56,7 @@ def command(
     names: tuple[str, ...],
     unverified: bool,
     no_check: bool,
+    accept: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
@@ -82,6 +89,7 @@ def command(
                 nodes=names,
                 unverified=unverified,
                 check=not no_check,
+                accept=accept,
                 progress=bar,
             )
     except EmittedWrongError as error:

@@ -95,6 +95,12 @@ def _emitted_place(
 @click.option(
     "--set", "words", metavar="NAME=VALUE", multiple=True, help="An option that `render` was given."
 )
+@click.option(
+    "--accept",
+    metavar="TEXT",
+    multiple=True,
+    help="Statements of DIR that begin so, or a file, are your own; again for more.",
+)
 @json_option
 def command(
     folder: Path,
@@ -106,6 +112,7 @@ def command(
     emitted: Path | None,
     target: str | None,
     words: tuple[str, ...],
+    accept: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Walk every ordered pair of BUILD through the tables that are emitted.
@@ -142,7 +149,8 @@ def command(
             if str(emitted) == OPENFLOW:
                 files = fabric.check_messages(bar)
             else:
-                files = fabric.check_emitted(emitted, target or "", read(words), bar)
+                given = emitted, target or "", read(words), bar, accept
+                files = fabric.check_emitted(*given)
     if as_json:
         print_json({**found.as_dict(), **_emitted_facts(files)})
     for build, report in zip(fabric.builds, found.reports, strict=True):

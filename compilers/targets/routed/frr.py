@@ -107,7 +107,11 @@ class Frr(Target):
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        return BgpReader() if chosen["routing"] == "bgp" else read_frr
+        return (
+            BgpReader()
+            if chosen["routing"] == "bgp"
+            else partial(read_frr, bfd=chosen["bfd"] == "on")
+        )
 
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """See `Target.unreadable`: what BGP finds is decided by all switches."""

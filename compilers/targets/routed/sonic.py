@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -113,7 +114,9 @@ class Sonic(P2pTarget):
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        return router_files.sonic if chosen[LOSSLESS] == OFF else router_files.lossless_sonic
+        parts = {"segments": chosen[SRV6] != OFF, "lossless": chosen[LOSSLESS] != OFF}
+        known = tuple(part for part, there in parts.items() if there)
+        return partial(router_files.sonic, hwsku=chosen[HWSKU], parts=known)
 
     def read_back(
         self,
@@ -122,9 +125,10 @@ class Sonic(P2pTarget):
         folder: Path,
         only: Collection[int] | None,
         progress: Progress,
+        accept: tuple[str, ...],
     ) -> EmittedReport:
         """See `Target.read_back`: lossless priorities too, or the SIDs of all switches."""
-        report = super().read_back(build, chosen, folder, only, progress)
+        report = super().read_back(build, chosen, folder, only, progress, accept)
         if chosen[LOSSLESS] != OFF:
             plan = PriorityPlan.of(build, chosen[LOSSLESS])
             more = check_priorities(plan, folder, read_priorities, only)

@@ -8,13 +8,15 @@ target linux or frr.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Network
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
+from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_segments
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
@@ -33,7 +35,7 @@ from compilers.targets.routed.srv6_sids import (
     require_numbers,
 )
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
-from compilers.targets.target import FabricCheck, Page, Target
+from compilers.targets.target import FabricCheck, Page, Progress, Target
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
@@ -156,6 +158,18 @@ class Srv6(Target):
     def fabric_check(self) -> FabricCheck:
         """See `Target.fabric_check`."""
         return check_segments
+
+    def read_back(
+        self,
+        build: Build,
+        chosen: Chosen,  # noqa: ARG002
+        folder: Path,
+        only: Collection[int] | None,  # noqa: ARG002
+        progress: Progress,
+        accept: tuple[str, ...],
+    ) -> EmittedReport:
+        """See `Target.read_back`."""
+        return check_segments(build, folder, progress, accept)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], Srv6SwitchVariables]:
         """See `Target.variables`."""

@@ -1,0 +1,67 @@
+"""Scripts, units and settings: their text is the one that the template makes of its few variables.
+
+What varies was read from the files; every other line has to stand there, in order. Comments may
+differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from functools import lru_cache
+from pathlib import Path
+
+from jinja2 import Environment
+
+from templates import environment
+
+NOTHING = {"identity": "", "protocol": 80}
+"""The variables of all templates; the identity stands in comments."""
+
+
+Lines = Iterable[tuple[int, str]]
+"""Lines with their numbers."""
+
+
+def unlike(lines: Lines, template: str, **variables: object) -> Iterator[tuple[int, str]]:
+    """The line and the text of each line that the template does not make, or that is missing.
+
+    Args:
+        lines: of a file, or those that do not vary.
+        template: the name of its template, TARGET/FILE.j2.
+        variables: of the template.
+    """
+    made = _templates().get_template(template).render(NOTHING | variables)
+    said = list(_telling(lines))
+    wanted = [line for _, line in _telling(enumerate(made.splitlines(), 1))]
+    if [line for _, line in said] == wanted:
+        return
+    last = said[-1][0] if said else 0
+    match = SequenceMatcher(None, [line for _, line in said], wanted, autojunk=False)
+    for word, begin, end, missing, until in match.get_opcodes():
+        if word != "equal":
+            yield from said[begin:end]
+            at = said[begin][0] if begin < len(said) else last
+            yield from ((at, f"no line {line}") for line in wanted[missing:until])
+
+
+@lru_cache(1)
+def _templates() -> Environment:
+    return environment()
+
+
+def unlike_file(file: Path, template: str, **variables: object) -> Iterator[tuple[int, str]]:
+    """The same for a file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    yield from unlike(enumerate(file.read_text().splitlines(), 1), template, **variables)
+
+
+def _telling(lines: Lines) -> Iterator[tuple[int, str]]:
+    """Lines that say something; the first one of a script does."""
+    for number, line in lines:
+        words = line.strip()
+        if words and (words[0] not in "#!" or words.startswith("#!")):
+            yield number, words
