@@ -1,10 +1,8 @@
-"""Lossless priorities: the channels that were proved, as PFC priorities of the links.
+"""Lossless priorities: what was proved free of deadlock, as PFC priorities of the links.
 
-Channel k travels in one PFC priority and one DSCP, the same on every link of the fabric, so that
-the pause of the receiver holds exactly the queue that fills its buffer. A switch knows a packet's
-channel by the DSCP it comes with, and whether it moves on to the next one by the ports alone: it
-does where both the port that it came in on and the one that it leaves by are *marked*. With the
-scheme hop all ports to switches are marked, with valley those that lead up.
+A priority has one DSCP on every link of the fabric, so that the pause of the receiver holds exactly
+the queue that fills its buffer. Either a packet changes its priority on its way, as it changes
+channels (`PriorityPlan`), or each pair of switches has one for the whole path (`LayerPlan`).
 """
 
 from __future__ import annotations
@@ -16,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.channels import channels, rising
+from compilers.proof.layers import layers
 from compilers.tables.build import Build
 from compilers.wiring.hardware import PortFacts
 from inventory.problems import InputError, Problem
 
-HOP, VALLEY = "hop", "valley"
+HOP, VALLEY, PAIRS = "hop", "valley", "pairs"
+"""When a packet changes its priority; with pairs never."""
 
 
 def dscp_of(priority: int) -> int:
@@ -29,8 +29,44 @@ def dscp_of(priority: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LayerPlan:
+    """The layers of a build as priorities, for switches that do not change a packet's.
+
+    layer: uint8[S, S], see `layers`. priorities: of each layer.
+    """
+
+    build: Build
+    layer: NDArray[np.uint8]
+    priorities: tuple[int, ...]
+
+    @classmethod
+    def of(cls, build: Build) -> LayerPlan:
+        """Split the pairs of switches into layers free of deadlock, a priority each.
+
+        Raises:
+            InputError: packets share alternates, there are more layers than priorities, or the node
+                types do not say what is needed.
+        """
+        able = _able(build)
+        if build.balance != "minimal":
+            raise InputError.of(
+                key="routing.balance",
+                required="minimal: packets of a pair keep one priority, so they need one path",
+                given=build.balance,
+            )
+        found = layers(build)
+        if found.count > len(able):
+            raise _too_many(build, PAIRS, found.count, able)
+        return cls(build, found.layer, able[: found.count])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PriorityPlan:
     """The channels of a build as priorities.
+
+    A switch knows a packet's channel by the DSCP it comes with, and whether it moves on to the next
+    one by the ports alone: it does where both the port that it came in on and the one that it
+    leaves by are *marked*. By hop all ports to switches are marked, by valley those that lead up.
 
     scheme: hop or valley. priorities: of each channel. up: bool[S, K], see `rising`.
     """
@@ -48,19 +84,10 @@ class PriorityPlan:
             InputError: a deadlock can occur, there are more channels than priorities, or the node
                 types do not say what is needed.
         """
-        if problems := list(_unsaid(build)):
-            raise InputError(problems)
-        able = _common(build)
+        able = _able(build)
         found = channels(build, scheme)
         if not found.free or found.count > len(able):
-            raise InputError.of(
-                key="routing.balance",
-                required=f"paths of at most {len(able)} channels by {scheme}, the lossless "
-                "priorities that every node type has",
-                given=f"{build.balance}, which needs {found.count or 'more and more'}",
-                todo="choose the scheme valley, balance: minimal, or list more in "
-                "node_types.….buffer.priorities",
-            )
+            raise _too_many(build, scheme, found.count, able)
         return cls(build, scheme, able[: found.count], rising(build))
 
     def marked(self, vertex: int) -> frozenset[int]:
@@ -70,10 +97,26 @@ class PriorityPlan:
         return frozenset(w.port[vertex][there].tolist())
 
 
-def _common(build: Build) -> tuple[int, ...]:
-    """The priorities that the node types in use have, in the order that they have in common."""
-    lists = [t.buffer.priorities for t in _types(build) if t.buffer]
-    return next(iter(lists))[: min(map(len, lists))]
+def _too_many(build: Build, scheme: str, count: int, able: tuple[int, ...]) -> InputError:
+    other = ("the scheme valley, " if scheme == HOP else "") + "balance: minimal"
+    return InputError.of(
+        key="routing.balance",
+        required=f"paths that need at most {len(able)} priorities with lossless={scheme}, "
+        "as the node types have",
+        given=f"{build.balance}, which needs {count or 'more and more'}",
+        todo=f"choose {other} or list more in node_types.….buffer.priorities",
+    )
+
+
+def _able(build: Build) -> tuple[int, ...]:
+    """The priorities that the node types in use have, in the order that they have in common.
+
+    Raises:
+        InputError: they do not say it.
+    """
+    if problems := list(_unsaid(build)):
+        raise InputError(problems)
+    return min((t.buffer.priorities for t in _types(build) if t.buffer), key=len)
 
 
 def _types(build: Build) -> list[PortFacts]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from compilers.readers.difference_list import EXAMPLES, DifferenceList
 from compilers.readers.emitted_forwarding import EmittedDifference
 
 
@@ -29,6 +30,12 @@ class EmittedReport:
     def passed(self) -> bool:
         """Whether the files say what the tables say."""
         return not self.differences and self.delivered == self.pairs
+
+    def also(self, more: DifferenceList) -> EmittedReport:
+        """With more differences of the same files."""
+        examples = (*self.examples, *more.examples)[:EXAMPLES]
+        count = self.differences + more.count
+        return replace(self, differences=count, examples=examples)
 
     def moved(self, there: Path, here: Path) -> EmittedReport:
         """The same of files that were read in another folder than where they belong."""

@@ -5,6 +5,7 @@ Where a system gets the same in two files, the second has to say what the first 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from compilers.readers.avd_config import read_avd
 from compilers.readers.cli_sections import read_eos, read_frr_under_sonic, read_nxos
 from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.eos_priorities import without_priorities
 from compilers.readers.junos_set import read_junos
 from compilers.readers.router_forwarding import (
     agree,
@@ -22,16 +24,37 @@ from compilers.readers.router_forwarding import (
 from compilers.readers.router_text import RouterText, in_block
 from compilers.readers.sonic_config import read_sonic
 from compilers.readers.srlinux_config import read_srlinux
-from compilers.readers.strict_json import JsonError
+from compilers.readers.strict_json import JsonError, parse
 
 
 def eos(folder: Path) -> EmittedSwitch:
     """A folder of target eos: the device's configuration, and AVD's, which says the same."""
-    router, avd = _read(read_eos, folder / "eos.cfg"), _read(read_avd, folder / "avd.json")
+    return _eos(_read(read_eos, folder / "eos.cfg"), _read(read_avd, folder / "avd.json"))
+
+
+def _eos(router: RouterText, avd: RouterText) -> EmittedSwitch:
     agree_on_interfaces(router, avd)
     agree_on_facts(router, avd)
     agree(router, avd)
     return forwarding(router, avd)
+
+
+def lossless_eos(folder: Path) -> EmittedSwitch:
+    """The same with lossless priorities, which are `eos_priorities`'s."""
+    return _eos(
+        _read(lambda text, file: read_eos(without_priorities(text), file), folder / "eos.cfg"),
+        _read(lambda text, file: read_avd(_routes_alone(text), file), folder / "avd.json"),
+    )
+
+
+def _routes_alone(text: str) -> str:
+    """AVD's structured config with commands about routes only, line by line as it was."""
+    tree = parse(text)
+    lines = without_priorities(tree.get("eos_cli", "")).splitlines()
+    tree["eos_cli"] = "\n".join(line for line in lines if line != "!")
+    for port in tree.get("ethernet_interfaces", []):
+        port.pop("service_profile", "")
+    return json.dumps(tree, indent=2)
 
 
 def nxos(folder: Path) -> EmittedSwitch:

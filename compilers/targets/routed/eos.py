@@ -8,19 +8,26 @@ vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from compilers.proof.priorities import PAIRS, LayerPlan
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
+from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.eos_priorities import check_layers
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
-from compilers.targets.options import Chosen
+from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
+from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.routed.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.p2p_links import (
+    P2P_OPTIONS,
     P2P_UNREACHABLE,
     VLAN,
     HostPort,
@@ -29,6 +36,7 @@ from compilers.targets.routed.p2p_links import (
     P2pVariables,
     Route,
 )
+from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
 
 WITH_LANES = 50
@@ -41,9 +49,11 @@ class EosVariables(P2pVariables):
     """The variables of the templates.
 
     avd: the router as AVD's structured config. speeds: of the ports that are parts of a cage.
+    profiles: the QoS profile of every port, where priorities are lossless.
     """
 
     speeds: dict[str, str]
+    profiles: dict[str, str]
     avd: dict[str, Any]
 
 
@@ -53,26 +63,54 @@ class Eos(P2pTarget):
     name = "eos"
     summary = "a device config for EOS, and the same for Arista's AVD"
     files = dict.fromkeys(("eos.cfg", "avd.json"), EosVariables)
-    capabilities = Capabilities(frozenset({AGGREGATES, INGRESS, WEIGHTS}))
+    capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, WEIGHTS}))
     hier_config = dict.fromkeys(("eos.cfg",), "ARISTA_EOS")
     interfaces = EOS
     vrf = "hosts"
+    options = MappingProxyType(
+        {
+            **P2P_OPTIONS,
+            LOSSLESS: Option.choice(
+                "Layers free of deadlock as lossless priorities, one for a pair of switches.",
+                *(OFF, PAIRS),
+            ),
+        }
+    )
 
-    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
+    def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        return router_files.eos
+        return router_files.eos if chosen[LOSSLESS] == OFF else router_files.lossless_eos
+
+    def read_back(
+        self,
+        build: Build,
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,
+        progress: Progress,
+        accept: tuple[str, ...],
+    ) -> EmittedReport:
+        """See `Target.read_back`: lossless priorities too."""
+        report = super().read_back(build, chosen, folder, only, progress, accept)
+        if chosen[LOSSLESS] == OFF:
+            return report
+        return report.also(check_layers(LayerPlan.of(build), folder, only))
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""
         fabric = self.fabric(build, chosen)
+        qos = EosQos(LayerPlan.of(build)) if chosen[LOSSLESS] != OFF else None
 
         def of_router(vertex: int) -> EosVariables:
             values = fabric.variables(vertex)
             speeds = {
                 port.name: speed(port) for port in values.router.ports if port.cage and port.speed
             }
-            avd = structured(values, speeds)
-            return EosVariables(**shown(values), speeds=speeds, avd=avd)
+            profiles = _profiles(values) if qos else {}
+            avd = structured(values, speeds, profiles)
+            if qos:
+                avd["eos_cli"] = "\n".join(qos.commands(vertex))
+            return EosVariables(**shown(values), speeds=speeds, profiles=profiles, avd=avd)
 
         return of_router
 
@@ -82,18 +120,29 @@ def speed(port: PhysicalPort) -> str:
     return f"{port.speed}g" + f"-{port.lanes}" * (port.speed >= WITH_LANES)
 
 
-def structured(values: P2pVariables, speeds: dict[str, str]) -> dict[str, Any]:
+def _profiles(values: P2pVariables) -> dict[str, str]:
+    links = {link.interface: FABRIC_PROFILE for link in values.router.links}
+    return links | {host.interface: HOST_PROFILE for host in values.router.hosts}
+
+
+def structured(
+    values: P2pVariables, speeds: dict[str, str], profiles: dict[str, str]
+) -> dict[str, Any]:
     """A router as AVD's structured config (eos_cli_config_gen).
 
     Args:
         values: the variables of its templates.
         speeds: of the ports that are parts of a cage.
+        profiles: QoS profiles of ports.
     """
     router, vrf = values.router, values.vrf
     config: dict[str, Any] = {
         "hostname": router.hostname,
         "ip_routing": True,
-        "ethernet_interfaces": list(_ethernet(values, speeds)),
+        "ethernet_interfaces": [
+            port | ({"service_profile": profiles[port["name"]]} if profiles else {})
+            for port in _ethernet(values, speeds)
+        ],
         "static_routes": list(_routes(values.ipv4_pool, values.ipv4_routes, vrf)),
     }
     if router.ipv6:

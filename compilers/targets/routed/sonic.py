@@ -20,7 +20,6 @@ from types import MappingProxyType
 
 from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
 from compilers.readers import router_files
-from compilers.readers.difference_list import EXAMPLES
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.priority_check import check_priorities
@@ -30,7 +29,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
-from compilers.targets.options import SET, Chosen, Option
+from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
 from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.p2p_links import (
@@ -49,7 +48,6 @@ from compilers.targets.routed.sonic_srv6 import (
     AT_HOST,
     AT_SWITCH,
     BLOCK,
-    OFF,
     SRV6,
     Entry,
     SonicSrv6,
@@ -60,7 +58,7 @@ from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError
 
-HWSKU, LOSSLESS = "hwsku", "lossless"
+HWSKU = "hwsku"
 MEGABITS = 1000
 FEC = {"rs": "rs", "fc": "fc", "off": "none"}
 BY_HOSTS = Capabilities(frozenset({AGGREGATES, INGRESS, SHARES, WEIGHTS}))
@@ -136,11 +134,7 @@ class Sonic(P2pTarget):
             more = check_sonic_segments(build, folder)
         else:
             return report
-        return replace(
-            report,
-            differences=report.differences + more.count,
-            examples=(*report.examples, *more.examples)[:EXAMPLES],
-        )
+        return report.also(more)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

@@ -25,7 +25,7 @@ from compilers.targets.routed.srv6_sids import (
 from inventory.problems import InputError, Problem
 
 SRV6, BLOCK = "srv6", "block"
-OFF, AT_HOST, AT_SWITCH = "off", "host", "switch"
+AT_HOST, AT_SWITCH = "host", "switch"
 LOCATOR = "fabric"
 Entry = dict[str, str]
 Table = dict[str, Entry]

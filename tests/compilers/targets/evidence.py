@@ -36,7 +36,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (READ, "eos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
-        "lossless": ("", NOT_YET),
+        "lossless": (PARSED, HERE + "test_lossless.py::test_avd_prints_the_same_words"),
     },
     "frr": {
         ROUTES: (RUN, ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
