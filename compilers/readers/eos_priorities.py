@@ -8,6 +8,7 @@ the fabric in the priority of a layer that its pair of switches is not in.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,18 @@ def without_priorities(text: str) -> str:
         if inside or line.startswith(SERVICE):
             lines[number] = "!"
     return "\n".join(lines) + "\n"
+
+
+def priority_commands(folder: Path) -> dict[str, object]:
+    """How often each line about priorities is there, but for those of interfaces.
+
+    Raises:
+        OSError, ValueError: the file cannot be read.
+    """
+    text = (folder / "eos.cfg").read_text()
+    kept = zip(text.splitlines(), without_priorities(text).splitlines(), strict=True)
+    lines = [line for line, other in kept if line != other and not line.startswith(SERVICE)]
+    return dict(Counter(line for line in lines if line.strip() != "!"))
 
 
 @dataclass(slots=True)

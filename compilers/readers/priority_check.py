@@ -17,6 +17,7 @@ import numpy as np
 
 from compilers.proof.priorities import PriorityPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
+from compilers.tables.build import Build
 
 CNP_PRIORITY = 6
 Marks = Mapping[int, int]
@@ -66,6 +67,37 @@ def check_priorities(
                 continue
             _Switch(plan, vertex, here, ports, found).check()
     return found
+
+
+def check_statements(
+    build: Build,
+    folder: Path,
+    said: Callable[[Path], Mapping[str, object]],
+    wanted: Callable[[int], Mapping[str, object]],
+    found: DifferenceList,
+    only: Collection[int] | None = None,
+) -> None:
+    """Note statements about priorities that are not those of the build, whatever they do.
+
+    Args:
+        build: whose switches they are.
+        folder: of all switches.
+        said: the value of each statement in the folder of a switch, by its name.
+        wanted: the same of the build, by vertex.
+        found: takes what differs.
+        only: vertices of the switches that are there; None for all.
+    """
+    for vertex in np.flatnonzero(build.topology.present).tolist():
+        if only is None or vertex in only:
+            here = folder / build.wiring.names[vertex]
+            try:
+                text, known = said(here), wanted(vertex)
+            except (OSError, ValueError, AttributeError) as error:
+                found.add(here, 0, f"{error}, which is not understood", "priorities of a switch")
+                continue
+            for name in sorted(text.keys() | known.keys()):
+                if text.get(name) != known.get(name):
+                    found.add(here, 0, f"{name.strip()}: {text.get(name)}", f"{known.get(name)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.priority_check import PortPriorities
 from compilers.readers.router_text import lines_of
+from compilers.readers.sonic_config import SONIC_PARTS
 from compilers.readers.strict_json import parse
 
 Tree = dict[str, Any]
@@ -61,6 +62,23 @@ def read_priorities(folder: Path, found: DifferenceList) -> Mapping[str, PortPri
             leaves=to_dscp,
         )
     return ports
+
+
+def priority_entries(folder: Path) -> dict[str, object]:
+    """Every entry of the tables about priorities, as TABLE|KEY.
+
+    Raises:
+        OSError, ValueError, AttributeError: the file makes no sense.
+    """
+    tree = parse((folder / "config_db.json").read_text())
+    return entries({name: tree[name] for name in SONIC_PARTS["lossless"] if name in tree})
+
+
+def entries(tables: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+    """The entries of tables, as TABLE|KEY."""
+    return {
+        f"{name}|{key}": value for name, table in tables.items() for key, value in table.items()
+    }
 
 
 def _buffered(tree: Tree, table: str) -> dict[tuple[str, int], Tree]:

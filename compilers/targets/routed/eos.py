@@ -18,7 +18,8 @@ from compilers.proof.priorities import PAIRS, LayerPlan
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.eos_priorities import check_layers
+from compilers.readers.eos_priorities import check_layers, priority_commands
+from compilers.readers.priority_check import check_statements
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -94,7 +95,11 @@ class Eos(P2pTarget):
         report = super().read_back(build, chosen, folder, only, progress, accept)
         if chosen[LOSSLESS] == OFF:
             return report
-        return report.also(check_layers(LayerPlan.of(build), folder, only))
+        plan = LayerPlan.of(build)
+        found = check_layers(plan, folder, only)
+        wanted = EosQos(plan).counted
+        check_statements(build, folder, priority_commands, wanted, found, only)
+        return report.also(found)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""

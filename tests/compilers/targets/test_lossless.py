@@ -187,6 +187,9 @@ def changes():
     yield "a port less", lambda t: t["PORT_QOS_MAP"].pop("Ethernet4")
     yield "a buffer less", lambda t: t["BUFFER_PG"].pop("Ethernet4|3-4")
     yield "a queue that drops", put("BUFFER_PROFILE", "egress_lossless_profile", "static_th", "9")
+    yield "no ECN", put("WRED_PROFILE", "LOSSLESS", "ecn", "ecn_none")
+    yield "no strict queue", put("SCHEDULER", "CNP", "type", "DWRR")
+    yield "no watchdog", lambda t: t.pop("PFC_WD")
     yield "less headroom than promised", put("BUFFER_POOL", "ingress_lossless_pool", "xoff", "9")
 
 
@@ -276,6 +279,7 @@ EOS_CHANGES = [
     ("   service-profile lossless-fabric\n", ""),
     ("   service-profile lossless-host", "   service-profile lossless-fabric"),
     ("      priority strict", "      shape rate percent 1"),
+    ("ecn minimum-threshold 1048576", "ecn minimum-threshold 10485"),
     ("policy-map type quality-of-service lossless", "policy-map type quality-of-service other"),
 ]
 
