@@ -262,7 +262,8 @@ class DevicePush:
         change = device.lacking(self.lines[name][max(number, self.standing[name]) + 1])
         if whole:
             device.load(change)
-        elif not ahead and change:
+            device.remove(change)
+        elif not ahead:
             device.change((*change.add, *change.remove))
         if number < rounds.last and not ahead:
             self._prove(name, rounds.tables(self._vertex(name), number))

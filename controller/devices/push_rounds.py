@@ -97,8 +97,9 @@ class PushRounds:
 
 
 def _by_place(lines: Sequence[RouteLine]) -> dict[Place, Lines]:
+    """In one order: texts that say the same routes are the same."""
     found: dict[Place, Lines] = {}
-    for line in lines:
+    for line in sorted(lines, key=lambda line: line.words):
         found[line.place] = (*found.get(line.place, ()), line)
     return found
 

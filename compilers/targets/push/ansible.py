@@ -21,6 +21,7 @@ CONNECTIONS = {
     "nxos": ("ansible.netcommon.network_cli", "cisco.nxos.nxos"),
     "junos": ("ansible.netcommon.netconf", "junipernetworks.junos.junos"),
     "srlinux": ("ssh", ""),
+    "nvue": ("ssh", ""),
 }
 """How Ansible talks to a system: its connection and network_os."""
 

@@ -21,6 +21,7 @@ NORNIR_PLATFORMS = {
     "nxos": "nxos_ssh",
     "junos": "junos",
     "srlinux": "srl",
+    "nvue": "linux",
 }
 """The platform of a system in the words of NAPALM and its community drivers."""
 

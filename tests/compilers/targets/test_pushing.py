@@ -17,7 +17,7 @@ from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
-PUSHED = ["frr", "linux", "sonic", "eos", "nxos", "junos", "srlinux"]
+PUSHED = ["frr", "linux", "sonic", "eos", "nxos", "junos", "srlinux", "nvue"]
 LABS = ["frr", "srlinux", "sonic", "eos"]
 ENDS = {"frr": "eth{}", "srlinux": "e1-{}", "sonic": "eth{}", "eos": "eth{}"}
 NEEDS_VTYSH = pytest.mark.skipif(
@@ -96,7 +96,7 @@ def test_ansible_takes_playbooks_of_its_core(tmp_path):
     """Those of the others need collections that are not here."""
     folders = [
         pushed(managed(), tmp_path / system, "ansible", system)
-        for system in ("linux", "sonic", "srlinux")
+        for system in ("linux", "sonic", "srlinux", "nvue")
     ]
     words = ("--syntax-check", "-i", folders[0] / "inventory.yaml")
     ansible(
@@ -109,7 +109,7 @@ def test_what_is_pushed_is_confirmed_and_saved(tmp_path):
     forget at a reboot what is not saved.
     """
     tasks = {}
-    for system in ("junos", "sonic", "eos", "nxos", "frr", "linux"):
+    for system in ("junos", "sonic", "eos", "nxos", "frr", "linux", "srlinux", "nvue"):
         folder = pushed(managed(), tmp_path / system, "ansible", system)
         tasks[system] = yaml.safe_load((folder / "push.yaml").read_text())[0]["tasks"]
     merge, answer, confirm = tasks["junos"]
@@ -119,6 +119,11 @@ def test_what_is_pushed_is_confirmed_and_saved(tmp_path):
     assert "junipernetworks.junos.junos_command" in answer
     assert confirm[module] == {"confirm_commit": True}
     assert tasks["sonic"][-1]["ansible.builtin.command"] == "config save -y"
+    assert tasks["srlinux"][-1]["ansible.builtin.raw"] == "save startup"
+    assert [task.get("ansible.builtin.command") for task in tasks["nvue"][2:]] == [
+        "nv config apply --confirm-yes",
+        "nv config save",
+    ]
     for system, collection in (("eos", "arista.eos.eos"), ("nxos", "cisco.nxos.nxos")):
         assert tasks[system][-1][f"{collection}_config"]["save_when"] == "modified"
     for system in ("frr", "linux"):
@@ -152,9 +157,10 @@ def test_nornir_reads_the_inventory(system, tmp_path, monkeypatch):
     assert list(hosts) == list("0123456")
     assert hosts["0"].hostname == "192.0.2.10"
     assert (hosts["2"].hostname, hosts["2"]["vertex"]) == (None, 2)
-    assert hosts["2"].platform == {"sonic": "linux", "frr": "linux", "nxos": "nxos_ssh"}.get(
-        system, {"srlinux": "srl"}.get(system, system)
-    )
+    assert hosts["2"].platform == {
+        **{"sonic": "linux", "frr": "linux", "nvue": "linux"},
+        **{"nxos": "nxos_ssh", "srlinux": "srl"},
+    }.get(system, system)
     folders = {Path(host["folder"]) for host in hosts.values()}
     assert all((folder / name).is_file() for folder in folders for name in hosts["2"]["files"])
 

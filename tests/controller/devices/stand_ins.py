@@ -255,6 +255,46 @@ class Shell(StandIn):
         return ""
 
 
+class Frr(Shell):
+    """What is seen of FRR without its daemons; test_push_live.py has real ones."""
+
+    def run(self, command, text=""):
+        self.answer(command)
+        match command.split()[:3]:
+            case ["vtysh", "-c", "'write"]:
+                self.saved = list(self.config)
+            case ["vtysh", "-c", _] if "running" in command:
+                return "".join(f"{line}\n" for line in self.config)
+            case ["vtysh", "-c", _]:
+                (self.folder / "frr.conf").write_text("".join(f"{line}\n" for line in self.config))
+                return self.show("frr", device_tables.rendered("frr", self.folder))
+            case ["vtysh", "-f", file]:
+                self.configure(self.files[file].splitlines())
+            case ["ip", "-json", _]:
+                return json.dumps(self.rules())
+            case ["ip", _, "-batch"]:
+                raise AssertionError(text)
+        return ""
+
+    def configure(self, lines):
+        config = list(self.config)
+        for line in lines:
+            if line.startswith("no "):
+                config.remove(line[3:])
+            elif line.startswith(("ip route", "ipv6 route")) and line not in config:
+                config.append(line)
+        self.commit(config)
+        self.before = None
+
+    def rules(self):
+        text = self.files.get("/etc/polarfab/rules.batch", "")
+        rules = [line.split() for line in text.splitlines() if line.startswith("rule add iif")]
+        return [
+            {"iif": words[3], "table": words[5], "priority": int(words[7]), "protocol": "80"}
+            for words in rules
+        ]
+
+
 class Sonic(Shell):
     def shown(self, command):
         if command == "sonic-cfggen -d --print-data":

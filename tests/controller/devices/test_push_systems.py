@@ -13,7 +13,7 @@ from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.update.test_router_move import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
-from tests.controller.devices.stand_ins import SYSTEMS
+from tests.controller.devices.stand_ins import SYSTEMS, Frr
 
 ALTERNATES = {"eos", "nxos", "junos", "sonic"}
 """Systems that share packets from hosts among ports."""
@@ -59,7 +59,7 @@ class Site:
     def __init__(self, system, folder, monkeypatch):
         self.system, self.folder = system, folder
         self.build = replace(routed(q=2, spread=system in ALTERNATES), identity="0123456789abcdef")
-        stand_in, empty = SYSTEMS[system]
+        stand_in, empty = SYSTEMS.get(system, SYSTEMS["eos"])
         self.devices = {
             name: stand_in(folder / "devices" / name, empty()) for name in self.build.wiring.names
         }
@@ -205,13 +205,13 @@ def test_rounds_go_on_where_they_stopped(tmp_path, monkeypatch):
     assert "push without --old" in site.push(old, new)[changed[-1]].error
 
 
-@pytest.mark.parametrize("system", ["nxos", "junos", "sonic"])
+@pytest.mark.parametrize("system", ["nxos", "junos", "sonic", "frr"])
 def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
     site = Site(system, tmp_path, monkeypatch)
-    shares = "compact-valiant", "none"
-    old = build(POLARFLY, shares)
-    new = build(POLARFLY, shares, tuple(quadrics_link(old)))
-    stand_in, empty = SYSTEMS[system]
+    repair = "link" if system == "frr" else "none"
+    old = build(POLARFLY, ("compact-valiant", repair))
+    new = build(POLARFLY, ("compact-valiant", "none"), tuple(quadrics_link(old)))
+    stand_in, empty = {"frr": (Frr, list), **SYSTEMS}[system]
     site.devices = {n: stand_in(tmp_path / n, empty()) for n in old.wiring.names}
     assert states(site.push(old)) == {"pushed"}
     found = site.push(new, old)
