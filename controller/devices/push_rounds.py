@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from compilers.audit.route_lines import Place, RouteLine
 from compilers.tables.build import Build
@@ -13,8 +15,8 @@ from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
 from compilers.update.router_move import PrefixRounds, RouterMove
 from controller.devices.configured_device import ConfiguredDevice
-from inventory.problems import InputError
-from inventory.route_tables.held_routes import RULES, Choices, RouteTables
+from inventory.problems import InputError, Problem, few
+from inventory.route_tables.held_routes import MAIN, RULES, Choices, RouteTables
 
 Lines = tuple[RouteLine, ...]
 
@@ -60,7 +62,10 @@ class PushRounds:
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
         if held[0] is None or held[1] is None:
             raise InputError.of("a target with routes", system.name, key="--old")
-        return cls(RouterMove.of(old, new), rendered, (held[0], held[1]), hosts, ruled)
+        found = cls(RouterMove.of(old, new), rendered, (held[0], held[1]), hosts, ruled)
+        if problems := list(found._other_links()):
+            raise InputError(few(problems))
+        return found
 
     @property
     def last(self) -> int:
@@ -92,8 +97,37 @@ class PushRounds:
             tables.setdefault(table, {})[prefix] = choices
         return tables
 
+    def _other_links(self) -> Iterator[Problem]:
+        """The interfaces behind which another address is after the move."""
+        new = self.move.update.new
+        for vertex in np.flatnonzero(new.topology.present).tolist():
+            before = self.move.before(vertex)
+            if before < 0:
+                continue
+            was, now = _gateways(self.held[0](before)), _gateways(self.held[1](vertex))
+            for place in sorted(was.keys() & now.keys()):
+                if was[place] != now[place]:
+                    where = f"{place[0]} of {new.wiring.names[vertex]}"
+                    yield Problem(
+                        required="links that lead to the same address in both builds",
+                        given=f"{was[place]} and {now[place]} behind {where}",
+                        todo="push without --old",
+                        key="--old",
+                    )
+
     def _of(self, vertex: int) -> tuple[int, PrefixRounds]:
         return self.move.before(vertex), self.move.rounds(vertex, self.hosts, self.ruled)
+
+
+def _gateways(tables: RouteTables) -> dict[tuple[str, bool], str]:
+    """What is behind an interface, for each address family; hosts are not asked for."""
+    return {
+        (interface, ":" in gateway): gateway
+        for prefix, choices in tables.get(MAIN, {}).items()
+        for hops in choices
+        for gateway, interface, _ in hops
+        if gateway and interface and prefix.partition("/")[0] != gateway
+    }
 
 
 def _by_place(lines: Sequence[RouteLine]) -> dict[Place, Lines]:

@@ -221,6 +221,10 @@ def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
 
 def test_what_has_no_rounds(tmp_path, monkeypatch):
     site = Site("eos", tmp_path, monkeypatch)
+    other = replace(routed(q=3), identity="1" * 16)
+    target("eos").render(other, tmp_path / "out" / other.identity)
+    with pytest.raises(InputError, match=r"links that lead to the same address in both builds"):
+        site.push(old=other)
     site.system = "linux"
     with pytest.raises(InputError, match="numbered by build"):
         site.push(old=site.build)

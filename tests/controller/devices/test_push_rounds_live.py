@@ -1,0 +1,51 @@
+"""`polarfab push --old` to real FRR daemons, with traffic between all hosts."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import load, save
+from compilers.targets.target_lookup import target
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+from tests.compilers.update.test_router_move import quadrics_link
+from tests.controller.devices.test_push_live import SPEC
+
+pytestmark = [pytest.mark.live, pytest.mark.long]
+ROOT = Path(__file__).parents[3]
+
+
+def compiled(folder, name, dead=""):
+    types = "node_types: {leaf: {ports: [{name: 'eth{}', count: 8}]}}\ngenerate: {type: leaf}\n"
+    (folder / f"{name}-inventory.yaml").write_text(f"{types}dead_links: [{dead}]\n")
+    (folder / f"{name}.yaml").write_text(f"{SPEC}inventory: {name}-inventory.yaml\n")
+    save(compile_fabric(load_fabric(folder / f"{name}.yaml")), folder / name)
+    return load(folder / name)
+
+
+def test_no_packet_is_lost(tmp_path):
+    old = compiled(tmp_path, "old")
+    ((a, b),) = quadrics_link(old)
+    compiled(tmp_path, "new", f"{{a: '{a}', b: '{b}'}}")
+    target("frr").render(old, tmp_path / "out")
+    places = [str(tmp_path / one) for one in ("old", "out", "new")]
+    done = subprocess.run(
+        [*NAMESPACES, sys.executable, "-m", "tests.controller.devices.live_rounds", *places],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    seen = json.loads(done.stdout)
+    for word in ("there", "back"):
+        assert [one["error"] for one in seen[word] if one["error"]] == []
+        assert {one["state"] for one in seen[word]} <= {"pushed", "as built"}
+        sent, lost = seen[f"lost {word}"]
+        assert sent > 156 * 10, sent
+        assert lost == 0, sent
