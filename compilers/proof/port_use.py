@@ -54,15 +54,17 @@ class PortUse:
         return self._of(self.link, ports)
 
     def _of(self, table: NDArray[Any], ports: Ports) -> NDArray[Any]:
-        last = table.shape[1] - 1
-        known = np.where((ports < 0) | (ports > last), last, ports).astype(np.intp)
         switch = np.arange(len(ports)).reshape(-1, *[1] * (ports.ndim - 1))
-        found: NDArray[Any] = table[switch, known]
+        found: NDArray[Any] = table[switch, self.known(ports)]
         return found
+
+    def known(self, ports: Ports) -> NDArray[np.intp]:
+        """The ports, those that no type has as one that is ABSENT."""
+        return np.clip(ports.astype(np.intp), 0, self.use.shape[1] - 1)
 
     def words(self, switch: int, port: int) -> str:
         """A port and its use, as messages say it."""
         if port == 0:
             return "no port"
-        known = port if 0 < port < self.use.shape[1] else 0
+        known = self.known(np.array(port))
         return WORDS[int(self.use[switch, known])].format(port)

@@ -156,8 +156,7 @@ def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
     w = build.wiring
     there = w.far >= 0
     far = np.where(there, w.far, 0)
-    known = (w.far_port > 0) & (w.far_port < use.link.shape[1])
-    link = use.link[far, np.where(known, w.far_port, 0)]
+    link = use.link[far, use.known(w.far_port)]
     back = np.where(link >= 0, w.far[far, link], -1)
     port = np.where(link >= 0, w.far_port[far, link], -1)
     own = np.arange(len(far))[:, None]

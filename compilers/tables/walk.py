@@ -64,7 +64,7 @@ class Walker:
             block = table[:, first:last]
             return block if last - first == len(destinations) else block[:, destinations - first]
         sets, rows = self.routes.prefix.shape
-        alike = table.reshape(sets, -1, rows)
+        alike = table.reshape(sets, len(table) // sets, rows)
         found = np.full((len(destinations), *alike.shape[:2]), no_route(table), table.dtype)
         for values, destination in zip(found, destinations, strict=True):
             for prefix in (self.routes.aggregate[destination], destination):
@@ -73,7 +73,7 @@ class Walker:
                     here, row = np.divmod(entries, rows)
                     given = alike[here, :, row]
                     values[here] = np.where(given == no_route(table), values[here], given)
-        return found.reshape(len(destinations), -1).T
+        return found.reshape(len(destinations), len(table)).T
 
     def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
         """int32[S, D]: the next switch of a packet from every switch to each destination.

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from ipaddress import IPv4Network
+
+import numpy as np
 
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
+from compilers.tables.intermediate_form import (
+    Classes,
+    Tables,
+    empty_egress,
+    local,
+    no_route,
+)
 from compilers.topology.families import FAMILIES
 from compilers.wiring.addressing import Addressing, default_host_macs
 from compilers.wiring.wiring import generated_inventory, wire
@@ -46,3 +56,40 @@ def routed(
         ),
         tables=choices(minimal(topology, wiring), topology, wiring, policy),
     )
+
+
+def ports_beyond_a_byte(build: Build) -> Build:
+    """The same fabric on ports from 291 on, with room for 290 more links."""
+    w, c, more = build.wiring, build.tables.classes, 290
+
+    def moved(ports: np.ndarray) -> np.ndarray:
+        return np.where(ports > 0, ports.astype(np.int64) + more, 0).astype(ports.dtype)
+
+    def wider(ports: np.ndarray, none: int = 0) -> np.ndarray:
+        return np.pad(ports, ((0, 0), (0, more)), constant_values=none)
+
+    unused = tuple(f"unused{number}" for number in range(more))
+    wiring = replace(
+        w,
+        port=wider(moved(w.port)),
+        far=wider(w.far, -1),
+        far_port=wider(moved(w.far_port)),
+        host_port=moved(w.host_port),
+        port_names=tuple((*unused, *names) for names in w.port_names),
+    )
+    words = ("port", "alternate", "protection", "bounce")
+    classes = replace(c, **{word: moved(getattr(c, word)) for word in words})
+    return replace(build, wiring=wiring, tables=replace(build.tables, classes=classes))
+
+
+def classes_from(build: Build, first: int) -> Build:
+    """The same tables, with classes of other numbers."""
+    routes, classes = build.tables.routes, build.tables.classes
+    here, nothing = local(routes.egress), no_route(routes.egress)
+    egress = empty_egress(*routes.egress.shape, classes.port.shape[1] + first)
+    egress[...] = routes.egress.astype(egress.dtype) + first
+    egress[routes.egress == here] = local(egress)
+    egress[routes.egress == nothing] = no_route(egress)
+    arrays = {word: getattr(classes, word) for word in Classes.__dataclass_fields__}
+    wider = {w: np.pad(a, ((0, 0), (first, 0), (0, 0))[: a.ndim]) for w, a in arrays.items()}
+    return replace(build, tables=Tables(replace(routes, egress=egress), Classes(**wider)))

@@ -19,7 +19,13 @@ from pathlib import Path
 from tests.mutants.planting import killed, recorded
 from tests.mutants.source_mutants import ROOT, SourceMutant, chosen, harmless
 
-TESTS = ("audit", "proof", "readers", "routing", "tables", "targets")
+TESTS = ("audit", "proof", "readers", "routing", "tables", "targets", "update")
+BESIDE = (
+    "compilers/wiring/test_parallel_cables.py",
+    "polarfab/test_check_wiring.py",
+    "polarfab/test_check_routes.py",
+    "mutants/test_array_mutants.py",
+)
 SLOW = ("test_pushing.py", "test_rendering_cores.py")
 """They take long, and look at none of this."""
 
@@ -39,7 +45,7 @@ def main() -> int:
 def _files() -> list[Path]:
     found = [f for t in TESTS for f in sorted((ROOT / "tests/compilers" / t).glob("test_*.py"))]
     files = [file for file in found if file.name not in SLOW]
-    return [*files, ROOT / "tests/mutants/test_array_mutants.py"]
+    return [*files, *(ROOT / "tests" / file for file in BESIDE)]
 
 
 def judge(mutants: list[SourceMutant], files: list[Path], workers: int) -> int:

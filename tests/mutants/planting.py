@@ -154,8 +154,10 @@ def killed(
         module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         sys.meta_path.insert(0, _Planted(mutant, module))
         order = _tests(mutant, calls)
-        files = dict.fromkeys(name.split("::")[0] for name in order)
-        return int(pytest.main([*QUIET, "-x", *files], plugins=[_Order(order)])) if order else 0
+        files = list(dict.fromkeys(name.split("::")[0] for name in order))
+        known = {name for file in files for name in calls[file].tests}
+        plugins = [_Order(order, known)]
+        return int(pytest.main([*QUIET, "-x", *files], plugins=plugins)) if order else 0
 
     for mutant, code in _forked(run, mutants, workers):
         if code in BROKEN:
@@ -165,16 +167,16 @@ def killed(
 
 @dataclass
 class _Order:
-    """A pytest plugin: only these tests, in this order."""
+    """A pytest plugin: only these tests, in this order, then those whose parameters changed."""
 
     wanted: list[str]
+    known: set[str]
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         place = {name: number for number, name in enumerate(self.wanted)}
-        items[:] = sorted(
-            (item for item in items if item.nodeid in place), key=lambda i: place[i.nodeid]
-        )
+        there = (item for item in items if item.nodeid in place or item.nodeid not in self.known)
+        items[:] = sorted(there, key=lambda item: place.get(item.nodeid, len(place)))
 
 
 def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> list[str]:

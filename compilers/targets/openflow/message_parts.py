@@ -7,6 +7,7 @@ filled again for every switch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -64,11 +65,12 @@ def size(parts: Parts) -> int:
 def structure(layout: Layout, **members: Any) -> Parts:
     """A structure with these members, some of them columns; the others are 0."""
     whole = packed(layout, **{k: v for k, v in members.items() if not isinstance(v, Column)})
+    fields: Mapping[str, Any] = layout.fields or {}
     parts: list[Part] = []
     start = 0
     for name in layout.names or ():
         if isinstance(part := members.get(name), Column):
-            place = int(layout.fields[name][1]) if layout.fields else 0
+            place = int(fields[name][1])
             parts += [whole[start:place], part]
             start = place + len(part)
     return tuple(part for part in (*parts, whole[start:]) if len(part))

@@ -97,6 +97,14 @@ def only_alternates(build: Build) -> Build:
     return with_classes(build, weight=weight)
 
 
+def one_alternate(build: Build) -> Build:
+    """Packets from hosts may take the first alternate only."""
+    weight = np.zeros_like(build.tables.classes.weight)
+    weight[..., 1] = build.tables.classes.alternate[..., 0] > 0
+    weight[..., 0] = weight[..., 1] == 0
+    return with_classes(build, weight=weight)
+
+
 def over_the_apex(build: Build) -> Build:
     """What repairs the classes behind a neighbour is what repairs the neighbour itself."""
     protection = build.tables.classes.protection.copy()
@@ -121,6 +129,7 @@ SPOILS: list[Callable[[Build], Build]] = [
     without_protection,
     without_alternates,
     only_alternates,
+    one_alternate,
     over_the_apex,
     shuffled,
 ]

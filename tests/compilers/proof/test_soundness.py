@@ -16,7 +16,7 @@ from compilers.proof.port_use import PortUse
 from compilers.proof.unsound import Unsound
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
-from tests.compilers.routed import routed
+from tests.compilers.routed import ports_beyond_a_byte, routed
 
 Edit = Callable[[Build], Build]
 
@@ -179,6 +179,7 @@ EDITS: list[tuple[str, Edit]] = [
     ("blocks", smaller_pool),
     ("blocks", six),
     ("blocks", lambda b: within(b, "addressing", ipv4_length=31)),
+    ("blocks", lambda b: within(b, "addressing", ipv4_length=30)),
     ("words", lambda b: replace(b, policy={**b.policy, "threshold": "often"})),
     ("weights", weights),
     ("weights", put("tables.classes", "weight", (7, 1, 2), 2)),
@@ -222,6 +223,23 @@ def test_a_host_port_among_alternates_is_named() -> None:
     assert text == (
         "7.alternate[1][0]: required a fabric port with a cable, given port 7, a host port"
     )
+
+
+def test_a_port_of_a_class_is_named_without_a_place() -> None:
+    build = within(fabric(), "tables.classes", port=fabric().tables.classes.port + 0)
+    build = put("tables.classes", "port", (7, 1), host_port)(build)
+    texts = verify(build, failures=()).unsound.texts()
+    assert texts[0].startswith("7.class[1]: required a fabric port with a cable")
+
+
+def test_numbers_beyond_a_byte_change_nothing() -> None:
+    few = routed(q=3, spread=True, protect="node", hosts=2)
+    many = ports_beyond_a_byte(few)
+    assert not [name for name, check in CHECKS.items() if finds(check, many).count]
+    kinds = ("link", "node")
+    one, other = verify(few, failures=kinds), verify(many, failures=kinds)
+    assert one.passed
+    assert other == one
 
 
 def test_strays_are_not_passed() -> None:

@@ -8,19 +8,12 @@ from ipaddress import IPv6Address
 
 import numpy as np
 
-from compilers.tables.intermediate_form import (
-    Classes,
-    Tables,
-    empty_egress,
-    local,
-    no_route,
-)
 from compilers.tables.walk import Walker
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.p2p_links import link_pairs
 from compilers.targets.routed.static_routes import RoutedFabric
 from compilers.targets.target_lookup import target
-from tests.compilers.routed import routed
+from tests.compilers.routed import classes_from, routed
 from tests.compilers.targets.read_routed import choices, entering, read_linux, transit
 from tests.compilers.targets.test_routed_text import names, rows, with_ipv6
 
@@ -28,19 +21,6 @@ IDENTITY = "0123456789abcdef"
 ROUTE = re.compile(r"ip_dst=(\S+?),actions=write_metadata:(\d+)/")
 CLASS = re.compile(r"metadata=(\d+)/\S+,actions=group:(\d+)")
 GROUP = re.compile(r"group_id=(\d+),.*output:(\d+)")
-
-
-def numbered_from(build, first):
-    """The same tables, with classes of other numbers."""
-    routes, classes = build.tables.routes, build.tables.classes
-    here, nothing = local(routes.egress), no_route(routes.egress)
-    egress = empty_egress(*routes.egress.shape, classes.port.shape[1] + first)
-    egress[...] = routes.egress.astype(egress.dtype) + first
-    egress[routes.egress == here] = local(egress)
-    egress[routes.egress == nothing] = no_route(egress)
-    arrays = {word: getattr(classes, word) for word in Classes.__dataclass_fields__}
-    wider = {w: np.pad(a, ((0, 0), (first, 0), (0, 0))[: a.ndim]) for w, a in arrays.items()}
-    return replace(build, tables=Tables(replace(routes, egress=egress), Classes(**wider)))
 
 
 def ports_by_prefix(folder):
@@ -51,7 +31,7 @@ def ports_by_prefix(folder):
 
 
 def test_packets_take_classes_beyond_a_byte():
-    build = numbered_from(routed(q=3), 254)
+    build = classes_from(routed(q=3), 254)
     walker = Walker.of(build.tables, build.wiring.cables())
     assert walker.hops(np.arange(13)).max() == 2
 
@@ -71,7 +51,7 @@ def test_every_link_has_its_own_pair_of_addresses():
 def test_ovs_keeps_classes_beyond_a_byte_apart(tmp_path):
     build = replace(routed(q=3), identity=IDENTITY)
     target("ovs").render(build, tmp_path / "few", only=[3])
-    target("ovs").render(numbered_from(build, 254), tmp_path / "many", only=[3])
+    target("ovs").render(classes_from(build, 254), tmp_path / "many", only=[3])
     many = ports_by_prefix(tmp_path / "many" / "3")
     assert len(set(many.values())) == 4
     assert many == ports_by_prefix(tmp_path / "few" / "3")

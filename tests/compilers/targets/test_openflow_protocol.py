@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from ryu.ofproto import nicira_ext, ofproto_common
 from ryu.ofproto import ofproto_v1_3 as ryu
 
 from compilers.targets.openflow import protocol
@@ -53,11 +54,36 @@ NAMES = {
     protocol.Instruction: "OFPIT_{}",
 }
 RYU = {"FAST_FAILOVER": "FF"}
+CONSTANTS = {
+    "VERSION": ryu.OFP_VERSION,
+    "ALL_TABLES": ryu.OFPTT_ALL,
+    "ANY": ryu.OFPP_ANY,
+    "IN_PORT": ryu.OFPP_IN_PORT,
+    "TABLES": ryu.OFPP_TABLE,
+    "CONTROLLER": ryu.OFPP_CONTROLLER,
+    "LOCAL": ryu.OFPP_LOCAL,
+    "ALL_GROUPS": ryu.OFPG_ALL,
+    "WHOLE_PACKET": ryu.OFPCML_NO_BUFFER,
+    "ONF": ofproto_common.ONF_EXPERIMENTER_ID,
+    "NICIRA": ofproto_common.NX_EXPERIMENTER_ID,
+    "OXM_MATCH": ryu.OFPMT_OXM,
+    "PORT_DOWN": ryu.OFPPC_PORT_DOWN,
+    "PORT_DELETED": ryu.OFPPR_DELETE,
+    "PORT_MODIFIED": ryu.OFPPR_MODIFY,
+    "MORE_PARTS": ryu.OFPMPF_REPLY_MORE,
+    "EXPERIMENTER_CLASS": ryu.OFPXMC_EXPERIMENTER,
+}
 NUMBERS = [
     (form.format(RYU.get(number.name, number.name)), number)
     for numbers, form in NAMES.items()
     for number in numbers
 ]
+ELSEWHERE = {
+    "reg0": (0x0001, 0, 4),
+    "nd_reserved": (0x1000, 1, 4),
+    "nd_options_type": (0x1000, 2, 1),
+}
+"""Fields that Ryu does not know, Ericsson's, or has elsewhere; from ovs-fields(7)."""
 BYTES = [
     "compilers/targets/openflow",
     "compilers/update",
@@ -77,13 +103,27 @@ def test_numbers_are_those_of_ryu(name, number):
     assert getattr(ryu, name) == number
 
 
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_are_those_of_ryu(name):
+    assert getattr(protocol, name) == CONSTANTS[name]
+
+
 @pytest.mark.parametrize("field", protocol.FIELDS)
 def test_fields_are_those_of_ryu(field):
     known = {each.name: (each.num, each.type.size) for each in ryu.oxm_types}
     space, number, width = protocol.FIELDS[field]
     name = {"nd_target": "ipv6_nd_target", "nd_tll": "ipv6_nd_tll"}.get(field, field)
-    if space == 0x8000:  # Ryu does not know Ericsson's, and has Nicira's registers elsewhere
+    if field in ELSEWHERE:
+        assert (space, number, width) == ELSEWHERE[field]
+    else:
         assert known[name] == (space << 7 | number, width)
+
+
+@pytest.mark.parametrize("field", protocol.MOVABLE)
+def test_moved_fields_are_those_of_ryu(field):
+    known = {each.name.removesuffix("_nxm"): each.num for each in nicira_ext.oxm_types}
+    space, number = protocol.MOVABLE[field]
+    assert known[field] == space << 7 | number
 
 
 def test_bytes_are_named_in_one_place():
