@@ -41,6 +41,13 @@ class Wired:
     unknown_ports: tuple[tuple[str, str], ...]
 
 
+def _all(first: NDArray[np.int64], count: NDArray[np.int64]) -> list[int]:
+    """All sockets of ports with this first one, and so many."""
+    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    sockets: list[int] = (np.repeat(first, count) + place).tolist()
+    return sockets
+
+
 @dataclass(frozen=True)
 class PortFinder:
     """The sockets of a plan: numbers, and names by number.
@@ -81,18 +88,14 @@ class PortFinder:
         many = count[w.node_type[switch], port]
         near_end = switch * self.width + first[w.node_type[switch], port]
         far_end = far.astype(np.int64) * self.width + first[w.node_type[far], far_port]
-        place = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        one, other = np.repeat(near_end, many) + place, np.repeat(far_end, many) + place
-        return frozenset(zip(one.tolist(), other.tolist(), strict=True))
+        return frozenset(zip(_all(near_end, many), _all(far_end, many), strict=True))
 
     def of_hosts(self) -> frozenset[int]:
         """The sockets of the host ports."""
         switch, host = np.nonzero(self.wiring.host_port)
         first, count = self.first()
         here = self.wiring.node_type[switch], self.wiring.host_port[switch, host]
-        sockets = switch * self.width + first[here]
-        most = range(int(count[here].max(initial=1)))
-        return frozenset(s for k in most for s in (sockets[count[here] > k] + k).tolist())
+        return frozenset(_all(switch * self.width + first[here], count[here]))
 
     def between(self, pair: Pair) -> Pair:
         """The first sockets of the two ports of a cable; its own ends if their places differ."""

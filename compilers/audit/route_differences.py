@@ -116,7 +116,8 @@ def _difference(wanted: Choices, found: Choices) -> tuple[Kind, Choices, Choices
             return "order", wanted, found
         lacking, besides = (tuple(side) for side in zip(*pairs, strict=True))
     if lacking and besides:
-        weights = [_ways(hops) for hops in lacking] == [_ways(hops) for hops in besides]
+        even = [[_even(hops) for hops in side] for side in (lacking, besides)]
+        weights = len(lacking) == len(besides) and all(map(_same, *even))
         return ("weight" if weights else "next hop"), lacking, besides
     return ("missing" if lacking else "stale"), lacking, besides
 
@@ -132,5 +133,5 @@ def _same(wanted: Hops, found: Hops) -> bool:
     )
 
 
-def _ways(hops: Hops) -> list[tuple[str, str]]:
-    return [(gateway, interface) for gateway, interface, _ in hops]
+def _even(hops: Hops) -> Hops:
+    return tuple((gateway, interface, 1) for gateway, interface, _ in hops)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -271,7 +271,7 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         CLAIMED,
         claims,
         unread=unread,
-        unused=list(_unused(program, entries, files)),
+        unused=list(_unused(program, files)),
     )
 
 
@@ -383,15 +383,14 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
     return int(number), kind, tuple(made)
 
 
-def _unused(
-    program: OvsProgram, entries: Iterable[Entry], files: tuple[str, str]
-) -> Iterator[tuple[str, int, str]]:
-    """Rows and groups that nothing leads to, and rows of one match and priority."""
-    used = {egress for egress, _ in entries}
+def _unused(program: OvsProgram, files: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Groups that nothing leads to, and rows of one match and priority.
+
+    A class may have rows without a route that leads to it, as those of ports to switches without
+    hosts: they do nothing.
+    """
     seen = set()
     for row, line in program.row_lines.items():
-        if row.metadata & CLASS not in used:
-            yield files[0], line, f"class {row.metadata & CLASS}"
         match = row.priority, row.in_port, row.metadata, row.mask
         if match in seen:
             yield files[0], line, "a second row of one match"

@@ -43,8 +43,6 @@ def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
             if here in subnet.names:
                 found.add(file, line, f"{here} again", "one device of that id")
             subnet.names[here] = (device[3], line)
-            if device[1] == "Switch":
-                subnet.guids[int(here[2:], 16)] = here
         elif cable := CABLE.match(text):
             end = here, int(cable[1])
             if end in subnet.cables:

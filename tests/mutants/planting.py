@@ -34,7 +34,7 @@ from tests.mutants.source_mutants import ROOT, SourceMutant
 
 LIMIT = 300
 """Seconds of CPU after which a process with a mutant is ended: it runs in a circle."""
-ENOUGH = 10.0
+ENOUGH = 30.0
 """Seconds that the tests of one mutant may take, as they took without it."""
 QUIET = ("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)")
 SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, None)

@@ -73,12 +73,13 @@ def beyond_tables(build: Build, target: str) -> Iterator[Problem]:
         here = (w.node_type == t) & (hosts > 0)
         for word, limit in node_type.limits.items():
             what, count = needed[word]
-            most = int(np.where(here, count, 0).argmax())
-            if here[most] and count[most] > limit:
+            over = here & (count > limit)
+            if over.any():
+                most = int((over * count).argmax())
                 yield Problem(
                     key=f"node_types.{node_type.name}.tables.{word}",
                     required=f"at least {count[most]:,} {what} for alternates on target {target}",
-                    given=f"{limit:,}, too few at {np.count_nonzero(here & (count > limit)):,} "
+                    given=f"{limit:,}, too few at {np.count_nonzero(over):,} "
                     f"nodes; {w.names[most]} needs most",
                     todo="choose another type, a smaller fabric or balance: minimal",
                 )

@@ -240,7 +240,8 @@ class P2pFabric:
         columns = (c[vertex][there].tolist() for c in (w.port, w.far, w.far_port, self.pair))
         links = {}
         for port, far, far_port, pair in zip(*columns, strict=True):
-            own, other = 2 * pair + (vertex > far), 2 * pair + (vertex < far)
+            own = 2 * pair + (vertex > far)
+            other = own ^ 1
             links[port] = P2pLink(
                 interface=w.port_name(vertex, port),
                 description=f"{self.hostnames[far]} {w.port_name(far, far_port)}",
@@ -397,7 +398,7 @@ def _pools(
     build: Build, pools: tuple[IPv4Network, IPv6Network], pair: NDArray[np.int64]
 ) -> list[Problem]:
     """Pools that are too small, or hold addresses of others."""
-    needed = 2 * (int(pair.max(initial=-1)) + 1)
+    needed = 2 * (int(pair.max()) + 1)
     own = build.addressing
     reached = [ip_address(text) for text in build.wiring.management if text]
     problems = []

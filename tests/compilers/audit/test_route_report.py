@@ -47,7 +47,10 @@ def checked(build, routes, folder, system, printer=None, **more):
 @pytest.mark.parametrize("system", PRINTERS)
 def test_tables_as_rendered_are_right(system, fabrics, tmp_path):
     build, routes = fabrics(system)
-    report = checked(build, routes, tmp_path, system)
+    seen: list[tuple[int, int]] = []
+    tell = lambda done, total: seen.append((done, total))  # noqa: E731
+    report = checked(build, routes, tmp_path, system, progress=tell)
+    assert seen == [(done, 13) for done in range(1, 14)]
     assert report.differences == ()
     assert (report.target, report.switches, report.unread) == (system, 13, ())
     assert report.routes >= sum(map(len, routes.values())) >= 13 * 2 * 12

@@ -14,6 +14,7 @@ from compilers.proof import channels as module
 from compilers.proof.channels import along, channels, ranking
 from compilers.proof.forwarding import HOME, Forwarding, Towards
 from compilers.tables.build import Build
+from tests.compilers.proof.test_failure_walks import one_alternate
 from tests.compilers.routed import routed
 
 IQ = {"family": "polarstar", "supernode": "inductive-quad"}
@@ -52,8 +53,8 @@ def every_path(build: Build, failures: str) -> list[list[int]]:
     return paths
 
 
-def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool]:
-    """How many channels the paths need, and whether their dependency graph has no cycle."""
+def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool, int]:
+    """The channels that the paths need, whether their waits have no cycle, waits on one channel."""
     rank = ranking(build)
     graph: networkx.DiGraph = networkx.DiGraph()
     most = 0
@@ -66,7 +67,8 @@ def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool]:
             held.append((u, v, channel))
         most = max(most, channel + 1)
         networkx.add_path(graph, held)
-    return most, networkx.is_directed_acyclic_graph(graph)
+    alike = {(one[:2], other[:2]) for one, other in graph.edges if one[2] == other[2]}
+    return most, networkx.is_directed_acyclic_graph(graph), len(alike)
 
 
 @pytest.mark.parametrize("scheme", ["hop", "valley", "single"])
@@ -78,6 +80,7 @@ def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool]:
         (routed(q=3, protect="link"), "link"),
         (routed(q=3, spread=True, protect="link"), "link"),
         (routed(q=3, spread=True, protect="node"), "node"),
+        (one_alternate(routed(q=3, spread=True, protect="node")), "node"),
         (routed("oft", q=2), "none"),
         (routed("pn", q=3), "none"),
         (routed(q=2, degree=3, **IQ), "none"),
@@ -86,7 +89,7 @@ def by_hand(build: Build, scheme: str, failures: str) -> tuple[int, bool]:
 )
 def test_walk_is_what_every_path_says(build: Build, failures: str, scheme: str) -> None:
     found = channels(build, scheme, kinds(failures))
-    assert (found.count, found.free) == by_hand(build, scheme, failures)
+    assert (found.count, found.free, found.dependencies) == by_hand(build, scheme, failures)
 
 
 @pytest.mark.parametrize("q", [2, 3, 4, 5, 7, 8, 9, 11, 13, 16])

@@ -19,6 +19,7 @@ FABRICS = {
     "spread, two hosts": {"q": 4, "spread": True, "hosts": 2},
     "spread, repaired": {"q": 3, "spread": True, "protect": "link", "hosts": 2},
     "aggregates": IQ,
+    "spines": {"family": "oft", "q": 2, "spread": True, "protect": "link"},
 }
 
 

@@ -36,6 +36,13 @@ def read_back(name: str, build: Build, out: Path) -> EmittedReport:
     return check(name, build, out)
 
 
+def test_hosts_of_opensm(tmp_path: Path) -> None:
+    """420 of them, in groups of a lane; InfiniBand has no ports beyond a byte."""
+    build, options = replace(routed(q=2, hosts=60), identity=IDENTITY), {"guids": "made-up"}
+    write("opensm", build, tmp_path, options)
+    assert agrees(check("opensm", build, tmp_path, options))
+
+
 def agrees(report: EmittedReport) -> bool:
     assert report.examples == ()
     return report.differences == 0 and report.delivered == report.pairs == 42

@@ -85,6 +85,7 @@ def test_field_notes_at_q_7() -> None:
         (10, 50, 49, 19),
     ]
     assert found.weights == (1,) * 7
+    assert found.as_dict(polarfly(7))["fault"] is None
     assert explain(routed(q=7), 9, 18).alternates == ()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from compilers.readers.subnet_text import read_tables
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
-from compilers.targets.infiniband import opensm
+from compilers.targets.infiniband import guids, opensm
 from compilers.targets.infiniband.guids import Guids
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -109,6 +110,63 @@ def test_a_fabric_without_guids_is_refused(tmp_path: Path) -> None:
     assert [problem.key for problem in error.value.problems] == ["nodes.guid", "nodes.hosts.guid"]
     assert "for 0, 1, 2 and 4 more; enter it there" in str(error.value)
     assert not list(tmp_path.iterdir())
+
+
+def with_guids() -> Build:
+    nodes = [
+        {
+            "name": f"n{v}",
+            "type": "leaf",
+            "guid": f"{0x0002C90300001000 + v:#018x}",
+            "hosts": [{"name": f"a{v}", "guid": f"{0x0002C9030000AA00 + v:#018x}"}],
+        }
+        for v in range(7)
+    ]
+    ports = [{"count": 3, "role": "fabric"}, {"name": "h{}", "count": 1, "role": "host"}]
+    inventory = {"node_types": {"leaf": {"ports": ports}}, "nodes": nodes}
+    keys = {"name": "ib", "topology": {"family": "polarfly", "q": 2}, "inventory": inventory}
+    return compile_fabric(load_fabric(keys))
+
+
+def test_guids_are_those_of_the_inventory(tmp_path: Path) -> None:
+    build = with_guids()
+    target("opensm").render(build, tmp_path)
+    known = Guids.known(build)
+    number = [int(name[1:]) for name in build.wiring.names]
+    assert known.switch.tolist() == [0x0002C90300001000 + v for v in number]
+    assert known.host.tolist() == [[0x0002C9030000AA00 + v] for v in number]
+    report = target("opensm").check_emitted(build, tmp_path)
+    assert (report.differences, report.delivered) == (0, 42)
+
+
+def test_made_up_guids_are_all_different() -> None:
+    made = Guids.made_up(routed(q=16))
+    assert len({*made.switch.tolist(), *made.host.ravel().tolist()}) == 2 * 273
+
+
+def test_switches_without_hosts_have_no_adapters(tmp_path: Path) -> None:
+    build = rendered(routed("oft", q=2), tmp_path)
+    assert not target("opensm").check_emitted(build, tmp_path, {"guids": "made-up"}).differences
+    hosts = np.count_nonzero(build.wiring.host_port)
+    assert len(re.findall("^Ca", (tmp_path / "fabric.net").read_text(), re.M)) == hosts < 21
+
+
+def test_a_message_counts_the_nodes_that_it_does_not_name() -> None:
+    names = ["0", "1", "2", "3", "4"]
+    texts = [guids._some(names[:count]) for count in (1, 3, 4, 5)]
+    assert texts == ["0", "0, 1, 2", "0, 1, 2 and 1 more", "0, 1, 2 and 2 more"]
+
+
+@pytest.mark.parametrize("lanes", [15, 16])
+def test_more_lanes_than_a_port_can_run_are_refused(
+    lanes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = routed(q=2)
+    found = replace(layers(build), count=lanes)
+    monkeypatch.setattr(opensm, "layers", lambda _: found)
+    refused = pytest.raises(InputError, match="15 data lanes") if lanes > 15 else nullcontext()
+    with refused:
+        rendered(build, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.routed import interfaces
+from compilers.targets.routed.eos import speed
 from compilers.targets.routed.interfaces import EOS, JUNOS, LINUX, NXOS, SONIC, SRLINUX
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -16,6 +17,7 @@ from inventory.problems import InputError
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SYSTEMS = ("eos", "frr", "junos", "linux", "nvue", "nxos", "ovs", "sonic", "srlinux")
 LABS = ("frr", "srlinux", "sonic", "eos")
+SPEEDS = [(10, 1), (25, 1), (50, 1), (50, 2), (100, 4)]
 SAMPLE = 9
 """Switches of the larger examples that are rendered."""
 
@@ -202,6 +204,11 @@ def rendered(name, build, out):
     report = target(name).check_emitted(build, out / name)
     assert (report.differences, report.examples) == (0, ())
     return (out / name / "leaf0" / next(iter(target(name).files))).read_text()
+
+
+def test_eos_says_lanes_from_50_gigabit_on():
+    speeds = [speed(interfaces.PhysicalPort("", speed=s, lanes=n)) for s, n in SPEEDS]
+    assert speeds == ["10g", "25g", "50g-1", "50g-2", "100g-4"]
 
 
 def test_speed_fec_mtu_and_breakout_are_printed_where_they_are_said(tmp_path):

@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from ipaddress import IPv6Network
+from ipaddress import IPv6Address, IPv6Network
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.walk import Walker
 from compilers.targets.routed.srv6_paths import Srv6Paths
-from compilers.targets.routed.srv6_sids import require_numbers
+from compilers.targets.routed.srv6_sids import Usids, require_numbers
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -200,6 +200,15 @@ def test_no_name_of_a_host_gets_into_a_path_unchecked(tmp_path):
     wiring = replace(build.wiring, host_names=("../x", *build.wiring.host_names[1:]))
     with pytest.raises(InputError, match=r"hosts: required a name of at most 63 .*'\.\./x'"):
         target("srv6").render(replace(build, wiring=wiring), tmp_path)
+
+
+def test_a_carrier_of_any_length_is_an_address():
+    usids = Usids(IPv6Network("fcbb:bb00::/32"))
+    for count in range(1, 7):
+        text = "fcbb:bb00" + "".join(f":{n + 1}" for n in range(count)) + ":0" * (6 - count)
+        assert IPv6Address(usids.carrier(*range(1, count + 1))) == IPv6Address(text)
+        prefix = IPv6Network(usids.prefix(*range(1, count + 1)))
+        assert prefix == IPv6Network(f"{text}/{32 + 16 * count}")
 
 
 def test_numbers_that_16_bits_have_not():

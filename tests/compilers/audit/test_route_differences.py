@@ -1,0 +1,40 @@
+"""Differences of routes: policy rules that a switch does not show, gateways that nobody knows."""
+
+from __future__ import annotations
+
+from compilers.audit.route_differences import route_differences
+from inventory.route_tables.held_routes import ANY, DISCARD, IPV4_RULES, MAIN, RouteTables
+
+WAY, OTHER = ((("10.0.0.1", "eth1", 1),),), ((("10.0.0.2", "eth2", 1),),)
+
+
+def kinds(wanted: RouteTables, held: RouteTables) -> list[tuple[str, str, str]]:
+    found = route_differences("a", wanted, held, (), ())
+    return sorted((each.kind, each.table, each.prefix) for each in found)
+
+
+def test_rules() -> None:
+    wanted: RouteTables = {MAIN: {"10.0.0.0/24": WAY}, IPV4_RULES: {"iif eth1": WAY}}
+    right = {MAIN: {"10.0.0.0/24": WAY}}
+    assert kinds(wanted, {**right}) == []
+    assert kinds(wanted, {**right, IPV4_RULES: {"iif eth1": WAY}}) == []
+    assert kinds(wanted, {**right, IPV4_RULES: {"iif eth1": OTHER}}) == [
+        ("next hop", IPV4_RULES, "iif eth1")
+    ]
+    assert kinds(wanted, {**right, IPV4_RULES: {"iif eth2": (DISCARD,)}}) == [
+        ("missing", IPV4_RULES, "iif eth1"),
+        ("stale", IPV4_RULES, "iif eth2"),
+    ]
+    assert kinds(wanted, {}) == [("missing", MAIN, "10.0.0.0/24")]
+
+
+def test_a_gateway_that_nobody_knows_is_any() -> None:
+    wanted = (((ANY, "eth1", 1), (ANY, "eth2", 2)),)
+    for held, kind in (
+        ((("10.0.0.1", "eth1", 1), ("10.0.0.2", "eth2", 2)), []),
+        ((("10.0.0.1", "eth1", 1), ("10.0.0.2", "eth2", 1)), ["weight"]),
+        ((("10.0.0.1", "eth1", 1), ("10.0.0.2", "eth3", 2)), ["next hop"]),
+        ((("10.0.0.1", "eth1", 1),), ["next hop"]),
+    ):
+        found = kinds({MAIN: {"10.0.0.0/24": wanted}}, {MAIN: {"10.0.0.0/24": (held,)}})
+        assert [each[0] for each in found] == kind

@@ -1,0 +1,49 @@
+"""Sockets of ports with several, votes for a swapped node, planes merged, the cost of a mess."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+
+from compilers.audit.cable_moves import Component
+from compilers.audit.merged_planes import merged
+from compilers.audit.relabel import _votes
+from compilers.audit.resolve import PortFinder
+from tests.compilers.routed import routed
+
+
+def test_ports_of_hosts_have_all_their_sockets() -> None:
+    """Four ports for links, one for a host with two sockets, one with one."""
+    wiring = routed(q=3, hosts=2).wiring
+    names = wiring.port_names[0]
+    sockets = tuple((name, f"{name}b") if n in (0, 4) else (name,) for n, name in enumerate(names))
+    finder = PortFinder(wiring, (SimpleNamespace(sockets=sockets),))  # type: ignore[arg-type]
+    places = [1, 2, 3, 4, 5, 6, 7, 8]  # 1 and 2 of the first port, 6 and 7 of the first host's
+    assert finder.width == len(places) + 1
+    assert finder.of_hosts() == {v * 9 + s for v in range(13) for s in (6, 7, 8)}
+    single = PortFinder(wiring)
+    assert single.of_hosts() == {v * 7 + s for v in range(13) for s in (5, 6)}
+
+
+def test_half_of_the_cables_are_not_enough_to_be_another_node() -> None:
+    planned = frozenset({(11, 21), (12, 31), (13, 41), (14, 51)})
+    half = frozenset({(21, 61), (31, 62), (63, 71), (64, 81)})
+    more = frozenset({(21, 61), (31, 62), (41, 63), (64, 81)})
+    assert 6 not in _votes(planned, half, 10)
+    assert _votes(planned, more, 10)[6] == 1
+
+
+def test_links_stay_in_their_plane() -> None:
+    build = routed(q=2)
+    wiring, _ = merged([build, replace(build), build])
+    for plane in range(3):
+        far = wiring.far[7 * plane : 7 * plane + 7]
+        own = build.wiring.far
+        assert (far == np.where(own >= 0, own + 7 * plane, -1)).all()
+
+
+def test_the_cost_of_a_long_cycle() -> None:
+    assert Component(tuple(range(600)), True, True).cost == 299
+    assert Component(tuple(range(600)), True, False).cost == 300

@@ -1,0 +1,71 @@
+"""Where a difference is, how often it is counted, and the port that packets of a text take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_pairs import _two_ports
+from compilers.readers.router_forwarding import agree_on_interfaces
+from compilers.readers.router_text import RouterText, lines_of
+from compilers.readers.subnet_text import read_subnet
+from tests.compilers.readers.emitted import check, fabric, write
+
+
+def test_lines_of_needles_in_any_order() -> None:
+    assert list(lines_of("a\nb\nc\nd", ["b", "d", "a", "c", "x", "d"])) == [2, 4, 1, 3, 0, 4]
+
+
+def test_an_interface_that_is_not_there_has_no_line() -> None:
+    first, second = RouterText("one"), RouterText("other")
+    first.interface("eth1", 7)
+    second.interface("eth2", 9)
+    agree_on_interfaces(first, second)
+    assert sorted(second.faults) == [
+        (0, "interface eth1 is not as in one"),
+        (9, "interface eth2 is not as in one"),
+    ]
+
+
+def test_a_port_with_two_cables_is_named(tmp_path: Path) -> None:
+    (tmp_path / "net").write_text(
+        'Switch 8 "S-0000000000000001" # "a"\n'
+        '[3] "S-0000000000000002"[1]\n'
+        '[3](9) "S-0000000000000002"[2]\n'
+    )
+    found = DifferenceList()
+    read_subnet(tmp_path / "net", found)
+    (example,) = found.examples
+    assert (example.line, example.says, found.count) == (3, "port 3 again", 1)
+
+
+def test_a_stranger_is_one_difference(tmp_path: Path) -> None:
+    write("linux", fabric("minimal"), tmp_path)
+    (tmp_path / "stranger").mkdir()
+    (tmp_path / "stranger" / "links.batch").write_text("")
+    report = check("linux", fabric("minimal"), tmp_path)
+    assert (report.differences, len(report.examples)) == (1, 1)
+
+
+def test_a_class_without_a_row_is_missed_in_the_flows(tmp_path: Path) -> None:
+    write("ovs", fabric("minimal"), tmp_path)
+    path = tmp_path / "0" / "flows.txt"
+    lines = path.read_text().splitlines()
+    row = next(text for text in lines if text.startswith("table=2,") and ",metadata=1/" in text)
+    path.write_text("\n".join(text for text in lines if text != row))
+    places = {(e.file, e.line) for e in check("ovs", fabric("minimal"), tmp_path).examples}
+    assert (str(path), 0) in places
+    assert (str(path.with_name("groups.txt")), 0) not in places
+
+
+def test_packets_go_by_one_port_and_those_that_came_there_by_another() -> None:
+    """Any number of ports; of the last destination, it is no port of a cable."""
+    for ports in ([4, 5, 7], [2, 3, 4, 5, 6, 7, 300]):
+        wanted = np.array([*ports, ports[0], 9], np.uint16)
+        back = np.array([*ports[1:], ports[0], ports[2], 1], np.uint16)
+        transit = np.array([np.where(wanted == port, back, wanted) for port in ports], np.uint16)
+        port, bounced = _two_ports(ports, transit)
+        assert port.tolist() == wanted.tolist()
+        assert bounced.tolist() == [*back[:-1].tolist(), 9]
