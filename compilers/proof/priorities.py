@@ -98,13 +98,15 @@ class PriorityPlan:
 
 
 def _too_many(build: Build, scheme: str, count: int, able: tuple[int, ...]) -> InputError:
-    other = ("the scheme valley, " if scheme == HOP else "") + "balance: minimal"
+    others = ["the scheme valley"] * (scheme == HOP)
+    others += ["balance: minimal"] * (build.balance != "minimal")
     return InputError.of(
         key="routing.balance",
-        required=f"paths that need at most {len(able)} priorities with lossless={scheme}, "
-        "as the node types have",
+        required=f"paths that need no more than {len(able)} of the node types' priorities with "
+        f"lossless={scheme}",
         given=f"{build.balance}, which needs {count or 'more and more'}",
-        todo=f"choose {other} or list more in node_types.….buffer.priorities",
+        todo=(f"choose {' or '.join(others)}, or " if others else "")
+        + "list more in node_types.….buffer.priorities",
     )
 
 

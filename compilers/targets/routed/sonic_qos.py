@@ -55,7 +55,7 @@ class SonicQos:
         ports = router.ports
         buffer = self._buffer(vertex)
         self._require(vertex, ports, buffer)
-        return {
+        tables = {
             **self._maps(),
             "PORT_QOS_MAP": dict(self._port_maps(vertex, router)),
             "SCHEDULER": {
@@ -68,6 +68,7 @@ class SonicQos:
             **self._buffers(ports, buffer),
             "PFC_WD": dict(_watchdog(router)),
         }
+        return {name: table for name, table in tables.items() if table}
 
     def entries(self, vertex: int) -> dict[str, object]:
         """The entries of the tables of a switch, as TABLE|KEY."""

@@ -34,7 +34,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             HERE + "test_network_systems_files.py::test_avd_takes_its_config_and_prints_the_other",
         ),
         "alternates": (READ, "eos.md"),
-        SHARES: ("", STATIC),
+        SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
         "lossless": (PARSED, HERE + "test_lossless.py::test_avd_prints_the_same_words"),
     },

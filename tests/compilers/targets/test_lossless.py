@@ -31,14 +31,23 @@ BUFFER = (
     "buffer: {priorities: [3, 4], size: 33554432, cell: 256, cable: 40, reaction: 1500, "
     "ecn_min: 1048576, ecn_max: 2097152, ecn_percent: 5}"
 )
+POLARFLY = "{family: polarfly, q: 3}"
+IQ = "{family: polarstar, supernode: inductive-quad, q: 2, degree: 3}"
+OTHERS = [
+    ("hop", "compact-valiant", POLARFLY),
+    ("valley", "compact-valiant", IQ),
+    ("valley", "compact-valiant", "{family: oft, q: 2}"),
+    ("pairs", "minimal", "{family: oft, q: 2}"),
+]
+"""What three priorities are enough for."""
 SCHEMES = [("hop", "minimal"), ("valley", "minimal"), ("valley", "compact-valiant")]
 
 
-def compiled(folder, balance="minimal", port=PORT, buffer=BUFFER, q=3):
+def compiled(folder, balance="minimal", port=PORT, buffer=BUFFER, topology=POLARFLY):
     folder.mkdir(exist_ok=True)
     (folder / "inventory.yaml").write_text(INVENTORY.format(port=port, buffer=buffer))
     (folder / "fabric.yaml").write_text(
-        f"name: lab\ntopology: {{family: polarfly, q: {q}}}\ninventory: inventory.yaml\n"
+        f"name: lab\ntopology: {topology}\ninventory: inventory.yaml\n"
         f"hosts_per_node: 2\nrouting: {{balance: {balance}}}\n"
         'addressing: {ipv6: "fd00::/48"}\n'
     )
@@ -71,6 +80,15 @@ def test_what_is_emitted_reads_back(scheme, balance, rendered):
     report = system(scheme).check_emitted(build, out, {"lossless": scheme})
     assert (report.differences, report.examples) == (0, ())
     assert report.pairs == report.delivered > 0
+
+
+@pytest.mark.parametrize(("scheme", "balance", "topology"), OTHERS)
+def test_three_priorities(scheme, balance, topology, tmp_path):
+    buffer = BUFFER.replace("[3, 4]", "[3, 4, 2]")
+    build = compiled(tmp_path / "in", balance, buffer=buffer, topology=topology)
+    system(scheme).render(build, tmp_path / "out", options={"lossless": scheme})
+    report = system(scheme).check_emitted(build, tmp_path / "out", {"lossless": scheme})
+    assert (report.differences, report.examples) == (0, ())
 
 
 class Text:
@@ -414,9 +432,9 @@ def test_headroom():
         (
             {"balance": "compact-valiant"},
             "hop",
-            "routing.balance: required paths that need at most 2 priorities with lossless=hop, as "
-            "the node types have, given compact-valiant, which needs 3; choose the scheme valley, "
-            "balance: minimal or list more in node_types.….buffer.priorities",
+            "routing.balance: required paths that need no more than 2 of the node types' "
+            "priorities with lossless=hop, given compact-valiant, which needs 3; choose the scheme "
+            "valley or balance: minimal, or list more in node_types.….buffer.priorities",
         ),
         (
             {"balance": "compact-valiant"},
@@ -427,9 +445,9 @@ def test_headroom():
         (
             {"buffer": BUFFER.replace("[3, 4]", "[3]")},
             "pairs",
-            "routing.balance: required paths that need at most 1 priorities with lossless=pairs, "
-            "as the node types have, given minimal, which needs 2; choose balance: minimal or "
-            "list more in node_types.….buffer.priorities",
+            "routing.balance: required paths that need no more than 1 of the node types' "
+            "priorities with lossless=pairs, given minimal, which needs 2; list more in "
+            "node_types.….buffer.priorities",
         ),
         (
             {"port": "speed: 100, lanes: 4"},
