@@ -20,8 +20,9 @@ Tree = dict[str, Any]
 INTERFACE = dict.fromkeys(("name", "mtu", "shutdown", "ip_address", "ipv6_address", "vrf"), READ)
 SHAPE = {
     **dict.fromkeys(("hostname", "ip_routing", "ipv6_unicast_routing", "vrfs", "eos_cli"), READ),
-    **dict.fromkeys(("static_routes", "ipv6_static_routes", "management_interfaces"), READ),
+    **dict.fromkeys(("static_routes", "ipv6_static_routes"), READ),
     "service_routing_protocols_model": READ,
+    "management_interfaces": [INTERFACE],
     "ethernet_interfaces": [
         {
             **INTERFACE,
@@ -143,7 +144,7 @@ def _without_management(router: RouterText, tree: Tree, text: str) -> Tree:
         for key in ("ip_address", "ipv6_address"):
             if key in port:
                 line = line_of(text, ("management_interfaces", port[key]))
-                router.fact(line, "management", port_text(port.get("name", "")), port[key])
+                router.fact(line, "management", port_text(port["name"]), port[key])
     for key in ("static_routes", "ipv6_static_routes") if vrf else ():
         for route in kept.get(key, []):
             if route.get("vrf") == vrf:

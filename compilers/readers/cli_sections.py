@@ -34,7 +34,7 @@ def read_eos(text: str, file: str) -> RouterText:
         needed |= {f"{line} vrf {router.vrf}" for line in needed}
         needed.add(MULTI_AGENT)
     _alike(router, said, needed)
-    _usable(router, set())
+    _usable(router, {"no shutdown"})
     return router
 
 
@@ -220,6 +220,7 @@ def _usable(router: RouterText, needed: set[str]) -> None:
             router.fault(found.line, f"interface {name} in VLAN {found.vlan}, which is not there")
         wanted = set(needed) if "oopback" not in name else set()
         if name.startswith("Ethernet"):
-            wanted.add("switchport" if found.vlan else "no switchport")
+            access = {"switchport", "switchport mode access"}
+            wanted |= access if found.vlan else {"no switchport"}
         for word in sorted(wanted - found.words):
             router.fault(found.line, f"interface {name} without {word}")

@@ -157,6 +157,7 @@ FACTS: dict[str, Facts] = {
     "gateway of management": _gateway,
     "ntp server": _servers("ntp"),
     "syslog server": _servers("syslog"),
+    "syslog by management": _servers("syslog"),
 }
 """By kind:
 

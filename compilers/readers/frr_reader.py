@@ -71,6 +71,7 @@ def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list
                 pass
             case ["hostname", name] if not interface:
                 files.claims.append(Claim("node", (name,), str(files.folder / NAME), line))
+                alone.add("hostname")
             case _ if not interface and text in ALONE:
                 alone.add(text)
             case _:
@@ -78,7 +79,7 @@ def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list
     files.read_links()
     files.read_rules()
     files.read_settings("frr")
-    for text in sorted(ALONE - alone):
+    for text in sorted({*ALONE, "hostname"} - alone):
         files.unknown(NAME, 0, f"no line {text}")
     if routes is None:
         files.tables(NAME, found, {text: last_resort(text) for text in found.ways})

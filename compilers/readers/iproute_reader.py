@@ -106,6 +106,8 @@ class RouterFiles:
             self.claims.append(Claim("loopback", (own,), file, line))
         elif not ip_address(own).is_link_local:
             self.blocks.append((interface, f"{own}/{text.rpartition('/')[2]}", file, line))
+        elif not text.endswith("/64"):
+            self.unknown(name, line, text)
         return None
 
     def far_end(self, name: str, line: int, interface: str, node: str, port: str) -> None:
@@ -182,6 +184,8 @@ class RouterFiles:
                 self.discards.append((prefix, file, line))
             else:
                 self.unknown(name, line, f"{prefix} {text}")
+        for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
+            self.unknown(name, 0, f"no route that discards what is near {prefix}")
         return routes.tables(file, {text: way for text, way in said.items() if way and way.stage})
 
     def switch(

@@ -33,8 +33,8 @@ def read_junos(text: str, file: str) -> RouterText:
     """The configuration of a Junos device."""
     router = RouterText(file)
     others: dict[Words, int] = {}
-    router.told |= {"fec", "cage"}
     text, management = apart_from_commands(text)
+    router.told |= {"fec", "cage", *["syslog by management"] * bool(management)}
     router.transit, lines = router.routes(TextLines.of(text.encode()), TRANSIT, _hop)
     router.entering, lines = router.routes(lines, ENTERING, _hop)
     router.transit = _discarded(router, router.transit)
@@ -88,7 +88,7 @@ def _number(text: str) -> int | str:
 
 def _service(router: RouterText, line: int, words: Words, management: bool) -> bool:
     """Note a line about time, logs, or the switch itself; False where it is of none of these."""
-    match words[1:]:
+    match words[1:] if words[:1] == ("set",) else ():
         case ("apply-macro", "polarfab", "build", _):
             return True
         case ("system", "management-instance"):
@@ -102,14 +102,15 @@ def _service(router: RouterText, line: int, words: Words, management: bool) -> b
         case ("system", "syslog", "host", server, "any", "any"):
             router.fact(line, "syslog server", server)
             return True
-        case ("system", "syslog", "host", _, "routing-instance", vrf):
+        case ("system", "syslog", "host", server, "routing-instance", vrf):
+            router.fact(line, "syslog by management", server)
             return management and vrf == JUNOS_VRF
     return False
 
 
 def _management(router: RouterText, number: int, line: str) -> None:
     """A line about the port of management, or its routing instance."""
-    match line.split()[1:]:
+    match line.split()[1:] if line.startswith("set ") else []:
         case ["interfaces", port, "unit", "0", "family", "inet" | "inet6", "address", address]:
             router.fact(number, "management", port_text(port), address)
         case [_, _, "routing-options", *rib, "static", "route", prefix, "next-hop", gateway] if (
@@ -186,6 +187,8 @@ def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
             ("routing-options", "forwarding-table", "export", "polarfab"),
             ("routing-instances", "polarfab", "instance-type", "forwarding"),
         }
+    if len({*router.ingress.values()}) > 1:
+        router.fault(1, f"filters at {' and '.join(sorted(router.ingress.values()))}")
     rows = router.entering
     ends = [prefix for prefix, _, _ in rows.rows(DISCARD)]
     for family, rib in RIBS.items():

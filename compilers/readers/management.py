@@ -74,15 +74,15 @@ def apart_from_commands(text: str) -> tuple[str, Numbered]:
 
 def read_management(router: RouterText, vrf: str, lines: Numbered) -> None:
     """Note the address and the gateway of management that lines say; others are faults."""
-    port = ""
+    port, declared = "", False
     for number, line in lines:
         match line.split():
             case [] | ["!"]:
                 pass
             case ["interface", port]:
                 pass
-            case ["vrf", *_, name] if name == vrf:
-                pass
+            case ["vrf", *words, name] if name == vrf:
+                declared |= words == ["instance"]
             case ["ip" | "ipv6", "address", address]:
                 router.fact(number, "management", port_text(port), address)
             case ["ip" | "ipv6", "route", "vrf", name, prefix, gateway] if name == vrf:
@@ -91,6 +91,8 @@ def read_management(router: RouterText, vrf: str, lines: Numbered) -> None:
                 read_gateway(router, number, prefix, gateway)
             case _:
                 router.fault(number, line)
+    if port.startswith("Management") and not declared:
+        router.fault(lines[0][0], f"no line vrf instance {vrf}")
 
 
 def read_gateway(router: RouterText, line: int, prefix: str, gateway: str) -> None:

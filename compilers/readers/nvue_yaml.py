@@ -160,7 +160,7 @@ def _interface(router: RouterText, name: str, tree: Tree) -> None:
             router.fault(line, f"{name} with {' '.join(tree)}")
         return
     if "breakout" in link:
-        if tree.keys() != {"type", "link"} or link.keys() != {"breakout"}:
+        if tree != {"type": "swp", "link": {"breakout": link["breakout"]}}:
             router.fault(line, f"{name} with {' '.join(tree)}")
         for way in link["breakout"]:
             parts = PARTS.fullmatch(way)

@@ -6,6 +6,7 @@ A switch with repair has tens of thousands of routes, so they are columns here, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from ipaddress import ip_address, ip_network
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -123,6 +124,15 @@ class RouteLines:
         if kept := [row for row in self.rows(*self.ways) if row[0] not in left_out]:
             others.extend(*zip(*kept, strict=True))
         return others
+
+    def uncovered(self, ends: Collection[str]) -> Iterator[str]:
+        """The first and the last prefix of each family, where none of these networks holds it."""
+        for six in (False, True):
+            last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
+            others = [p for p in self.prefixes if (":" in p) == six and p not in ends]
+            for prefix in dict.fromkeys(others[:1] + others[-1:]):
+                if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
+                    yield prefix
 
     def tables(self, file: str, said: Mapping[str, RouteWay]) -> dict[int, Lookup]:
         """Every table by its number; routes of one prefix and one metric share.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from ipaddress import ip_address, ip_interface, ip_network
+from ipaddress import ip_address, ip_interface
 from operator import attrgetter
 
 from compilers.readers.emitted_forwarding import (
@@ -71,6 +71,8 @@ def agree(first: RouterText, second: RouterText) -> None:
     """Note in the second file what it says otherwise than the first, where both say the same."""
     for of in (attrgetter("transit"), attrgetter("entering"), attrgetter("back")):
         _agree_on_routes(first, of(first), second, of(second))
+    if first.vrf != second.vrf:
+        second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
 
 
 def _agree_on_routes(
@@ -124,13 +126,8 @@ def _last_resorts(router: RouterText, rows: RouteLines) -> None:
 
     Without it such packets would go back and forth between aggregates.
     """
-    ends = {prefix for prefix, _, _ in rows.rows(DISCARD)}
-    for six in (False, True):
-        last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
-        others = [p for p in rows.prefixes if (":" in p) == six and p not in ends]
-        for prefix in others[:1] + others[-1:]:
-            if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
-                router.fault(0, f"no route that discards what is near {prefix}")
+    for prefix in rows.uncovered({prefix for prefix, _, _ in rows.rows(DISCARD)}):
+        router.fault(0, f"no route that discards what is near {prefix}")
 
 
 def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:

@@ -87,7 +87,8 @@ class RouterText:
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""
-        self.facts.append((kind, value, line))
+        known = (part if isinstance(part, str | int) else repr(part) for part in value)
+        self.facts.append((kind, tuple(known), line))
 
     def described(self, line: int, name: str, text: str) -> None:
         """The description of an interface: of one that is no port it says what that is for."""

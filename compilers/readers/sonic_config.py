@@ -22,7 +22,7 @@ from compilers.readers.strict_json import parse
 
 Tree = dict[str, Any]
 ADDRESSED = {ANY: {"vrf_name": READ}}
-SHAPE = {
+SHAPE: Tree = {
     "DEVICE_METADATA": {
         "localhost": {
             "hostname": READ,
@@ -75,6 +75,8 @@ def read_sonic(text: str, file: str, hwsku: str = "", parts: Collection[str] = (
     router.known(tree, SHAPE | more, text)
     device = tree["DEVICE_METADATA"]["localhost"]
     router.fact(line_of(text, ("hostname",)), "hostname", device["hostname"])
+    for key in SHAPE["DEVICE_METADATA"]["localhost"].keys() - device.keys():
+        router.fault(line_of(text, ("DEVICE_METADATA",)), f"no {key} in DEVICE_METADATA")
     if device.get("hwsku", "") != hwsku:
         router.fault(line_of(text, ("DEVICE_METADATA", "hwsku")), f"hwsku is not {hwsku!r}")
     ports = tree.get("PORT", {})

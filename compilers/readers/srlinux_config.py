@@ -221,8 +221,9 @@ def _managed_port(router: RouterText, interface: Tree, text: str) -> None:
     line = line_of(text, (name,))
     states = [interface, *interface.get("subinterface", [])]
     states += [inner[family] for inner in states for family in ("ipv4", "ipv6") if family in inner]
-    if any(state.get("admin-state") != "enable" for state in states):
-        router.fault(line, f"{name} is not enabled")
+    index = [inner.get("index") for inner in interface.get("subinterface", [])]
+    if index != [0] or any(state.get("admin-state") != "enable" for state in states):
+        router.fault(line, f"{name} is not enabled, or has no subinterface 0")
     for part in states:
         for entry in part.get("address", []):
             router.fact(line, "management", port_text(name), entry["ip-prefix"])
@@ -235,8 +236,11 @@ def _managed_port(router: RouterText, interface: Tree, text: str) -> None:
 def _managed_instance(router: RouterText, instance: Tree, text: str) -> None:
     """The network instance of management: enabled, with one route at most."""
     line = line_of(text, (SRL_INSTANCES, instance["name"]))
-    if (instance.get("admin-state"), instance.get("type", "")[-7:]) != ("enable", ":ip-vrf"):
-        router.fault(line, f"network-instance {instance['name']} is not enabled or no VRF")
+    up = instance.get("admin-state") == "enable" and instance.get("type", "").endswith(":ip-vrf")
+    if not up or any(not entry["name"].endswith(".0") for entry in instance["interface"]):
+        router.fault(
+            line, f"network-instance {instance['name']} is no VRF of the port that is enabled"
+        )
     groups = instance.get(SRL_GROUPS, {}).get("group", [])
     hops = {group["name"]: group.get("nexthop") for group in groups}
     for route in instance.get(SRL_STATIC, {}).get("route", []):
