@@ -35,7 +35,7 @@ class DifferenceList:
         if own or Path(file).name in self.accept:
             self.accepted += 1
         else:
-            self.add(file, line, text, tables or "nothing that the reader knows")
+            self.add(file, line, text if tables else f"unexpected: {text}", tables)
 
     def unread(self, file: Path | str, line: int, text: str) -> None:
         """Count a line that makes no sense."""

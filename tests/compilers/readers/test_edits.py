@@ -190,7 +190,7 @@ def test_an_edit_is_a_difference_at_its_line(name, file, old, new, lab):
         path.write_text(before)
     at = {(example.file, example.line) for example in report.examples}
     # JSON: the entry that the value is in; a line that is gone: the one before or behind.
-    near = 8 if file.endswith((".json", ".yaml")) else 4 if not new else 1
+    near = 8 if file.endswith((".json", ".yaml")) else 6 if not new else 1
     assert any(f == str(path) and abs(n - line) <= near for f, n in at), (line, report.examples)
 
 
