@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from compilers.proof.priorities import LayerPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
+from compilers.readers.priority_check import check_statements, on_each_switch
 from compilers.readers.strict_json import parse
 
 QOS = re.compile(
@@ -39,16 +40,15 @@ def without_priorities(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def priority_commands(folder: Path) -> dict[str, object]:
-    """How often each line about priorities is there, but for those of interfaces.
+def counted(commands: Iterable[str]) -> dict[str, int]:
+    """How often each command is there."""
+    return dict(Counter(line for line in commands if line.strip() not in ("", "!")))
 
-    Raises:
-        OSError, ValueError: the file cannot be read.
-    """
-    text = (folder / "eos.cfg").read_text()
+
+def _about(text: str) -> list[str]:
+    """The lines about priorities, but for those of interfaces."""
     kept = zip(text.splitlines(), without_priorities(text).splitlines(), strict=True)
-    lines = [line for line, other in kept if line != other and not line.startswith(SERVICE)]
-    return dict(Counter(line for line in lines if line.strip() != "!"))
+    return [line for line, other in kept if line != other and not line.startswith(SERVICE)]
 
 
 @dataclass(slots=True)
@@ -117,48 +117,34 @@ class EosPriorities:
 
 
 def check_layers(
-    plan: LayerPlan, folder: Path, only: Collection[int] | None = None
+    plan: LayerPlan,
+    commands: Callable[[int], Iterable[str]],
+    folder: Path,
+    only: Collection[int] | None = None,
 ) -> DifferenceList:
-    """What the switches' files say otherwise than the plan.
+    """What the switches' files say otherwise than the plan, and than the commands of the build.
 
     Args:
         plan: the layers and their priorities.
+        commands: those about priorities, by vertex.
         folder: of all switches.
         only: vertices of the switches that are there; None for all.
     """
-    found = DifferenceList()
-    for vertex in np.flatnonzero(plan.build.topology.present).tolist():
-        if only is None or vertex in only:
-            here = folder / plan.build.wiring.names[vertex]
-            try:
-                text = (here / "eos.cfg").read_text()
-                tree = parse((here / "avd.json").read_text())
-                said = EosPriorities.of(text)
-                wrong = [*_wrong(plan, vertex, said), *_otherwise(text, said, tree)]
-            except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-                found.add(here, 0, f"{error}, which is not understood", "priorities of a switch")
-                continue
-            for number, line in said.unread:
-                found.unread(here / "eos.cfg", number, line)
-            for says, should in wrong:
-                found.add(here / "eos.cfg", 0, says, should)
-    return found
 
+    def check(vertex: int, here: Path, found: DifferenceList) -> None:
+        file, avd = here / "eos.cfg", here / "avd.json"
+        text, tree = file.read_text(), parse(avd.read_text())
+        said, wanted = EosPriorities.of(text), counted(commands(vertex))
+        for number, line in said.unread:
+            found.unread(file, number, line)
+        for says, should in _wrong(plan, vertex, said):
+            found.add(file, 0, says, should)
+        check_statements(file, counted(_about(text)), wanted, found)
+        check_statements(avd, counted(_about(tree.get("eos_cli", ""))), wanted, found)
+        ports = {e["name"]: e["service_profile"] for e in tree["ethernet_interfaces"]}
+        check_statements(avd, ports, said.ports, found)
 
-def _otherwise(
-    text: str, said: EosPriorities, tree: dict[str, object]
-) -> Iterator[tuple[str, str]]:
-    """AVD's file has the same commands, and the same profiles at ports."""
-    kept = set(without_priorities(text).splitlines())
-    commands = [line for line in text.splitlines() if line not in kept | {"!"}]
-    commands = [line for line in commands if not line.startswith(SERVICE)]
-    lines = str(tree.get("eos_cli", "")).splitlines()
-    others = [line for line in lines if line not in kept | {"!"}]
-    interfaces = tree.get("ethernet_interfaces", [])
-    assert isinstance(interfaces, list)  # noqa: S101
-    ports = {e["name"]: e["service_profile"] for e in interfaces if "service_profile" in e}
-    if commands != others or ports != said.ports:
-        yield "priorities", "as in avd.json"
+    return on_each_switch(plan.build, folder, only, check)
 
 
 def _wrong(plan: LayerPlan, vertex: int, said: EosPriorities) -> Iterator[tuple[str, str]]:

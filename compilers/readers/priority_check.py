@@ -19,7 +19,6 @@ from compilers.proof.priorities import PriorityPlan, dscp_of
 from compilers.readers.difference_list import DifferenceList
 from compilers.tables.build import Build
 
-CNP_PRIORITY = 6
 Marks = Mapping[int, int]
 
 
@@ -40,64 +39,49 @@ class PortPriorities:
     leaves: Marks | None
 
 
-PriorityReader = Callable[[Path, DifferenceList], Mapping[str, PortPriorities]]
-"""Reads the ports of a switch's folder; notes what makes no sense, and leaves it out."""
-
-
-def check_priorities(
-    plan: PriorityPlan, folder: Path, read: PriorityReader, only: Collection[int] | None = None
-) -> DifferenceList:
-    """What the switches' files say otherwise than the plan.
-
-    Args:
-        plan: the channels and their priorities.
-        folder: of all switches.
-        read: of the system.
-        only: vertices of the switches that are there; None for all.
-    """
-    found = DifferenceList()
-    build = plan.build
-    for vertex in np.flatnonzero(build.topology.present).tolist():
-        if only is None or vertex in only:
-            here = folder / build.wiring.names[vertex]
-            try:
-                ports = read(here, found)
-            except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-                found.add(here, 0, f"{error}, which is not understood", "priorities of a switch")
-                continue
-            _Switch(plan, vertex, here, ports, found).check()
-    return found
-
-
-def check_statements(
+def on_each_switch(
     build: Build,
     folder: Path,
-    said: Callable[[Path], Mapping[str, object]],
-    wanted: Callable[[int], Mapping[str, object]],
-    found: DifferenceList,
-    only: Collection[int] | None = None,
-) -> None:
-    """Note statements about priorities that are not those of the build, whatever they do.
+    only: Collection[int] | None,
+    check: Callable[[int, Path, DifferenceList], None],
+) -> DifferenceList:
+    """What a check finds at the switches; a file that makes no sense is a difference, too.
 
     Args:
         build: whose switches they are.
         folder: of all switches.
-        said: the value of each statement in the folder of a switch, by its name.
-        wanted: the same of the build, by vertex.
-        found: takes what differs.
         only: vertices of the switches that are there; None for all.
+        check: called with a vertex, the switch's folder, and what takes the differences.
     """
+    found = DifferenceList()
     for vertex in np.flatnonzero(build.topology.present).tolist():
         if only is None or vertex in only:
             here = folder / build.wiring.names[vertex]
             try:
-                text, known = said(here), wanted(vertex)
-            except (OSError, ValueError, AttributeError) as error:
+                check(vertex, here, found)
+            except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
                 found.add(here, 0, f"{error}, which is not understood", "priorities of a switch")
-                continue
-            for name in sorted(text.keys() | known.keys()):
-                if text.get(name) != known.get(name):
-                    found.add(here, 0, f"{name.strip()}: {text.get(name)}", f"{known.get(name)}")
+    return found
+
+
+def check_statements(
+    file: Path, said: Mapping[str, object], wanted: Mapping[str, object], found: DifferenceList
+) -> None:
+    """Note the statements of a file, by name, that are not those of the build, whatever they do."""
+    for name in sorted(said.keys() | wanted.keys()):
+        if said.get(name) != wanted.get(name):
+            found.add(file, 0, f"{name.strip()}: {said.get(name)}", f"{wanted.get(name)}")
+
+
+def check_channels(
+    plan: PriorityPlan,
+    vertex: int,
+    folder: Path,
+    ports: Mapping[str, PortPriorities],
+    found: DifferenceList,
+) -> None:
+    """Note what the ports of a switch do otherwise than its channels need."""
+    _Switch(plan, vertex, folder, ports, found).check()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from compilers.proof.priorities import PriorityPlan
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.priority_check import PortPriorities
+from compilers.readers.priority_check import (
+    PortPriorities,
+    check_channels,
+    check_statements,
+    on_each_switch,
+)
 from compilers.readers.router_text import lines_of
 from compilers.readers.sonic_config import SONIC_PARTS
 from compilers.readers.strict_json import parse
@@ -23,18 +29,40 @@ MAPS = {
 SAID = {*MAPS, "pfc_enable", "pfcwd_sw_enable"}
 
 
-def read_priorities(folder: Path, found: DifferenceList) -> Mapping[str, PortPriorities]:
+def check_priorities(
+    plan: PriorityPlan,
+    tables: Callable[[int], Mapping[str, Tree]],
+    folder: Path,
+    only: Collection[int] | None = None,
+) -> DifferenceList:
+    """What the switches' files say otherwise than the plan, and than the tables of the build.
+
+    Args:
+        plan: the channels and their priorities.
+        tables: those about priorities, by vertex.
+        folder: of all switches.
+        only: vertices of the switches that are there; None for all.
+    """
+
+    def check(vertex: int, here: Path, found: DifferenceList) -> None:
+        file = here / "config_db.json"
+        text = file.read_text()
+        tree = parse(text)
+        check_channels(plan, vertex, here, _ports(file, text, tree, found), found)
+        said = {name: tree[name] for name in SONIC_PARTS["lossless"] if name in tree}
+        check_statements(file, _entries(said), _entries(tables(vertex)), found)
+
+    return on_each_switch(plan.build, folder, only, check)
+
+
+def _ports(
+    file: Path, text: str, tree: Tree, found: DifferenceList
+) -> Mapping[str, PortPriorities]:
     """The ports of a switch by name.
 
     A priority is lossless where PFC is enabled and its priority group and queue have a profile of a
     lossless pool, whose sizes hold.
-
-    Raises:
-        OSError, LookupError, TypeError, ValueError, AttributeError: it makes no sense.
     """
-    file = folder / "config_db.json"
-    text = file.read_text()
-    tree = parse(text)
     bound = tree.get("PORT_QOS_MAP", {})
     lines = lines_of(text[text.find('"PORT_QOS_MAP"') :], (f'"{name}": {{' for name in bound))
     above = text.count("\n", 0, max(text.find('"PORT_QOS_MAP"'), 0))
@@ -64,17 +92,7 @@ def read_priorities(folder: Path, found: DifferenceList) -> Mapping[str, PortPri
     return ports
 
 
-def priority_entries(folder: Path) -> dict[str, object]:
-    """Every entry of the tables about priorities, as TABLE|KEY.
-
-    Raises:
-        OSError, ValueError, AttributeError: the file makes no sense.
-    """
-    tree = parse((folder / "config_db.json").read_text())
-    return entries({name: tree[name] for name in SONIC_PARTS["lossless"] if name in tree})
-
-
-def entries(tables: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
+def _entries(tables: Mapping[str, Tree]) -> dict[str, object]:
     """The entries of tables, as TABLE|KEY."""
     return {
         f"{name}|{key}": value for name, table in tables.items() for key, value in table.items()

@@ -18,8 +18,7 @@ from compilers.proof.priorities import PAIRS, LayerPlan
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.eos_priorities import check_layers, priority_commands
-from compilers.readers.priority_check import check_statements
+from compilers.readers.eos_priorities import check_layers
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -96,10 +95,7 @@ class Eos(P2pTarget):
         if chosen[LOSSLESS] == OFF:
             return report
         plan = LayerPlan.of(build)
-        found = check_layers(plan, folder, only)
-        wanted = EosQos(plan).counted
-        check_statements(build, folder, priority_commands, wanted, found, only)
-        return report.also(found)
+        return report.also(check_layers(plan, EosQos(plan).commands, folder, only))
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""

@@ -9,7 +9,6 @@ hosts mark, and at their ports an access list takes priority from packets marked
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -41,10 +40,6 @@ class EosQos:
             *self._profile(vertex, FABRIC_PROFILE),
             *self._profile(vertex, HOST_PROFILE),
         ]
-
-    def counted(self, vertex: int) -> dict[str, object]:
-        """How often each line of `commands` is there."""
-        return dict(Counter(line for line in self.commands(vertex) if line.strip() != "!"))
 
     def _classes(self) -> Iterator[str]:
         classes = {dscp_of(p): p for p in self.plan.priorities} | dict([CNP])

@@ -22,9 +22,8 @@ from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
 from compilers.readers import router_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.priority_check import check_priorities, check_statements
 from compilers.readers.segment_check import check_sonic_segments
-from compilers.readers.sonic_priorities import priority_entries, read_priorities
+from compilers.readers.sonic_priorities import check_priorities
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -130,8 +129,7 @@ class Sonic(P2pTarget):
         if chosen[LOSSLESS] != OFF:
             plan = PriorityPlan.of(build, chosen[LOSSLESS])
             qos = SonicQos(self.fabric(build, chosen), plan)
-            more = check_priorities(plan, folder, read_priorities, only)
-            check_statements(build, folder, priority_entries, qos.entries, more, only)
+            more = check_priorities(plan, qos.tables, folder, only)
         elif chosen[SRV6] != OFF and only is None:
             more = check_sonic_segments(build, folder)
         else:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from compilers.proof.priorities import HOP, PriorityPlan, dscp_of
-from compilers.readers.sonic_priorities import entries
 from compilers.targets.routed.headroom import headroom, packet_bytes
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.routed.p2p_links import HostPort, P2pFabric, P2pLink, P2pRouter
@@ -69,10 +68,6 @@ class SonicQos:
             "PFC_WD": dict(_watchdog(router)),
         }
         return {name: table for name, table in tables.items() if table}
-
-    def entries(self, vertex: int) -> dict[str, object]:
-        """The entries of the tables of a switch, as TABLE|KEY."""
-        return entries(self.tables(vertex))
 
     def _buffer(self, vertex: int) -> BufferFacts:
         build = self.fabric.routed.build
