@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -39,11 +40,11 @@ SHAPE = {
 FEC = {"reed_solomon": "rs", "fire_code": "fc", "enabled": "off"}
 
 
-def read_avd(text: str, file: str) -> RouterText:
-    """AVD's structured config of an EOS device."""
+def read_avd(text: str, file: str, apart: Collection[str] = ()) -> RouterText:
+    """AVD's structured config of an EOS device, but for keys that are read apart."""
     router = RouterText(file)
     router.told |= {"fec", "speed and lanes"}
-    router.known(parse(text), SHAPE, text)
+    router.known(parse(text), SHAPE | dict.fromkeys(apart, READ), text)
     tree = _without_management(router, parse(text), text)
     router.fact(line_of(text, ("hostname",)), "hostname", tree.get("hostname", ""))
     router.vlans = {str(entry["id"]) for entry in tree.get("vlans", [])}

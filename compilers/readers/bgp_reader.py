@@ -8,25 +8,32 @@ BGP finds the shortest paths that are left; no table says so, and nothing is com
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.bgp_speaker import BgpSwitch, read_speaker
+from compilers.readers.bgp_speaker import BgpSwitch
 from compilers.readers.emitted_forwarding import EmittedRows, EmittedSwitch, Lookup
-from compilers.readers.frr_reader import NAME
 from compilers.readers.route_tables import Integers
 
 NO_PATH = 1 << 14
 
 
 class BgpReader:
-    """Reads the folder of a switch; the first time those of all others beside it, too."""
+    """Reads the folder of a switch; the first time those of all others beside it, too.
 
-    def __init__(self) -> None:
-        self._fabric: _Fabric | None = None
+    Args:
+        speaker: reads one folder.
+    """
+
+    def __init__(self, speaker: Callable[[Path], BgpSwitch]) -> None:
+        self._speaker = speaker
+        self._places: dict[str, int] = {}
+        self._all: list[BgpSwitch] = []
+        self._families: list[_Family] = []
 
     def __call__(self, folder: Path) -> EmittedSwitch:
         """A switch, from its folder.
@@ -34,96 +41,110 @@ class BgpReader:
         Raises:
             OSError: a file is not there.
         """
-        if self._fabric is None:
-            there = sorted(folder.parent.glob(f"*/{NAME}"))
-            self._fabric = _Fabric({file.parent.name: read_speaker(file.parent) for file in there})
-        if folder.name not in self._fabric.speakers:
-            raise FileNotFoundError(2, "No such file or directory", str(folder / NAME))
-        return self._fabric.switch(folder)
+        if not self._places:
+            self._read_all(folder.parent)
+        if folder.name not in self._places:
+            self._speaker(folder)  # says which file is not there
+        at = self._places[folder.name]
+        switch = self._all[at]
+        tables = tuple(table for f in self._families if (table := f.table(at, switch.file)))
+        own = {prefix for family in switch.families for prefix in family.own}
+        discards = [each for each in switch.rest.discards if each[0] not in own]
+        return replace(switch.rest, anywhere=tables, discards=discards)
+
+    def _read_all(self, folder: Path) -> None:
+        for each in sorted(path for path in folder.iterdir() if path.is_dir()):
+            try:
+                switch = self._speaker(each)
+            except OSError:
+                continue
+            self._places[each.name] = len(self._all)
+            self._all.append(switch)
+        widest = max((len(switch.families) for switch in self._all), default=0)
+        self._families = [_Family(self._all, number) for number in range(widest)]
 
 
-class _Fabric:
-    """All speakers, and how far each is from every prefix."""
+class _Family:
+    """An address family of all speakers, and how far each is from every prefix."""
 
-    def __init__(self, speakers: dict[str, BgpSwitch]) -> None:
-        self.speakers = speakers
-        self.all = list(speakers.values())
-        number = {speaker.number: at for at, speaker in enumerate(self.all)}
-        self.prefixes = list(dict.fromkeys(p for speaker in self.all for p in speaker.own))
+    def __init__(self, speakers: Sequence[BgpSwitch], family: int) -> None:
+        spoken = [s.families[family] if family < len(s.families) else None for s in speakers]
+        self.sessions = [each.sessions if each else () for each in spoken]
+        self.taken = [each.taken if each else ("", 0, -1) for each in spoken]
+        self.own = [each.own if each else () for each in spoken]
+        self.most = np.array([speaker.most for speaker in speakers])[:, None]
+        number = {speaker.number: at for at, speaker in enumerate(speakers)}
+        self.prefixes = list(dict.fromkeys(prefix for own in self.own for prefix in own))
         self.place = {prefix: at for at, prefix in enumerate(self.prefixes)}
         self.ends = [
             [
-                (port, far)
-                for port, session in speaker.sessions.items()
+                (session, far)
+                for session in self.sessions[at]
                 if (far := number.get(session.number, -1)) >= 0
-                and any(back.number == speaker.number for back in self.all[far].sessions.values())
+                and any(back.number == speaker.number for back in self.sessions[far])
             ]
-            for speaker in self.all
+            for at, speaker in enumerate(speakers)
         ]
         self.away = self._away()
-        ids = sorted({speaker.router_id for speaker in self.all}, key=_router_id)
-        self.rank = np.array([ids.index(speaker.router_id) for speaker in self.all], np.int64)
+        ids = sorted({speaker.router_id for speaker in speakers}, key=_router_id)
+        self.rank = np.array([ids.index(speaker.router_id) for speaker in speakers], np.int64)
 
     def _away(self) -> Integers:
         """int64[S, P]: the links to every prefix, by paths that every switch on them takes."""
-        order, count = len(self.all), len(self.prefixes)
+        order, count = len(self.own), len(self.prefixes)
         joined = np.zeros((order, order), np.float32)
         for at, ends in enumerate(self.ends):
             joined[at, [far for _, far in ends]] = 1
-        taken = np.array([self._taken(speaker) for speaker in self.all]).reshape(order, count)
-        most = np.array([speaker.most for speaker in self.all])[:, None]
+        lists = {taken: self._let_in(taken) for taken in set(self.taken)}
+        taken = np.array([lists[each] for each in self.taken], bool).reshape(order, count)
         away = np.full((order, count), NO_PATH, np.int64)
-        for at, speaker in enumerate(self.all):
-            away[at, [self.place[prefix] for prefix in speaker.own]] = 0
+        for at, own in enumerate(self.own):
+            away[at, [self.place[prefix] for prefix in own]] = 0
         for links in range(1, NO_PATH):
             # What is not announced goes no further.
             last = (away == links - 1) & taken
             further = (joined @ last.astype(np.float32) > 0) & (away == NO_PATH)
-            further &= taken & (links <= most)
+            further &= taken & (links <= self.most)
             if not further.any():
                 break
             away[further] = links
         return away
 
-    def _taken(self, speaker: BgpSwitch) -> list[bool]:
-        """Which prefixes the speaker's list lets in and out."""
-        key = frozenset(speaker.taken)
-        known = self.__dict__.setdefault("_known", {})
-        if key not in known:
-            known[key] = [
-                any(_inside(prefix, *entry) for entry in speaker.taken) for prefix in self.prefixes
-            ]
-        found: list[bool] = known[key]
-        return found
+    def _let_in(self, taken: tuple[str, int, int]) -> list[bool]:
+        """Which prefixes a list lets in and out."""
+        return [is_taken(prefix, *taken) for prefix in self.prefixes]
 
-    def switch(self, folder: Path) -> EmittedSwitch:
-        """The best paths of a switch as its table."""
-        at, speaker = list(self.speakers).index(folder.name), self.speakers[folder.name]
-        file, ends = str(folder / NAME), self.ends[at]
+    def table(self, at: int, file: str) -> Lookup | None:
+        """The best paths of a switch; None where it has no neighbour."""
+        ends = self.ends[at]
         if not ends:
-            return speaker.rest
+            return None
         far = np.array([end for _, end in ends])
-        usual = np.array([*speaker.metric, 0, 0])
-        metric = np.tile(usual[[int(":" in prefix) for prefix in self.prefixes]], (len(ends), 1))
-        for row, (port, _) in enumerate(ends):
-            for prefix, value in speaker.sessions[port].preferred.items():
+        usual = np.array([session.usual for session, _ in ends], np.int64)
+        metric = np.tile(usual[:, None], (1, len(self.prefixes)))
+        for row, (session, _) in enumerate(ends):
+            for prefix, value in session.preferred.items():
                 if prefix in self.place:
                     metric[row, self.place[prefix]] = value
         length = np.where(self.away[far] < self.away[at], self.away[far], NO_PATH)
-        order = (length * (int(metric.max()) + 1) + metric) * len(self.all) + self.rank[far][
-            :, None
-        ]
+        order = (length * (int(metric.max(initial=0)) + 1) + metric) * len(self.own) + self.rank[
+            far
+        ][:, None]
         best = order.argmin(axis=0)
         there = np.flatnonzero((self.away[at] > 0) & (self.away[at] < NO_PATH))
-        lines = np.array([speaker.sessions[port].line for port, _ in ends], np.int64)
+        lines = np.array([session.line for session, _ in ends], np.int64)
         names = [self.prefixes[place] for place in there.tolist()]
         rows = EmittedRows(file, names, best[there], lines[best[there]])
-        chains = [(((port, 1),),) for port, _ in ends]
-        return replace(speaker.rest, anywhere=(Lookup(rows, chains, np.arange(len(chains))),))
+        chains = [(((session.port, 1),),) for session, _ in ends]
+        return Lookup(rows, chains, np.arange(len(chains)))
 
 
-def _inside(prefix: str, pool: str, shortest: int, longest: int) -> bool:
-    network, whole = ip_network(prefix), ip_network(pool)
+def is_taken(prefix: str, pool: str, shortest: int, longest: int) -> bool:
+    """Whether a prefix is part of a pool and of one of the lengths."""
+    try:
+        network, whole = ip_network(prefix), ip_network(pool)
+    except ValueError:
+        return False
     if network.version != whole.version or not shortest <= network.prefixlen <= longest:
         return False
     return network.network_address in whole

@@ -1,180 +1,138 @@
-"""Reader of frr.conf with eBGP: what one switch says of itself, its neighbours, and its policies.
+"""A BGP speaker as its configuration says it: its system, its neighbours, and its policies.
 
-Only one shape of configuration is understood: each line of it has to be there, and no other.
+Every system says the same in words of its own (`bgp_dialects`). Only one shape of configuration is
+understood: each statement of it has to be there, and no other.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
+from compilers.readers.bgp_dialects import BgpDialect
 from compilers.readers.emitted_forwarding import EmittedSwitch
-from compilers.readers.frr_reader import NAME, read_frr_lines
-from compilers.readers.iproute_reader import RouterFiles
+from compilers.readers.statements import Found, Statements
 
-FAMILIES = {"ip": "ipv4", "ipv6": "ipv6"}
-SESSION = re.compile(r"neighbor (\S+) interface v6only remote-as (\d+)")
-NEAR = re.compile(
-    r"bgp as-path access-list near seq 5 permit \^\[0-9\]\+\( \[0-9\]\+\)\{0,(\d+)\}\$"
+FAMILIES = (
+    {"family": "ipv4", "word": "ip", "inet": "inet"},
+    {"family": "ipv6", "word": "ipv6", "inet": "inet6"},
 )
-LISTED = re.compile(r"(ip|ipv6) prefix-list (\S+) seq (\d+) permit (\S+)(?: ge (\d+) le (\d+))?")
-HARMLESS = {"bgp log-neighbor-changes", "neighbor fabric timers connect 1", "neighbor fabric bfd"}
-BEST_PATH = (
-    "bgp always-compare-med",
-    "bgp bestpath compare-routerid",
-    "no bgp default ipv4-unicast",
-    "no bgp network import-check",
-    "neighbor fabric peer-group",
-    "neighbor fabric capability extended-nexthop",
-)
-"""Lines without which the best path would be another one, or none."""
-SECTIONS = ("router bgp ", "route-map ", " address-family ")
-Statement = tuple[str, ...]
-"""A line behind the lines of the sections that it stands in."""
+"""The names of address families, and the words for them."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class BgpNeighbour:
-    """A neighbour: its system, the line, and the metric of prefixes that it announces.
+    """A neighbour in an address family: its system, the line, and the metrics of what it announces.
 
-    preferred: metrics of single prefixes; others have `metric`.
+    port: the interface, or the address that is behind it. preferred: metrics of single prefixes;
+    others have `usual`.
     """
 
+    port: str
     number: int
     line: int
-    preferred: dict[str, int] = field(default_factory=dict)
+    usual: int
+    preferred: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenFamily:
+    """What a switch says of an address family.
+
+    own: the prefixes that it announces. taken: (pool, least, longest) of what it accepts and
+    announces.
+    """
+
+    own: tuple[str, ...]
+    sessions: tuple[BgpNeighbour, ...]
+    taken: tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class BgpSwitch:
+    """A switch that speaks BGP; most: the systems that a path may have.
+
+    rest: everything but its routes.
+    """
+
+    file: str
+    rest: EmittedSwitch
+    number: int
+    router_id: str
+    most: int
+    families: tuple[SpokenFamily, ...]
 
 
 @dataclass(slots=True)
-class BgpSwitch:
-    """A switch that speaks BGP: its system, its router id, the prefixes that it announces.
+class Speaker:
+    """What is read of a speaker."""
 
-    sessions: by interface. taken: (prefix, shortest, longest) of what it accepts and announces.
-    metric: of IPv4 and IPv6 prefixes for which a session has no other. most: the systems that a
-    path may have. rest: everything but its routes.
-    """
+    said: Statements
+    dialect: BgpDialect
+    bfd: bool
+    known: Found = field(default_factory=dict)
+    families: list[SpokenFamily] = field(default_factory=list)
 
-    rest: EmittedSwitch
-    number: int = 0
-    router_id: str = ""
-    own: list[str] = field(default_factory=list)
-    sessions: dict[str, BgpNeighbour] = field(default_factory=dict)
-    taken: set[tuple[str, int, int]] = field(default_factory=set)
-    metric: list[int] = field(default_factory=list)
-    most: int = 0
+    @classmethod
+    def read(cls, said: Statements, dialect: BgpDialect, bfd: bool) -> Speaker:
+        """A speaker, from the statements about it; bfd: whether BFD is to watch its links."""
+        speaker = cls(said, dialect, bfd)
+        speaker.known = said.need((*dialect.once, *(dialect.bfd if bfd else ())), {})
+        for words in FAMILIES:
+            known = speaker.known | words
+            if words["family"] == "ipv4" or any(said.find(dialect.family[0], known)):
+                speaker.families.append(speaker._family(said.need(dialect.family, known)))
+        return speaker
 
+    def _family(self, known: Found) -> SpokenFamily:
+        sessions = tuple(self._sessions(known))
+        self._policy(known, f"fabric-{known['family']}")
+        self.said.need(self.dialect.watched if self.bfd else (), known)
+        own = [found["prefix"] for found, _ in self.said.find(self.dialect.own, known)]
+        taken = known["pool"], _number(known["least"]), _number(known["longest"])
+        return SpokenFamily(tuple(own), sessions, taken)
 
-def read_speaker(folder: Path) -> BgpSwitch:
-    """A switch of target frr with eBGP, from its folder.
+    def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
+        first, *others = self.dialect.session
+        for found, line in list(self.said.find(first, known)):
+            session = self.said.need(others, found)
+            policy, preferred = f"fabric-{known['family']}", {}
+            if overridden := next(self.said.find(self.dialect.override[0], session), None):
+                policy = overridden[0]["policy"]
+                self.said.need(self.dialect.override[1:], overridden[0])
+                metric = self._entry(known, policy, "10", policy)
+                listed = self.said.find(self.dialect.preferred, known | {"list": policy})
+                preferred = {each["prefix"]: metric for each, _ in listed}
+            usual = self._policy(known, policy)
+            yield BgpNeighbour(session["peer"], _number(session["far"]), line, usual, preferred)
 
-    Raises:
-        OSError: a file is not there.
-    """
-    files = RouterFiles(folder)
-    said = dict(_statements(read_frr_lines(files)))
-    speaker = BgpSwitch(files.switch(str(folder / NAME), {}, ()))
-    wanted = set(_wanted(speaker, said))
-    for statement, line in said.items():
-        if statement not in wanted and statement[-1] not in HARMLESS:
-            files.unknown(NAME, line, " / ".join(statement))
-    for statement in sorted(wanted - said.keys()):
-        files.unknown(NAME, 0, f"no line {' / '.join(statement)}")
-    return speaker
+    def _policy(self, known: Found, policy: str) -> int:
+        """The metric that a policy gives what it has no other for."""
+        self.said.need(self.dialect.everyone, known | {"policy": policy})
+        return self._entry(known, policy, "20", f"fabric-{known['family']}")
 
+    def _entry(self, known: Found, policy: str, place: str, prefixes: str) -> int:
+        entry = {"policy": policy, "place": place, "list": prefixes}
+        if "most" in self.known:
+            entry["most"] = self.known["most"]
+        found = self.said.need(self.dialect.entry, known | entry)
+        if "most" in found:
+            self.known["most"] = found["most"]
+        return _number(found["metric"])
 
-def _statements(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[Statement, int]]:
-    """The lines with their sections; the same line a second time is of no use."""
-    sections: list[str] = []
-    for line, text in lines:
-        words = text.strip()
-        if words in ("exit", "exit-address-family"):
-            sections = sections[:-1]
-        elif words and words != "!":
-            yield (*sections, words), line
-            if text.startswith(SECTIONS):
-                sections.append(words)
-
-
-def _wanted(speaker: BgpSwitch, said: dict[Statement, int]) -> Iterator[Statement]:
-    """The lines of a speaker; what it says is written down on the way."""
-    router = next((s[0] for s in said if len(s) == 1 and s[0].startswith("router bgp ")), "")
-    speaker.number = int(router.rpartition(" ")[2] or 0)
-    yield (router,)
-    yield from ((router, text) for text in BEST_PATH)
-    lists: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for (*sections, text), line in said.items():
-        if sections == [router] and text.startswith("bgp router-id "):
-            speaker.router_id = text.split()[2]
-            yield router, text
-        elif sections == [router] and (found := SESSION.fullmatch(text)):
-            speaker.sessions[found[1]] = BgpNeighbour(int(found[2]), line)
-            yield router, text
-            yield router, f"neighbor {found[1]} peer-group fabric"
-        elif not sections and (found := NEAR.fullmatch(text)):
-            speaker.most = int(found[1]) + 1
-            yield (text,)
-        elif not sections and (found := LISTED.fullmatch(text)):
-            word, name, _, prefix, shortest, longest = found.groups()
-            if name == "fabric" and shortest:
-                speaker.taken.add((prefix, int(shortest), int(longest)))
-                yield (text,)
-            elif name != "fabric" and not shortest:
-                lists[word, name].append(prefix)
-                yield (text,)
-    for number, (word, family) in enumerate(FAMILIES.items()):
-        if number and (router, f"address-family {family} unicast") not in said:
-            break
-        yield from _of_family(speaker, said, lists, router, word)
+    def switch(self, file: str, rest: EmittedSwitch) -> BgpSwitch:
+        """The speaker with everything else that its files say."""
+        unread = [(file, *fault) for fault in self.said.faults()]
+        most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
+        return BgpSwitch(
+            file,
+            replace(rest, unread=[*rest.unread, *unread]),
+            _number(self.known["number"]),
+            self.known["id"],
+            most,
+            tuple(self.families),
+        )
 
 
-def _of_family(
-    speaker: BgpSwitch,
-    said: dict[Statement, int],
-    lists: dict[tuple[str, str], list[str]],
-    router: str,
-    word: str,
-) -> Iterator[Statement]:
-    place = 10 if word == "ip" else 20
-    section = router, f"address-family {FAMILIES[word]} unicast"
-    yield section
-    yield from ((*section, line) for line in ("neighbor fabric activate", "maximum-paths 1"))
-    for name, way in (("fabric", "in"), ("announced", "out")):
-        yield *section, f"neighbor fabric route-map {name} {way}"
-    own = [s for s in said if s[:2] == section and s[-1].startswith("network ")]
-    speaker.own += [statement[-1].split()[1] for statement in own]
-    yield from own
-    allowed = (f"route-map announced permit {place}",)
-    yield allowed
-    yield *allowed, f"match {word} address prefix-list fabric"
-    metric, lines = _metric(said, "fabric", place, word)
-    speaker.metric.append(metric)
-    yield from lines
-    for port, session in speaker.sessions.items():
-        name = f"via-{port}"
-        if (word, name) in lists or (*section, f"neighbor {port} route-map {name} in") in said:
-            yield *section, f"neighbor {port} route-map {name} in"
-            metric, lines = _metric(said, name, place, word)
-            session.preferred |= dict.fromkeys(lists.get((word, name), ()), metric)
-            yield from lines
-            yield from (
-                (f"route-map {name} permit 30",),
-                (f"route-map {name} permit 30", "call fabric"),
-            )
-
-
-def _metric(
-    said: dict[Statement, int], name: str, place: int, word: str
-) -> tuple[int, list[Statement]]:
-    """The metric that an entry of a route map sets, and the lines of that entry."""
-    entry = f"route-map {name} permit {place}"
-    found = [s for s in said if s[0] == entry and s[-1].startswith("set metric ")]
-    metric = found[0][-1].split()[2] if found else "1"
-    lines = [
-        "match as-path near",
-        f"match {word} address prefix-list {name}",
-        f"set metric {metric}",
-    ]
-    return int(metric), [(entry,), *((entry, line) for line in lines)]
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else -1

@@ -156,7 +156,9 @@ class RouterFiles:
         links = [{"interface": str(c.value[0])} for c in self.claims if c.kind == "far end"]
         hosts = next((interface for interface, *_ in self.blocks), "")
         ports = self.members.get(hosts, ())
+        fixed = [own.address for own in self.addresses if own.address.startswith("fe80")]
         known = {"node": self.folder.name, "links": links, "hosts": hosts, "host_ports": ports}
+        known["link_local"] = "".join(fixed[:1])
         for name in ("sysctl.conf", "load.sh", "polarfab.service"):
             for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", switch=known):
                 self.unknown(name, line, said)

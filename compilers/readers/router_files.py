@@ -29,7 +29,9 @@ from compilers.readers.strict_json import JsonError, parse
 
 def eos(folder: Path) -> EmittedSwitch:
     """A folder of target eos: the device's configuration, and AVD's, which says the same."""
-    return _eos(_read(read_eos, folder / "eos.cfg"), _read(read_avd, folder / "avd.json"))
+    return _eos(
+        read_router(read_eos, folder / "eos.cfg"), read_router(read_avd, folder / "avd.json")
+    )
 
 
 def _eos(router: RouterText, avd: RouterText) -> EmittedSwitch:
@@ -42,8 +44,10 @@ def _eos(router: RouterText, avd: RouterText) -> EmittedSwitch:
 def lossless_eos(folder: Path) -> EmittedSwitch:
     """The same with lossless priorities, which are `eos_priorities`'s."""
     return _eos(
-        _read(lambda text, file: read_eos(without_priorities(text), file), folder / "eos.cfg"),
-        _read(lambda text, file: read_avd(_routes_alone(text), file), folder / "avd.json"),
+        read_router(
+            lambda text, file: read_eos(without_priorities(text), file), folder / "eos.cfg"
+        ),
+        read_router(lambda text, file: read_avd(_routes_alone(text), file), folder / "avd.json"),
     )
 
 
@@ -59,17 +63,17 @@ def _routes_alone(text: str) -> str:
 
 def nxos(folder: Path) -> EmittedSwitch:
     """A folder of target nxos."""
-    return forwarding(_read(read_nxos, folder / "nxos.cfg"))
+    return forwarding(read_router(read_nxos, folder / "nxos.cfg"))
 
 
 def junos(folder: Path) -> EmittedSwitch:
     """A folder of target junos."""
-    return forwarding(_read(read_junos, folder / "junos.set"))
+    return forwarding(read_router(read_junos, folder / "junos.set"))
 
 
 def srlinux(folder: Path) -> EmittedSwitch:
     """A folder of target srlinux."""
-    return forwarding(_read(read_srlinux, folder / "srlinux.json"))
+    return forwarding(read_router(read_srlinux, folder / "srlinux.json"))
 
 
 def sonic(folder: Path, hwsku: str = "", parts: Collection[str] = ()) -> EmittedSwitch:
@@ -82,8 +86,8 @@ def sonic(folder: Path, hwsku: str = "", parts: Collection[str] = ()) -> Emitted
             `segment_check`'s, or lossless priorities, which are `priority_check`'s.
     """
     read = partial(read_sonic, hwsku=hwsku, parts=parts)
-    router = _read(read, folder / "config_db.json")
-    frr = _read(read_frr_under_sonic, folder / "frr.conf")
+    router = read_router(read, folder / "config_db.json")
+    frr = read_router(read_frr_under_sonic, folder / "frr.conf")
     agree(router, frr)
     agree_on_facts(router, frr)
     if router.segments:
@@ -92,7 +96,7 @@ def sonic(folder: Path, hwsku: str = "", parts: Collection[str] = ()) -> Emitted
     return forwarding(router, frr)
 
 
-def _read(read: Callable[[str, str], RouterText], file: Path) -> RouterText:
+def read_router(read: Callable[[str, str], RouterText], file: Path) -> RouterText:
     """What a file says.
 
     Raises:

@@ -29,7 +29,7 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         router: its configuration.
         others: more files, of which only the faults count.
     """
-    ends = dict(_far_ends(router))
+    ends = dict(far_ends(router))
     for rows in (router.transit, router.entering):
         _last_resorts(router, rows)
     transit = _lookup(router, router.transit, ends)
@@ -187,7 +187,7 @@ def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bo
         return False
 
 
-def _far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
+def far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
     """The other addresses of the small networks of a router, with their interfaces."""
     for name, found in router.interfaces.items():
         for address, line in found.addresses:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from compilers.readers.emitted_forwarding import Interface
@@ -20,7 +20,7 @@ SRL_STATIC, SRL_GROUPS = (f"{SRL}{part}:{part}" for part in ("static-routes", "n
 SRL_SYSTEM, SRL_NAME = f"{SRL}system:system", f"{SRL}system-name:name"
 SRL_NTP, SRL_LOGGING = f"{SRL}ntp:ntp", f"{SRL}logging:logging"
 SRL_FAMILY = {"admin-state": READ, "address": [{"ip-prefix": READ}]}
-SRL_SHAPE = {
+SRL_SHAPE: Tree = {
     SRL_INTERFACES: [
         {
             **dict.fromkeys(("name", "description", "admin-state", "mtu"), READ),
@@ -60,11 +60,13 @@ ETHERNET_HEADER = 14
 WAY_KEYS = {"next-hop-group", "preference", "admin-state"}
 
 
-def read_srlinux(text: str, file: str) -> RouterText:
-    """The configuration of an SR Linux device, by its models."""
+def read_srlinux(text: str, file: str, apart: Collection[str] = ()) -> RouterText:
+    """The configuration of an SR Linux device, by its models, but for keys that are read apart."""
     router = RouterText(file)
     router.told |= SRL_TOLD
-    router.known(parse(text), SRL_SHAPE, text)
+    others = dict.fromkeys(apart, READ)
+    instances = [{**each, **others} for each in SRL_SHAPE[SRL_INSTANCES]]
+    router.known(parse(text), {**SRL_SHAPE, **others, SRL_INSTANCES: instances}, text)
     tree = _without_management(router, parse(text), text)
     system = tree[SRL_SYSTEM]
     router.fact(line_of(text, (SRL_NAME,)), "hostname", system[SRL_NAME]["host-name"])

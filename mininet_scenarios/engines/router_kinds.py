@@ -7,10 +7,12 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compilers.tables.build import Build
+from compilers.targets.routed.static_routes import LINK_LOCAL
 from mininet_scenarios.scenario.engine import EngineError
 
 if TYPE_CHECKING:
@@ -33,6 +35,10 @@ class RouterProcesses(ABC):
         self.space, self.build, self.vertex = space, build, vertex
         name = build.wiring.names[vertex]
         self.files, self.daemons = rendered / name, daemons / name
+
+    def next_hops(self, far: int) -> list[str]:
+        """The addresses by which it finds another switch."""
+        return [str(IPv6Address(LINK_LOCAL + far + 1)), str(self.build.addressing.gateway(far))]
 
     @abstractmethod
     def begin(self) -> None:
@@ -103,6 +109,10 @@ class FrrRouter(RouterProcesses):
         if dead and self.build.protect == "none":
             return not self._over(dead, FRRS)
         return len(self.routes(FRRS)) == len(self._static())
+
+    def next_hops(self, far: int) -> list[str]:
+        """BGP knows the addresses already: it has spoken to them."""
+        return [] if "bgpd" in self._more() else super().next_hops(far)
 
     def set_interface(self, name: str, up: bool) -> None:
         """By zebra, which has its addresses."""

@@ -134,7 +134,7 @@ class Routers(HostAddresses):
         for k in links:
             if (vertex, k) not in self.down:
                 far, through = int(wiring.far[vertex, k]), self.name(vertex, k)
-                for address in (f"fe80::{far + 1:x}", str(self.build.addressing.gateway(far))):
+                for address in self.routers[vertex].next_hops(far):
                     words = ("ping", "-c1", "-W1", "-I", through, address)
                     self.switches[vertex].run(*words, check=False)
 

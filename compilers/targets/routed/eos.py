@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from compilers.proof.priorities import PAIRS, LayerPlan
-from compilers.readers import router_files
+from compilers.readers import bgp_files, router_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.eos_priorities import check_layers
@@ -24,6 +24,8 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, WEIGHTS
 from compilers.targets.options import LOSSLESS, OFF, Chosen, Option
+from compilers.targets.routed.control_plane import ROUTING
+from compilers.targets.routed.eos_bgp import bgp_structured
 from compilers.targets.routed.eos_qos import FABRIC_PROFILE, HOST_PROFILE, EosQos
 from compilers.targets.routed.interfaces import EOS, PhysicalPort
 from compilers.targets.routed.p2p_links import (
@@ -34,7 +36,6 @@ from compilers.targets.routed.p2p_links import (
     P2pLink,
     P2pTarget,
     P2pVariables,
-    Route,
 )
 from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
@@ -77,8 +78,12 @@ class Eos(P2pTarget):
         }
     )
 
+    speaker = staticmethod(bgp_files.eos)
+
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
+        if chosen[ROUTING] == "bgp":
+            return super().reader(chosen)
         return router_files.eos if chosen[LOSSLESS] == OFF else router_files.lossless_eos
 
     def read_back(
@@ -144,11 +149,11 @@ def structured(
             port | ({"service_profile": profiles[port["name"]]} if profiles else {})
             for port in _ethernet(values, speeds)
         ],
-        "static_routes": list(_routes(values.ipv4_pool, values.ipv4_routes, vrf)),
+        "static_routes": list(_routes(values, 0)),
     }
     if router.ipv6:
         config["ipv6_unicast_routing"] = True
-        config["ipv6_static_routes"] = list(_routes(values.ipv6_pool, values.ipv6_routes, vrf))
+        config["ipv6_static_routes"] = list(_routes(values, 1))
     if way := _way_out(values.base):
         key = "ipv6_static_routes" if values.base.six else "static_routes"
         config[key] = [*way, *config.get(key, [])]
@@ -167,7 +172,7 @@ def structured(
         here = {"name": vrf, "ip_routing": True, **six}
         config["vrfs"] = [*config.get("vrfs", []), here]
         config["eos_cli"] = "\n".join(_between_vrfs(values))
-    return config
+    return config | (bgp_structured(values.bgp) if values.bgp else {})
 
 
 def _base(base: BaseConfig) -> dict[str, Any]:
@@ -228,11 +233,13 @@ def _addresses(ipv4: str, ipv6: str) -> dict[str, str]:
     return {"ip_address": ipv4} | ({"ipv6_address": ipv6} if ipv6 else {})
 
 
-def _routes(pool: str, routes: list[Route], vrf: str) -> Iterator[dict[str, Any]]:
-    nowhere = {"prefix": pool, "interface": "Null0", "distance": P2P_UNREACHABLE}
-    yield nowhere
-    if vrf:
-        yield nowhere | {"vrf": vrf}
+def _routes(values: P2pVariables, family: int) -> Iterator[dict[str, Any]]:
+    name, pool, routes, _ = [*values.families()][family]
+    own = values.bgp.own(name) if values.bgp else ""
+    nowhere = {"interface": "Null0", "distance": P2P_UNREACHABLE}
+    yield from ({"prefix": prefix} | nowhere for prefix in (pool, own) if prefix)
+    if values.vrf:
+        yield {"prefix": pool, **nowhere, "vrf": values.vrf}
     for prefix, gateway, interface in routes:
         yield {"prefix": prefix, "interface": interface, "next_hop": gateway}
 

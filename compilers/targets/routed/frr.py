@@ -7,20 +7,28 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers.bgp_reader import BgpReader
+from compilers.readers import bgp_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.frr_reader import read_frr
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.frr_bgp import BgpSessions, Speaker
+from compilers.targets.routed.control_plane import (
+    BFD,
+    ROUTING,
+    BgpSpeaker,
+    ControlPlane,
+    bgp_options,
+    bgp_reader,
+    require_bgp,
+)
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import (
     ENTER,
@@ -42,8 +50,6 @@ from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES})
 SHARING = Capabilities(STATIC | {SHARES})
 """Those of FRR 10.7."""
-BGP = Capabilities(frozenset({AGGREGATES}))
-"""Those of routing=bgp."""
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
 Route = tuple[str, str, str, str]
@@ -64,8 +70,7 @@ class FrrVariables:
     rules: list[LookupRule]
     rule_preference: int
     protocol: int
-    bgp: Speaker | None
-    bfd: bool
+    bgp: BgpSpeaker | None
 
 
 class Frr(Target):
@@ -82,16 +87,15 @@ class Frr(Target):
     options = MappingProxyType(
         {
             "version": Option.choice("The oldest FRR that is to take it.", "8.4", "10.7"),
-            "routing": Option.choice("How routes come about.", "static", "bgp"),
-            "bfd": Option.choice("Whether BFD watches every link.", "off", "on"),
+            **bgp_options("off", "on"),
         }
     )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        bgp, old = chosen["routing"] == "bgp", chosen["version"] == "8.4"
+        bgp, old = chosen[ROUTING] == "bgp", chosen["version"] == "8.4"
         if bgp:
-            BGP.require(build, "frr with routing=bgp")
+            require_bgp(build, self.name, chosen)
         elif old:
             self.capabilities.require(build, "frr with version=8.4")
         else:
@@ -107,20 +111,18 @@ class Frr(Target):
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
-        return (
-            BgpReader()
-            if chosen["routing"] == "bgp"
-            else partial(read_frr, bfd=chosen["bfd"] == "on")
-        )
+        if chosen[ROUTING] == "bgp":
+            return bgp_reader(bgp_files.frr, chosen)
+        return partial(read_frr, bfd=chosen[BFD] == "on")
 
     def unreadable(self, chosen: Chosen, *, part: bool) -> str:
         """See `Target.unreadable`: what BGP finds is decided by all switches."""
-        return NEEDS_ALL if part and chosen["routing"] == "bgp" else ""
+        return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""
         routed = RoutedFabric.of(build)
-        if chosen["routing"] == "bgp":
+        if chosen[ROUTING] == "bgp":
             return partial(_bgp_routes, routed)
         return partial(
             kernel_tables, routed, gateway={4: _gateway(chosen, 4), 6: _gateway(chosen, 6)}
@@ -129,16 +131,17 @@ class Frr(Target):
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], FrrVariables]:
         """See `Target.variables`."""
         routed = RoutedFabric.of(build)
-        sessions = BgpSessions.of(routed) if chosen["routing"] == "bgp" else None
-        return partial(_variables, routed, chosen, sessions)
+        return partial(_variables, routed, chosen, ControlPlane.of(routed, chosen))
 
 
 def _variables(
-    routed: RoutedFabric, chosen: Chosen, sessions: BgpSessions | None, vertex: int
+    routed: RoutedFabric, chosen: Chosen, plane: ControlPlane | None, vertex: int
 ) -> FrrVariables:
     switch = routed.switch(vertex)
-    orders = {} if sessions else dict(in_order(routed, vertex))
-    shares = [] if sessions or not switch.hosts else list(routed.shares(vertex))
+    if plane:  # a fixed link-local address beside an automatic one is fatal to next hops
+        switch = replace(switch, link_local="")
+    orders = {} if plane else dict(in_order(routed, vertex))
+    shares = [] if plane or not switch.hosts else list(routed.shares(vertex))
     ipv4, ipv6 = (_routes(routed, vertex, family, orders, shares, chosen) for family in (0, 1))
     pools = routed.pools()
     return FrrVariables(
@@ -152,8 +155,7 @@ def _variables(
         rules=rules(switch, {*orders, *([ENTER] if shares else [])}),
         rule_preference=RULE,
         protocol=PROTOCOL,
-        bgp=sessions.at(vertex) if sessions else None,
-        bfd=chosen["bfd"] == "on",
+        bgp=plane.at(vertex) if plane else None,
     )
 
 

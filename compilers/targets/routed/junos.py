@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from compilers.readers import router_files
-from compilers.readers.emitted_check import Reader
+from compilers.readers import bgp_files, router_files
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
@@ -31,9 +30,8 @@ class Junos(P2pTarget):
     interfaces = JUNOS
     vrf = "polarfab"
 
-    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
-        """See `Target.reader`."""
-        return router_files.junos
+    read = staticmethod(router_files.junos)
+    speaker = staticmethod(bgp_files.junos)
 
     def routes_held(self, build: Build, chosen: Chosen) -> Callable[[int], RouteTables]:
         """See `Target.routes_held`."""

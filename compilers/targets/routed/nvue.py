@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from compilers.readers.emitted_check import Reader
 from compilers.readers.nvue_yaml import nvue
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
-from compilers.targets.options import Chosen
+from compilers.targets.options import SET, Chosen
+from compilers.targets.routed.control_plane import ROUTING
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
+from inventory.problems import InputError
 
 CUMULUS = Interfaces(
     "linux",
@@ -37,9 +38,22 @@ class Nvue(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES}))
     interfaces = CUMULUS
 
-    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
-        """See `Target.reader`."""
-        return nvue
+    read = staticmethod(nvue)
+
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`.
+
+        Raises:
+            InputError: with eBGP.
+        """
+        super().require(build, chosen)
+        if chosen[ROUTING] == "bgp":
+            raise InputError.of(
+                key=f"{SET} {ROUTING}",
+                required="static: NVUE changed its words for BGP between releases",
+                given="bgp",
+                todo="render target frr, whose frr.conf Cumulus Linux takes without NVUE",
+            )
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""

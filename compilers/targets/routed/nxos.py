@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compilers.readers import router_files
-from compilers.readers.emitted_check import Reader
+from compilers.readers import bgp_files, router_files
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS
@@ -30,9 +29,8 @@ class Nxos(P2pTarget):
     interfaces = NXOS
     vrf = "hosts"
 
-    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
-        """See `Target.reader`."""
-        return router_files.nxos
+    read = staticmethod(router_files.nxos)
+    speaker = staticmethod(bgp_files.nxos)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""

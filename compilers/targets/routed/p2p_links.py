@@ -12,21 +12,33 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.readers.bgp_speaker import BgpSwitch
+from compilers.readers.emitted_check import Reader
+from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.options import SET, Chosen, Option, Options
+from compilers.targets.routed.control_plane import (
+    ROUTING,
+    BgpSpeaker,
+    ControlPlane,
+    bgp_options,
+    bgp_reader,
+    require_bgp,
+)
 from compilers.targets.routed.host_vrf import SharedRoute, beyond_tables, shared_routes
 from compilers.targets.routed.interfaces import Interfaces, PhysicalPort
 from compilers.targets.routed.static_routes import RoutedFabric, bad_names
-from compilers.targets.target import Target
+from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import DISCARD, MAIN, Choices, RouteTables, hops_of
 
@@ -63,6 +75,7 @@ P2P_OPTIONS: Options = MappingProxyType(
             "an IPv6 network such as fd64::/64",
             lambda text: _accepts(IPv6Network, text),
         ),
+        **bgp_options("on", "off"),
     }
 )
 
@@ -141,6 +154,8 @@ class P2pVariables:
 
     vrf: that of the hosts, where packets from them share ports, else "". ipv4_entering,
     ipv6_entering: its routes, each a prefix and its (gateway, interface) pairs.
+
+    bgp: in the place of static routes.
     """
 
     router: P2pRouter
@@ -155,6 +170,7 @@ class P2pVariables:
     vrf: str
     ipv4_entering: list[SharedRoute]
     ipv6_entering: list[SharedRoute]
+    bgp: BgpSpeaker | None
 
     def families(self) -> Iterator[tuple[str, str, list[Route], list[SharedRoute]]]:
         """The name, the pool, the routes and those of entering packets of each address family."""
@@ -175,7 +191,8 @@ class P2pFabric:
     """The routers of a build whose links have addresses.
 
     pair: int64[S, K], the number of the pair of each link, -1 beyond the last. vrf: the name of
-    the hosts' VRF, "" where packets from hosts meet the routes of transit.
+    the hosts' VRF, "" where packets from hosts meet the routes of transit. plane: in the place of
+    static routes.
     """
 
     routed: RoutedFabric
@@ -185,6 +202,7 @@ class P2pFabric:
     pool6: IPv6Network
     pair: NDArray[np.int64]
     vrf: str
+    plane: ControlPlane | None
 
     @classmethod
     def of(cls, build: Build, interfaces: Interfaces, chosen: Chosen, vrf: str = "") -> P2pFabric:
@@ -206,7 +224,8 @@ class P2pFabric:
             *_pools(build, pools, pair),
         ]:
             raise InputError(few(problems))
-        return cls(routed, interfaces, hostnames, *pools, pair, vrf)
+        plane = ControlPlane.of(routed, chosen)
+        return cls(routed, interfaces, hostnames, *pools, pair, vrf, plane)
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""
@@ -261,7 +280,7 @@ class P2pFabric:
             between: whether the port of the hosts is in their VRF, so that the default one leads to
                 them from there.
         """
-        values = self.variables(vertex)
+        values = self._static(vertex)
         routes: dict[str, Choices] = {}
         inside: dict[str, Choices] = {}
         for _, pool, minimal, entering in values.families():
@@ -283,6 +302,16 @@ class P2pFabric:
 
     def variables(self, vertex: int) -> P2pVariables:
         """The variables of a router's templates."""
+        values = self._static(vertex)
+        if self.plane is None:
+            return values
+        ends = {port: (k.gateway4, k.gateway6) for port, k in self.links(vertex).items()}
+        return replace(
+            values, ipv4_routes=[], ipv6_routes=[], bgp=self.plane.at(vertex, numbered=ends)
+        )
+
+    def _static(self, vertex: int) -> P2pVariables:
+        """The variables with static routes: those that BGP finds are the same."""
         routed, links = self.routed, self.links(vertex)
         (ipv4, shared4), (ipv6, shared6) = (self._routes(vertex, f, links) for f in range(2))
         pools = [*routed.pools(), ""]
@@ -301,6 +330,7 @@ class P2pFabric:
             vrf=self.vrf if shared4 else "",
             ipv4_entering=shared4,
             ipv6_entering=shared6,
+            bgp=None,
         )
 
     def _routes(
@@ -330,6 +360,24 @@ class P2pTarget(Target):
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
 
+    @staticmethod
+    def read(folder: Path) -> EmittedSwitch:
+        """Read the folder of a switch with static routes (see `Reader`)."""
+        raise NotImplementedError
+
+    @staticmethod
+    def speaker(folder: Path, bfd: bool) -> BgpSwitch:
+        """Read the folder of a switch with eBGP, which BFD is to watch or not."""
+        raise NotImplementedError
+
+    def reader(self, chosen: Chosen) -> Reader:
+        """See `Target.reader`."""
+        return bgp_reader(self.speaker, chosen) if chosen[ROUTING] == "bgp" else self.read
+
+    def unreadable(self, chosen: Chosen, *, part: bool) -> str:
+        """See `Target.unreadable`: what BGP finds is decided by all switches."""
+        return NEEDS_ALL if part and chosen[ROUTING] == "bgp" else ""
+
     def fabric(self, build: Build, chosen: Chosen) -> P2pFabric:
         """The routers of a build.
 
@@ -344,7 +392,10 @@ class P2pTarget(Target):
         Raises:
             InputError: they do not, or the system cannot do what the build asks for.
         """
-        super().require(build, chosen)
+        if chosen[ROUTING] == "bgp":
+            require_bgp(build, self.name, chosen)
+        else:
+            super().require(build, chosen)
         if problems := list(beyond_tables(build, self.name)):
             raise InputError(few(problems))
 

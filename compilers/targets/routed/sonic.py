@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
-from compilers.readers import router_files
+from compilers.readers import bgp_files, router_files
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_sonic_segments
@@ -29,6 +29,7 @@ from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, SHARES, WEIGHTS
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option
+from compilers.targets.routed.control_plane import ROUTING, bgp_reader
 from compilers.targets.routed.host_vrf import Way
 from compilers.targets.routed.interfaces import SONIC
 from compilers.targets.routed.p2p_links import (
@@ -111,6 +112,8 @@ class Sonic(P2pTarget):
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""
+        if chosen[ROUTING] == "bgp":
+            return bgp_reader(partial(bgp_files.sonic, hwsku=chosen[HWSKU]), chosen)
         parts = {"segments": chosen[SRV6] != OFF, "lossless": chosen[LOSSLESS] != OFF}
         known = tuple(part for part, there in parts.items() if there)
         return partial(router_files.sonic, hwsku=chosen[HWSKU], parts=known)
@@ -138,7 +141,7 @@ class Sonic(P2pTarget):
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        if chosen[SRV6] == OFF:
+        if chosen[SRV6] == OFF or chosen[ROUTING] == "bgp":
             super().require(build, chosen)
         elif chosen[LOSSLESS] != OFF:
             raise InputError.of(

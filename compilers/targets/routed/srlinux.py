@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compilers.readers import router_files
-from compilers.readers.emitted_check import Reader
+from compilers.readers import bgp_files, router_files
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
 from compilers.targets.options import Chosen
+from compilers.targets.routed.control_plane import ROUTING, require_bgp
 from compilers.targets.routed.interfaces import SRLINUX
 from compilers.targets.routed.p2p_links import (
     ETHERNET_HEADER,
@@ -27,6 +27,7 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
+from compilers.targets.routed.srlinux_bgp import bgp_protocol, bgp_roots
 from compilers.targets.template_variables import shown
 
 MOST_ROUTES = 16_384
@@ -57,12 +58,14 @@ class Srlinux(P2pTarget):
     capabilities = Capabilities(frozenset({AGGREGATES}), rows=MOST_ROUTES)
     interfaces = SRLINUX
 
-    def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
-        """See `Target.reader`."""
-        return router_files.srlinux
+    read = staticmethod(router_files.srlinux)
+    speaker = staticmethod(bgp_files.srlinux)
 
-    def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
-        """See `Target.require`: routes of both families count together."""
+    def require(self, build: Build, chosen: Chosen) -> None:
+        """See `Target.require`: static routes of both families count together."""
+        if chosen[ROUTING] == "bgp":
+            require_bgp(build, self.name, chosen)
+            return
         families = 2 if build.addressing.ipv6 else 1
         replace(self.capabilities, rows=MOST_ROUTES // families).require(build, self.name)
 
@@ -94,6 +97,7 @@ def config(values: P2pVariables) -> Tree:
         "srl_nokia-interfaces:interface": interfaces,
         "srl_nokia-network-instance:network-instance": instances,
         "srl_nokia-system:system": system,
+        **(bgp_roots(values.bgp, router) if values.bgp else {}),
     }
 
 
@@ -190,6 +194,7 @@ def _instances(router: P2pRouter, values: P2pVariables) -> Iterator[Tree]:
         "interface": _named([*routed, *([shared] if hosts[1:] else hosts or [f"{LOOPBACK}.0"])]),
         "srl_nokia-static-routes:static-routes": {"route": list(_routes(values))},
         "srl_nokia-next-hop-groups:next-hop-groups": {"group": list(_groups(router))},
+        **({"protocols": bgp_protocol(values.bgp)} if values.bgp else {}),
     }
     if hosts[1:]:
         yield {
@@ -221,5 +226,7 @@ def _routes(values: P2pVariables) -> Iterator[Tree]:
     for family, pool, routes, _ in values.families():
         if pool:
             yield {"prefix": pool, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
+        if own := values.bgp.own(family) if values.bgp else "":
+            yield {"prefix": own, "preference": P2P_UNREACHABLE, "next-hop-group": NOWHERE}
         for prefix, _, interface in routes:
             yield {"prefix": prefix, "next-hop-group": _group(interface, family)}

@@ -1,4 +1,4 @@
-"""Target frr with eBGP, read back: the best paths are those of the tables, and changes are told."""
+"""Targets with eBGP, read back: the best paths are those of the tables, and changes are told."""
 
 from __future__ import annotations
 
@@ -34,6 +34,97 @@ def test_nothing_differs(parameters, tmp_path):
     assert report.pairs == report.delivered == ends * (ends - 1)
 
 
+@pytest.mark.parametrize("name", ["eos", "junos", "nxos", "sonic", "srlinux"])
+@pytest.mark.parametrize("parameters", [{"q": 2, "hosts": 2}, {"family": "oft", "q": 2}])
+def test_nothing_differs_with_numbered_links(name, parameters, tmp_path):
+    build = build_of(parameters)
+    write(name, build, tmp_path, BGP)
+    report = check(name, build, tmp_path, BGP)
+    ends = int(build.topology.endpoints.sum())
+    assert (report.differences, report.examples) == (0, ())
+    assert report.pairs == report.delivered == ends * (ends - 1)
+
+
+ELSEWHERE = {
+    "eos": (
+        "eos.cfg",
+        (" remote-as 42", " remote-as 41"),
+        ("   neighbor 100.64.0.3 peer group fabric-ipv4\n", ""),
+        ("   neighbor 100.64.0.3 peer group", "   neighbor 100.64.0.9 peer group"),
+        ("      network 10.0.0.0/29\n", ""),
+        ("ge 29 le 29", "ge 31 le 31"),
+        ("as-path length <= 6", "as-path length <= 0"),
+        ("   bgp always-compare-med\n", ""),
+        ("      neighbor fabric-ipv6 activate\n", ""),
+        ("ecmp 1", "ecmp 2"),
+        ("   router-id", "   bgp bestpath as-path ignore\n   router-id"),
+        ("   ip address 100.64.0.2/31", "   ip address 100.64.0.20/31"),
+    ),
+    "nxos": (
+        "nxos.cfg",
+        ("    remote-as 42", "    remote-as 41"),
+        ("    inherit peer fabric-ipv4\n", ""),
+        ("feature bgp\n", ""),
+        ("  maxas-limit 6\n", ""),
+        ("    network 10.0.0.0/29\n", ""),
+        ("      route-map announced-ipv4 out\n", ""),
+        ("  router-id", "  shutdown\n  router-id"),
+    ),
+    "junos": (
+        "junos.set",
+        ("peer-as 42", "peer-as 41"),
+        (" static route 10.0.0.0/29 discard", " static route 10.0.0.0/29 next-hop 100.64.0.3"),
+        ('".{1,6}"', '".{1,1}"'),
+        ("/29-/29", "/29-/31"),
+        ("set protocols bgp group fabric-ipv4 export announced-ipv4\n", ""),
+        ("family inet6 unicast", "family inet unicast"),
+        ("term others then reject", "term others then accept"),
+    ),
+    "sonic": (
+        "frr.conf",
+        ("remote-as 42", "remote-as 41"),
+        (" neighbor 100.64.0.3 peer-group fabric-ipv4\n", ""),
+        ("  network 10.0.0.0/29\n", ""),
+        ("  maximum-paths 1", "  maximum-paths 2"),
+        ("  neighbor fabric-ipv6 activate\n", ""),
+    ),
+    "srlinux": (
+        "srlinux.json",
+        ('"peer-as": 42', '"peer-as": 41'),
+        ('"install": true', '"install": false'),
+        ('"always-compare-med": true', '"always-compare-med": false'),
+        ('"29..29"', '"31..31"'),
+        ('"operator": "le"', '"operator": "ge"'),
+        ('"policy-result": "reject"', '"policy-result": "accept"'),
+        ('"peer-address": "100.64.0.3"', '"peer-address": "100.64.0.9"'),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_change_is_told_by_every_system(name, tmp_path):
+    build = build_of({"q": 2, "hosts": 2})
+    write(name, build, tmp_path, BGP)
+    file, *changes = ELSEWHERE[name]
+    path = tmp_path / "0" / file
+    before = path.read_text()
+    for old, new in changes:
+        change(path, old, new)
+        assert check(name, build, tmp_path, BGP).differences, (old, new)
+        path.write_text(before)
+
+
+def test_avd_says_of_bgp_what_the_device_says(tmp_path):
+    build = build_of({"q": 2, "hosts": 2})
+    write("eos", build, tmp_path, BGP)
+    for old, new in (('"remote_as": "42', '"remote_as": "41'), ('"activate": true', '"x": true')):
+        path = tmp_path / "0" / "avd.json"
+        before = path.read_text()
+        change(path, old, new)
+        assert check("eos", build, tmp_path, BGP).differences, (old, new)
+        path.write_text(before)
+
+
 CHANGES = {
     "another system": ("remote-as 42000000", "remote-as 41000000"),
     "no session": (" neighbor eth1 interface", " ! eth1 interface"),
@@ -42,11 +133,11 @@ CHANGES = {
     "a longer prefix": ("ge 30 le 30", "ge 31 le 31"),
     "another metric": (" set metric 0", " set metric 2"),
     "the same metric for all": (" set metric 1", " set metric 0"),
-    "another preference": ("via-eth4 seq 5 permit 10.", "via-eth5 seq 5 permit 10."),
+    "another preference": ("via-4-ipv4 seq 5 permit 10.", "via-5-ipv4 seq 5 permit 10."),
     "metrics of one system only": (" bgp always-compare-med\n", ""),
-    "no others": (" call fabric\n", ""),
+    "no others": ("route-map via-4-ipv4 permit 20\n", "route-map via-4-ipv4 deny 20\n"),
     "a short path": ("{0,7}", "{0,0}"),
-    "not used": ("  neighbor eth4 route-map via-eth4 in\n", ""),
+    "not used": ("  neighbor eth4 route-map via-4-ipv4 in\n", ""),
     "several paths": ("  maximum-paths 1", "  maximum-paths 2"),
     "a static route": ("interface lo", "ip route 10.0.0.8/30 10.0.0.9 eth1\ninterface lo"),
     "another weight": (" bgp router-id", " bgp bestpath as-path ignore\n bgp router-id"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from compilers.targets.features import CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
 
 ROUTES = "minimal routes"
+EBGP = "eBGP"
 RUN, PARSED, READ = "run", "parsed", "read"
 """On the system itself; by its own parser, model or component; only in documents."""
 COLUMNS = {
@@ -16,8 +17,9 @@ COLUMNS = {
     SHARES: {SHARES},
     REPAIR: {REPAIR},
     "lossless": {CHANNELS},
+    EBGP: {EBGP},
 }
-"""The columns of the matrix, with the abilities of `Capabilities` that each needs."""
+"""The columns of the matrix, with the abilities of `Capabilities` that each needs, or EBGP."""
 HERE = "compilers/targets/"
 ROUTED_LIVE = HERE + "test_routed_live.py::"
 FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
@@ -37,6 +39,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
         "lossless": (PARSED, HERE + "test_lossless.py::test_avd_prints_the_same_words"),
+        EBGP: (
+            PARSED,
+            HERE + "test_bgp_files.py::test_avd_takes_the_speakers_and_prints_the_other",
+        ),
     },
     "frr": {
         ROUTES: (RUN, ROUTED_LIVE + "test_frr_every_pair_answers_over_minimal_paths"),
@@ -44,6 +50,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", "static routes have weights from 10.7 on (`version=10.7`: only read)"),
         REPAIR: (RUN, ROUTED_LIVE + "test_frr_repairs_in_the_order_of_the_tables"),
         "lossless": ("", NO_CHANNELS),
+        EBGP: (RUN, HERE + "test_bgp_live.py::test_dead_cables"),
     },
     "junos": {
         ROUTES: (PARSED, "junos.md"),
@@ -51,6 +58,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
+        EBGP: (READ, "bgp.md"),
     },
     "linux": {
         ROUTES: (RUN, ROUTED_LIVE + "test_linux_every_pair_answers_over_minimal_paths"),
@@ -58,6 +66,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         REPAIR: (RUN, ROUTED_LIVE + "test_linux_repairs_in_the_order_of_the_tables"),
         "lossless": ("", NO_CHANNELS),
+        EBGP: ("", "no daemons; target frr has it"),
     },
     "nvue": {
         ROUTES: (READ, "nvue.md"),
@@ -65,6 +74,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
+        EBGP: ("", "its words differ between releases"),
     },
     "nxos": {
         ROUTES: (PARSED, "nxos.md"),
@@ -72,6 +82,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
+        EBGP: (READ, "bgp.md"),
     },
     "opensm": {
         ROUTES: (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
@@ -79,6 +90,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", BY_DESTINATION),
         REPAIR: ("", BY_DESTINATION),
         "lossless": (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
+        EBGP: ("", "a subnet has no routers"),
     },
     "ovs": {
         ROUTES: (
@@ -89,6 +101,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
         REPAIR: (RUN, FAILURES + "test_every_link_of_q3_goes_down_in_turn"),
         "lossless": ("", "OpenFlow has no PFC"),
+        EBGP: ("", "the controller repairs"),
     },
     "sonic": {
         ROUTES: (
@@ -102,6 +115,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", f"{STATIC}; with `srv6` hosts choose"),
         REPAIR: ("", NO_IN_PORT),
         "lossless": (PARSED, "sonic.md"),
+        EBGP: (PARSED, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
     },
     "srlinux": {
         ROUTES: (PARSED, "srlinux.md"),
@@ -109,6 +123,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
+        EBGP: (READ, "bgp.md"),
     },
     "srv6": {
         ROUTES: (RUN, HERE + "test_srv6_live.py::test_every_pair_answers_through_carriers"),
@@ -122,5 +137,6 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         REPAIR: ("", "a host does not learn that a path is broken"),
         "lossless": ("", NO_CHANNELS),
+        EBGP: ("", "hosts choose"),
     },
 }

@@ -24,9 +24,12 @@ def speaker(path):
     text = path.read_text()
     numbers = re.findall(r"^ neighbor (\S+) interface v6only remote-as (\d+)$", text, re.M)
     preferred = {name: set() for name, _ in numbers}
-    for name, prefix in re.findall(r"^ip prefix-list via-(\S+) seq \d+ permit (\S+)$", text, re.M):
-        preferred[name].add(prefix)
-        assert f"  neighbor {name} route-map via-{name} in" in text
+    used = re.findall(r"^  neighbor (\S+) route-map (via-\d+-ipv4) in$", text, re.M)
+    through = {policy: name for name, policy in used}
+    for policy, prefix in re.findall(
+        r"^ip prefix-list (via-\S+) seq \d+ permit (\S+)$", text, re.M
+    ):
+        preferred[through[policy]].add(prefix)
     return {name: int(number) for name, number in numbers}, preferred
 
 

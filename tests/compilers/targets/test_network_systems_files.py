@@ -45,7 +45,7 @@ def test_avd_takes_its_config_and_prints_the_other(case, tmp_path):
         result = pyavd.validate_structured_config(config)
         assert not result.validation_result.violations, folder.name
         ours = (folder / "eos.cfg").read_text()
-        assert _sections(pyavd.get_device_config(config)) == _sections(ours)
+        assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
 
 
 def test_avd_would_have_told(tmp_path):
@@ -57,7 +57,7 @@ def test_avd_would_have_told(tmp_path):
     assert pyavd.validate_structured_config(config).validation_result.violations
 
 
-def _sections(text):
+def avd_sections(text):
     """Sections as sets of lines: AVD orders routes by their texts."""
     blocks = re.split(r"\n(?=\S)", text)
     sections = [tuple(block.split("\n")) for block in blocks if not block.startswith("!")]

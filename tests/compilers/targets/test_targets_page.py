@@ -7,9 +7,12 @@ import pytest
 
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.options import choose
 from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+from tests.compilers.routed import routed
 from tests.compilers.targets.evidence import COLUMNS as CHECKED
-from tests.compilers.targets.evidence import EVIDENCE, RUN
+from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
 
 TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets.md"
@@ -57,9 +60,20 @@ def test_the_table_is_what_the_targets_say(request, mark, lines):
         assert shown == wanted
 
 
+def speaks(name):
+    """EBGP, where the target has it and does not refuse it."""
+    system = target(name)
+    try:
+        chosen = choose(name, system.options, {"routing": "bgp"})
+        system.require(routed(q=2), chosen)
+    except InputError:
+        return set()
+    return {EBGP}
+
+
 @pytest.mark.parametrize("name", BUILT_IN_SYSTEMS)
 def test_every_ability_has_a_check_that_is_there(name):
-    able, cells = target(name).capabilities.features, EVIDENCE[name]
+    able, cells = target(name).capabilities.features | speaks(name), EVIDENCE[name]
     assert cells.keys() == CHECKED.keys()
     for column, (level, where) in cells.items():
         assert bool(level) == (CHECKED[column] <= able), column

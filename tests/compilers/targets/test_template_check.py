@@ -113,7 +113,8 @@ def test_templates_that_are_none(tmp_path, text, line, given):
 def test_a_folder_without_any_for_the_target(tmp_path):
     (said,) = refused(tmp_path, linux__load_sh_j2="")
     assert said.endswith(
-        "templates of target eos: eos/avd.json.j2, eos/base.j2, eos/eos.cfg.j2, given none of them"
+        "templates of target eos: eos/avd.json.j2, eos/base.j2, eos/bgp.j2, eos/eos.cfg.j2, "
+        "given none of them"
     )
 
 

@@ -1,0 +1,130 @@
+"""Statements: the lines of a configuration, each behind those of the sections that it stands in.
+
+A *template* is a statement with fields: `router bgp <number> / neighbor <peer> remote-as <far>`.
+Templates find statements, and say which ones have to be there; what none of them says is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+BETWEEN = " / "
+FIELD = re.compile(r"<([a-z]+)>")
+KEYS = (
+    *("name", "sequence", "prefix", "ip_address", "ip-prefix", "peer-address", "group-name"),
+    *("afi-safi-name", "id"),
+)
+"""What tells the entries of a list apart, in the models that are read here."""
+LEAVES = {"exit", "exit-address-family"}
+"""Lines that end a section and say nothing."""
+Found = dict[str, str]
+"""The texts of fields."""
+
+
+class Statements:
+    """Those of one file, each with its line; 0 where only the file is known."""
+
+    def __init__(self, said: dict[str, int]) -> None:
+        self.said = said
+        self.missing: list[str] = []
+        self._understood: set[str] = set()
+
+    def find(self, template: str, known: Found) -> Iterator[tuple[Found, int]]:
+        """The statements of a template where some fields are known: all fields, and the line."""
+        start = _filled(template, known).partition("<")[0]
+        pattern = _pattern(template, frozenset(known.items()))
+        for statement, line in self.said.items():
+            if statement.startswith(start) and (match := pattern.fullmatch(statement)):
+                self._understood.add(statement)
+                yield known | match.groupdict(), line
+
+    def need(self, templates: Iterable[str], known: Found) -> Found:
+        """Fields of statements that have to be there; those of one that is not are "0"."""
+        for template in templates:
+            filled = _filled(template, known)
+            if "<" not in filled and filled in self.said:
+                self._understood.add(filled)
+                continue
+            found = next(self.find(template, known), None)
+            if found is None:
+                self.missing.append(filled)
+                found = (known | dict.fromkeys(FIELD.findall(filled), "0"), 0)
+            known = found[0]
+        return known
+
+    def faults(self) -> Iterator[tuple[int, str]]:
+        """The line and the text of each statement that nobody asked for, and what is missing."""
+        for statement, line in self.said.items():
+            if statement not in self._understood:
+                yield line, statement
+        yield from ((0, f"nothing of {statement}") for statement in self.missing)
+
+
+def in_sections(
+    lines: Iterable[tuple[int, str]], heads: tuple[str, ...] = ("",)
+) -> tuple[list[str], Statements]:
+    """Statements of sections by their indentation; the other lines, with ! in the place of these.
+
+    Args:
+        lines: with their numbers.
+        heads: how the sections begin.
+    """
+    others: list[str] = []
+    said: dict[str, int] = {}
+    open_: list[tuple[int, str]] = []
+    for number, line in lines:
+        words, indent = line.strip(), len(line) - len(line.lstrip())
+        if words and not indent:
+            open_ = []
+        mine = bool(open_) or (bool(words) and not indent and words.startswith(heads))
+        others.append("!" if mine or words in LEAVES else line)
+        if mine and words not in LEAVES and words[:1] not in ("", "!"):
+            open_ = [(far, text) for far, text in open_ if far < indent] + [(indent, words)]
+            said.setdefault(BETWEEN.join(text for _, text in open_), number)
+    return others, Statements(said)
+
+
+def in_tree(tree: Any, place: str = "") -> Iterator[str]:
+    """Statements of a tree of mappings: keys behind each other, without the names of models.
+
+    An entry of a list of mappings is told by its key (`KEYS`).
+    """
+    if isinstance(tree, dict):
+        if place and not tree:
+            yield place
+        for key, value in tree.items():
+            name = str(key).rpartition(":")[2] if str(key).startswith("srl_") else str(key)
+            yield from in_tree(value, f"{place}{BETWEEN}{name}" if place else name)
+    elif isinstance(tree, list):
+        for each in tree:
+            if isinstance(each, dict) and each:
+                key = next(key for key in (*KEYS, *each) if key in each)
+                rest = {word: value for word, value in each.items() if word != key}
+                yield from in_tree(rest, f"{place} {each[key]}")
+            else:
+                yield f"{place} {each}"
+    else:
+        yield f"{place} {str(tree).lower() if isinstance(tree, bool) else tree}"
+
+
+def _filled(template: str, known: Found) -> str:
+    return FIELD.sub(lambda field: known.get(field[1], field[0]), template)
+
+
+@lru_cache(1 << 12)
+def _pattern(template: str, known: frozenset[tuple[str, str]]) -> re.Pattern[str]:
+    texts = dict(known)
+    literal, fields = FIELD.split(template)[::2], FIELD.findall(template)
+    parts = [re.escape(literal[0])]
+    seen: set[str] = set()
+    for name, text in zip(fields, literal[1:], strict=True):
+        if name in texts:
+            parts.append(re.escape(texts[name]))
+        else:
+            parts.append(f"(?P={name})" if name in seen else rf"(?P<{name}>\S+)")
+            seen.add(name)
+        parts.append(re.escape(text))
+    return re.compile("".join(parts))

@@ -1,0 +1,84 @@
+"""Files of targets with eBGP: golden ones, AVD's and FRR's own parsers, AS numbers, refusals."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from compilers.targets.target_lookup import target
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.compilers.targets.test_network_systems import fabric
+from tests.compilers.targets.test_network_systems_files import avd_sections
+
+BGP = {"routing": "bgp"}
+SYSTEMS = ("eos", "junos", "nxos", "sonic", "srlinux")
+TIES, NONE, SEVERAL = fabric("pn", q=2), fabric(q=2, hosts=0, ipv6=""), fabric(q=2, hosts=3)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_golden(name, tmp_path, golden):
+    build = replace(TIES, identity="0123456789abcdef")
+    target(name).render(build, tmp_path, options=BGP)
+    for path in sorted((tmp_path / "0").iterdir()):
+        golden(path.read_text(), f"{name}_bgp_{path.name}")
+
+
+@pytest.mark.parametrize("build", [TIES, NONE, SEVERAL])
+def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path):
+    import pyavd
+
+    target("eos").render(build, tmp_path, options=BGP, only=[0, 5])
+    for folder in (tmp_path / build.wiring.names[0], tmp_path / build.wiring.names[5]):
+        config = json.loads((folder / "avd.json").read_text())
+        assert not pyavd.validate_structured_config(config).validation_result.violations
+        ours = (folder / "eos.cfg").read_text()
+        assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
+
+
+@pytest.mark.skipif(not shutil.which("vtysh"), reason="needs vtysh (Debian package frr)")
+@pytest.mark.parametrize("build", [TIES, NONE])
+def test_vtysh_accepts_the_speakers(build, tmp_path):
+    for name in ("sonic", "frr"):
+        out = tmp_path / name
+        target(name).render(build, out, options=BGP | {"bfd": "on"}, only=[0])
+        path = out / build.wiring.names[0] / "frr.conf"
+        done = subprocess.run(["vtysh", "-C", "-f", path], capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_as_numbers_count_on_from_the_one_that_is_given(tmp_path):
+    target("eos").render(SEVERAL, tmp_path, options=BGP | {"asn": "64512"})
+    names = SEVERAL.wiring.names
+    for vertex in (0, 3):
+        text = (tmp_path / names[vertex] / "eos.cfg").read_text()
+        assert f"router bgp {64512 + vertex}\n" in text
+        far = SEVERAL.wiring.far[vertex]
+        assert all(f" remote-as {64512 + int(v)}\n" in text for v in far[far >= 0])
+    assert not target("eos").check_emitted(SEVERAL, tmp_path, BGP).differences
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("eos", {"asn": "4294967290"}, "AS numbers for 7 switches, none above 4294967294"),
+        ("frr", {"asn": "65530"}, "not 23456 or 65535, given 65530 to 65536"),
+        ("junos", {"asn": "0"}, "--set asn: required a number from 1 to 4294967294, given 0"),
+        ("nvue", {}, "--set routing: required static: NVUE changed its words for BGP"),
+        ("sonic", {"srv6": "host"}, "--set srv6: required off with routing=bgp"),
+    ],
+)
+def test_what_cannot_be_is_refused(name, options, told, tmp_path):
+    with pytest.raises(InputError) as error:
+        target(name).render(SEVERAL, tmp_path / "out", options=BGP | options)
+    assert told in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_alternates_and_repair_are_refused(name, tmp_path):
+    with pytest.raises(InputError) as error:
+        target(name).render(routed(q=3, protect="link", spread=True), tmp_path / "x", options=BGP)
+    assert f"target {name} with routing=bgp cannot do" in str(error.value)
