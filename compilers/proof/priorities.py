@@ -13,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.channels import channels, rising
-from compilers.proof.layers import layers
 from compilers.tables.build import Build
 from compilers.wiring.hardware import PortFacts
 from inventory.problems import InputError, Problem
@@ -47,6 +45,8 @@ class LayerPlan:
             InputError: packets share alternates, there are more layers than priorities, or the node
                 types do not say what is needed.
         """
+        from compilers.proof.layers import layers
+
         able = _able(build)
         if build.balance != "minimal":
             raise InputError.of(
@@ -84,6 +84,8 @@ class PriorityPlan:
             InputError: a deadlock can occur, there are more channels than priorities, or the node
                 types do not say what is needed.
         """
+        from compilers.proof.channels import channels, rising
+
         able = _able(build)
         found = channels(build, scheme)
         if not found.free or found.count > len(able):
