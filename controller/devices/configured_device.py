@@ -97,15 +97,16 @@ class ConfiguredDevice(RouterDevice):
 class TypedDevice(ConfiguredDevice):
     """A system with a command line of its own, which takes a script from its standard input.
 
-    file: the rendered one. shown: prints the configuration; held: print the routing tables. open:
-    begins a change called {change}; tried: ends one that is only tried, committed: one that goes
-    back in {minutes}; accepted, rejected: what follows. saved: has it survive a reboot. refused:
-    what the system says to a line that it does not take.
+    file: the rendered one. shown: prints the configuration; held: print the routing tables. before:
+    what has to be taken first; open: begins a change called {change}; tried: ends one that is only
+    tried, committed: one that goes back in {minutes}; accepted, rejected: what follows. saved: has
+    it survive a reboot. refused: what the system says to a line that it does not take.
     """
 
     file: ClassVar[str]
     shown: ClassVar[str]
     held: ClassVar[tuple[str, ...]]
+    before: ClassVar[tuple[str, ...]] = ()
     open: ClassVar[tuple[str, ...]]
     tried: ClassVar[tuple[str, ...]] = ()
     committed: ClassVar[tuple[str, ...]]
@@ -115,8 +116,16 @@ class TypedDevice(ConfiguredDevice):
     refused: ClassVar[re.Pattern[str]]
 
     def running(self) -> str:
-        """See `ConfiguredDevice.running`."""
-        return self.shell.run(self.shown)
+        """See `ConfiguredDevice.running`.
+
+        Raises:
+            DeviceError: what answers shows none; taken for an empty one, nothing would be stale.
+        """
+        shown = self.shell.run(self.shown).lstrip()
+        if not shown or self.refused.match(shown):
+            said = shown.partition("\n")[0] or "nothing"
+            raise DeviceError(f"{self.shown}: required a configuration, given {said}")
+        return shown
 
     def rendered(self) -> str:
         """See `ConfiguredDevice.rendered`."""
@@ -136,7 +145,9 @@ class TypedDevice(ConfiguredDevice):
             return
         name = f"polarfab-{token_hex(4)}"
         if self.tried:
-            self._type(name, (*self.open, *lines, *self.tried))
+            self._type(f"{name}-try", (*self.open, *lines, *self.tried))
+        if self.before:
+            self._type(name, self.before)
         self.pending = name
         self._type(name, (*self.open, *lines, *self.committed))
 
@@ -185,18 +196,32 @@ class EosDevice(TypedDevice):
 class NxosDevice(TypedDevice):
     """Target nxos: a checkpoint to roll back to (Nexus 9000 System Management, Rollback).
 
-    It has no timer: a device that is not reached keeps the change until it is started again.
+    Without a timer: a device that is not reached keeps the change until it is started again. Staged
+    commits with one are for interactive sessions only (Two-stage Configuration Commit, 10.5).
     """
 
     file = "nxos.cfg"
     shown = "show running-config"
     held = ("show ip route vrf all | json", "show ipv6 route vrf all | json")
-    open = ("checkpoint {change}", "configure terminal")
+    before = ("checkpoint {change}",)
+    open = ("configure terminal",)
     committed = ("end",)
     accepted = ("no checkpoint {change}",)
     rejected = ("rollback running-config checkpoint {change}", "no checkpoint {change}")
     saved = ("copy running-config startup-config",)
-    refused = re.compile(r"^.*(% ?Invalid|% ?Incomplete|% ?Ambiguous|ERROR:|Error:).*$", re.M)
+    refused = re.compile(
+        r"^.*(% ?Invalid|% ?Incomplete|% ?Ambiguous|% ?Permission denied|ERROR:|Error:).*$", re.M
+    )
+
+    def change(self, lines: Sequence[str]) -> None:
+        """See `ConfiguredDevice.change`.
+
+        Each interface is entered from the top: lines below one that is refused would else be about
+        the interface before it.
+        """
+        again = ("end", "configure terminal")
+        top = [(*again, line) if line.startswith("interface ") else (line,) for line in lines]
+        super().change([line for part in top for line in part])
 
 
 class FlatDevice(TypedDevice):
@@ -216,10 +241,28 @@ class JunosDevice(FlatDevice):
     held = ("show route | display json | no-more",)
     open = ("configure exclusive",)
     tried = ("commit check", "rollback 0", "exit")
-    committed = ("commit confirmed {minutes}", "exit")
+    committed = ("commit confirmed {minutes} comment {change}", "exit")
     accepted = ("configure exclusive", "commit", "exit")
     rejected = ("configure exclusive", "rollback 1", "commit", "exit")
     refused = re.compile(r"^.*(error:|syntax error|unknown command|missing argument).*$", re.M)
+    commits = "show system commit | no-more"
+
+    def confirm(self) -> None:
+        """See `RouterDevice.confirm`: a commit says nothing of a change that has gone back."""
+        if self.pending and not self._latest():
+            raise DeviceError("the change has gone back: the last commit is another one")
+        super().confirm()
+
+    def undo(self) -> None:
+        """See `RouterDevice.undo`: `rollback 1` would take back what others committed."""
+        if self.pending and not self._latest():
+            self.pending = ""
+        super().undo()
+
+    def _latest(self) -> bool:
+        """Whether the last commit is the change; its comment stands below it."""
+        entry = re.search(r"^ *0 .*?(?=^ *1 |\Z)", self.shell.run(self.commits), re.M | re.S)
+        return bool(entry and self.pending in entry[0])
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`."""

@@ -13,7 +13,6 @@ import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import ip_network
@@ -21,6 +20,7 @@ from itertools import count
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 import numpy as np
 
@@ -106,9 +106,11 @@ class DevicePush:
     standing: dict[str, int] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
     wanted: Callable[[int], RouteTables] | None = None
+    over: bool = False
+    busy: dict[str, Lock] = field(default_factory=dict)
 
     def run(self, only: Sequence[str] = ()) -> PushReport:
-        """Push to these switches, or to all.
+        """Push to these switches, or to all; Ctrl-C has what was begun end, and begins no more.
 
         Raises:
             InputError: there is no such target or switch, no Nornir or ssh, or ssh would take the
@@ -134,15 +136,44 @@ class DevicePush:
         self.found = {name: PushedSwitch(name) for name in wanted}
         size = self.way.batch or len(wanted)
         batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
+        self.busy = {name: Lock() for name in wanted}
+        interrupted = False
+        try:
+            self._all(batches)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            self._settle()
+        return PushReport(self.target, tuple(self.found.values()), interrupted=interrupted)
+
+    def _all(self, batches: Sequence[Sequence[str]]) -> None:
         if self.rounds and not self.way.dry:
             self._in_rounds(batches)
-        else:
-            for batch in batches:
-                if self._stopped(self.way.stop_on):
-                    break
-                for task in self._tasks:
-                    self._each(batch, task)
-        return PushReport(self.target, tuple(self.found.values()))
+            return
+        for batch in batches:
+            if self._stopped(self.way.stop_on):
+                break
+            for task in self._tasks:
+                self._each(batch, task)
+
+    def _settle(self) -> None:
+        """Begin nothing more, wait for what was begun, take back what nobody will confirm."""
+        self.over = True
+        for name in self.found:
+            with self.busy[name]:
+                if self.devices[name].pending:
+                    self._failed(name, "the push ended before the last change was confirmed")
+
+    def _failed(self, name: str, reason: str) -> None:
+        """Note it, and take the last change back; else the device does, if it has a timer."""
+        found, device = self.found[name], self.devices[name]
+        found.state, found.error = "failed", reason
+        pending = device.pending
+        try:
+            device.undo()
+        except DeviceError as error:
+            found.error += f"; the change {pending} is not taken back from here: {error}"
+            device.pending = ""
 
     def _reach(self, kind: type[RouterDevice], wanted: Sequence[str], vrf: str) -> None:
         """The devices, and whether anything reaches them."""
@@ -197,13 +228,15 @@ class DevicePush:
         nornir.run(lambda one: self._try(one.host.name, task)).raise_on_error()
 
     def _try(self, name: str, task: Task) -> None:
-        try:
-            task(name)
-        except (DeviceError, InputError) as error:
-            self.found[name].state, self.found[name].error = "failed", str(error)
-            # What cannot be undone from here the device undoes when its time is up.
-            with suppress(DeviceError):
-                self.devices[name].undo()
+        with self.busy[name]:
+            if self.over:
+                return
+            try:
+                task(name)
+            except (DeviceError, InputError) as error:
+                self._failed(name, str(error))
+            except (ValueError, LookupError) as error:
+                self._failed(name, f"an answer that cannot be read: {error}")
         if self.progress:
             self.progress(next(self.steps), len(self.found) * len(self._tasks))
 

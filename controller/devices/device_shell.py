@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 {address}"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10 {address}"
 """What reaches a device unless the user says otherwise: no question asked, no long wait."""
-SHELL_PATIENCE = 120.0
+SHELL_PATIENCE = 300.0
 """Seconds that a command may take."""
 END = "POLARFAB_END"
 """The line below a file, none of its own."""
@@ -40,22 +40,27 @@ class DeviceShell:
         return self._run((command,), text)
 
     def typed(self, text: str) -> str:
-        """What a system with a command line of its own prints when this text is typed.
+        """What a system with a command line of its own says when this text is typed.
+
+        Errors are part of it, wherever it prints them.
 
         Raises:
             DeviceError: it does not answer, or does not end.
         """
-        return self._run((), text)
+        return self._run((), text, errors_too=True)
 
-    def _run(self, command: tuple[str, ...], text: str) -> str:
+    def _run(self, command: tuple[str, ...], text: str, errors_too: bool = False) -> str:
         try:
+            # In a session of its own, so that Ctrl-C does not cut a change in half.
             done = subprocess.run(
                 [*self.reach, *command],
                 input=text,
                 capture_output=True,
                 text=True,
+                errors="replace",
                 timeout=SHELL_PATIENCE,
                 check=False,
+                start_new_session=True,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DeviceError(f"{self.reach[0]}: {error}") from error
@@ -63,7 +68,7 @@ class DeviceShell:
             said = (done.stderr.strip() or done.stdout.strip())[-LAST_WORDS:]
             asked = "".join(command).partition("\n")[0] or self.reach[0]
             raise DeviceError(f"{asked}: {said or f'exit {done.returncode}'}")
-        return done.stdout
+        return done.stdout + done.stderr * errors_too
 
     def put(self, folder: str, files: Mapping[str, str]) -> None:
         """Write text files into a folder there, each whole or not at all.

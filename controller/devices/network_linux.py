@@ -9,6 +9,7 @@ from secrets import token_hex
 from typing import Any
 
 from compilers.audit.route_lines import STATIC_ROUTE, RouteLine, nvue_lines, sonic_lines
+from compilers.audit.route_remediation import Remediation
 from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
 
 
@@ -30,12 +31,15 @@ class ShellDevice(ConfiguredDevice):
         raise NotImplementedError
 
     def script(self, *lines: str) -> None:
-        """Run commands up to the first that fails.
+        """Run commands up to the first that fails; none before all have arrived.
+
+        The braces see to that, and keep commands from reading those that follow.
 
         Raises:
             DeviceError: one fails.
         """
-        self.shell.run("sh -se", "".join(f"{line}\n" for line in lines))
+        text = "".join(f"{line}\n" for line in ("{", *lines, "} < /dev/null"))
+        self.shell.run("sh -se", text)
 
 
 class SonicDevice(ShellDevice):
@@ -52,6 +56,18 @@ class SonicDevice(ShellDevice):
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`."""
         return sonic_lines(json.loads(text))
+
+    def lacking(self, wanted: Iterable[RouteLine]) -> Remediation:
+        """See `ConfiguredDevice.lacking`: HSET keeps the fields that it does not name."""
+        wanted = list(wanted)
+        found = super().lacking(wanted)
+        there = {line.drop: line.words for line in self.lines(self.running())}
+        gone = tuple(
+            f"{line.drop.replace(' DEL ', ' HDEL ', 1)} {' '.join(fields)}"
+            for line in wanted
+            if (fields := sorted(_fields(there.get(line.drop, ())) - _fields(line.words)))
+        )
+        return Remediation((*found.add, *gone), found.remove)
 
     def without_routes(self) -> Any:
         """See `ShellDevice.without_routes`: those of SRv6 lie outside the pools, and stay."""
@@ -96,6 +112,10 @@ class SonicDevice(ShellDevice):
         """See `RouterDevice.save`: FRR starts from its own file."""
         self.shell.put(f"{self.etc}/sonic/frr", {"frr.conf": self.text("frr.conf")})
         self.script("config save -y")
+
+
+def _fields(words: Iterable[str]) -> set[str]:
+    return {shlex.quote(word.partition("=")[0]) for word in words}
 
 
 class NvueDevice(ShellDevice):

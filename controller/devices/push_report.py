@@ -40,12 +40,13 @@ class PushedSwitch:
 class PushReport:
     """What a push did.
 
-    unread: in a dry run from tables, switches without a file.
+    unread: in a dry run from tables, switches without a file. interrupted: whether Ctrl-C ended it.
     """
 
     target: str
     switches: tuple[PushedSwitch, ...]
     unread: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def good(self) -> bool:

@@ -108,6 +108,10 @@ def command(
         print_json(found.as_dict())
     else:
         _print(found, dry_run)
+        if dry_run and not files:
+            say("a push also loads the interfaces, addresses and the rest of the rendered files")
+    if found.interrupted:
+        raise KeyboardInterrupt
     if not found.good:
         raise click.exceptions.Exit(1)
 

@@ -67,7 +67,7 @@ class Sections(Typed):
     def run(self, command):
         self.answer(command)
         if command == "show running-config":
-            return "".join(
+            return "! a switch\n" + "".join(
                 f"{section}\n" * bool(section)
                 + "".join(f"{' ' * 3 * bool(section)}{one}\n" for one in lines)
                 for section, lines in self.config.items()
@@ -124,9 +124,12 @@ class Eos(Sections):
 
 class Nxos(Sections):
     system, file = "nxos", "nxos.cfg"
+    full = False
 
     def word(self, line):
         match line.split():
+            case ["checkpoint", _] if self.full:
+                return "ERROR: there are ten checkpoints already"
             case ["checkpoint", _]:
                 self.before = copy.deepcopy(self.config)
             case ["rollback", "running-config", "checkpoint", _]:
@@ -174,12 +177,18 @@ class Commands(Typed):
 
 
 class Junos(Commands):
+    """commits: (comment, configuration) of each, the last one last; locked: by somebody else."""
+
     once = ("preference",)
+    commits, locked = (), False
 
     def run(self, command):
         self.answer(command)
+        if command.startswith("show system commit"):
+            last = enumerate(reversed(self.commits))
+            return "".join(f"{number}   by me via cli\n    {one[0]}\n" for number, one in last)
         if command.startswith("show configuration"):
-            return "".join(f"set {one}\n" for one in self.config)
+            return "set version 1\n" + "".join(f"set {one}\n" for one in self.config)
         (self.folder / "junos.set").write_text("".join(f"set {one}\n" for one in self.config))
         return self.show("junos", device_tables.rendered("junos", self.folder))
 
@@ -187,15 +196,19 @@ class Junos(Commands):
         match line.split():
             case ["configure", "exclusive"]:
                 self.candidate = list(self.config)
-            case ["commit", "confirmed", _]:
+            case ["commit", "confirmed", *_] if self.locked:
+                return "error: configuration database locked by somebody"
+            case ["commit", "confirmed", _, "comment", name]:
+                self.commits = (*self.commits, ("", self.config), (name, self.candidate))
                 self.commit(self.candidate)
             case ["commit"]:
                 self.config, self.before = self.candidate, None
                 self.saved = list(self.config)
+                self.commits = (*self.commits, ("", self.config))
             case ["rollback", "0"]:
                 self.candidate = list(self.config)
             case ["rollback", "1"]:
-                self.candidate = list(self.before)
+                self.candidate = list(self.commits[-2][1])
             case ["commit", "check"] | ["exit"]:
                 pass
             case _:
@@ -209,7 +222,7 @@ class Srlinux(Commands):
     def run(self, command):
         self.answer(command)
         if command == "info flat from running":
-            return "".join(f"set / {one}\n" for one in self.config)
+            return "set / system\n" + "".join(f"set / {one}\n" for one in self.config)
         groups, routes = {}, {}
         for words in map(str.split, self.config):
             match words:
@@ -250,7 +263,9 @@ class Shell(StandIn):
         self.answer(text or command)
         if command != "sh -se":
             return self.shown(command)
-        for line in text.splitlines():
+        opened, *lines, closed = text.splitlines()
+        assert (opened, closed) == ("{", "} < /dev/null")
+        for line in lines:
             self.do(shlex.split(line.removesuffix(" || true")))
         return ""
 
@@ -331,6 +346,10 @@ class Sonic(Shell):
                 name, _, entry = key.partition("|")
                 values = dict(zip(pairs[::2], pairs[1::2], strict=True))
                 self.config.setdefault(name, {}).setdefault(entry, {}).update(values)
+            case ["sonic-db-cli", "CONFIG_DB", "HDEL", key, *fields]:
+                name, _, entry = key.partition("|")
+                for one in fields:
+                    del self.config[name][entry][one]
             case ["sonic-db-cli", "CONFIG_DB", "DEL", key]:
                 name, _, entry = key.partition("|")
                 del self.config[name][entry]

@@ -2,18 +2,23 @@
 
 import copy
 import re
+import signal
+import threading
 from dataclasses import replace
 
 import pytest
 
 from compilers.targets.target_lookup import target
 from controller.devices import device_push
+from controller.devices.configured_device import EosDevice
 from controller.devices.device_push import DevicePush, PushWay
+from controller.devices.device_shell import DeviceError, DeviceShell
+from controller.devices.network_linux import SonicDevice
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.update.test_router_move import POLARFLY, quadrics_link
 from tests.compilers.update.updates import MINIMAL, build
-from tests.controller.devices.stand_ins import SYSTEMS, Frr
+from tests.controller.devices.stand_ins import SYSTEMS, Eos, Frr, Junos, Sonic
 
 ALTERNATES = {"eos", "nxos", "junos", "sonic"}
 """Systems that share packets from hosts among ports."""
@@ -73,7 +78,8 @@ class Site:
             target(self.system).render(build, out)
         given = old and (old, self.folder / "out" / old.identity)
         push = DevicePush(build, self.system, {}, out, PushWay("reach {node}", **way), old=given)
-        return {one.node: one for one in push.run().switches}
+        self.report = push.run()
+        return {one.node: one for one in self.report.switches}
 
 
 @pytest.fixture(params=SYSTEMS)
@@ -125,11 +131,105 @@ def test_a_switch_that_is_cut_off_goes_back_by_itself(site):
     one.config = copy.deepcopy(MANAGEMENT[site.system])
     one.reachable = lambda: one.before is None
     found = site.push()
-    assert next(iter(found.values())).error == "no route to host"
+    error = next(iter(found.values())).error
+    assert re.fullmatch(
+        "no route to host; the change (polarfab-.*|revision) is not taken back from here: "
+        "no route to host",
+        error,
+    )
     one.reachable = lambda: True
     assert one.before == MANAGEMENT[site.system]
     one.expire()
     assert one.config == MANAGEMENT[site.system]
+
+
+def test_ctrl_c_takes_back_what_nobody_confirmed(tmp_path, monkeypatch):
+    """It comes when a switch has lost a route and nobody has looked at its tables yet."""
+    site = Site("eos", tmp_path, monkeypatch)
+    one, *_ = site.devices.values()
+    one.config = copy.deepcopy(MANAGEMENT["eos"])
+    removed = EosDevice.remove
+
+    def interrupted(device, stale):
+        removed(device, stale)
+        if stale:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    monkeypatch.setattr(EosDevice, "remove", interrupted)
+    first = next(iter(site.push().values()))
+    assert site.report.interrupted
+    assert first.error == "the push ended before the last change was confirmed"
+    assert one.before is None
+    assert MANAGEMENT["eos"][""][1] in one.config[""]
+    assert one.saved == {}
+
+
+def test_what_others_committed_is_not_rolled_back(tmp_path, monkeypatch):
+    """Another user locks the candidate between the trial and the commit."""
+    site = Site("junos", tmp_path, monkeypatch)
+    one, *_ = site.devices.values()
+    one.config = list(MANAGEMENT["junos"])
+    one.commits = ("", []), ("", one.config)
+    one.locked = True
+    assert "locked by somebody" in next(iter(site.push().values())).error
+    assert one.config == MANAGEMENT["junos"]
+
+
+def test_a_change_that_has_gone_back_is_not_confirmed(tmp_path, monkeypatch):
+    site = Site("junos", tmp_path, monkeypatch)
+    shown = Junos.run
+    monkeypatch.setattr(
+        Junos, "run", lambda d, c: "0  by root\n" if "system commit" in c else shown(d, c)
+    )
+    assert "gone back" in next(iter(site.push().values())).error
+
+
+def test_without_a_checkpoint_nothing_is_typed(tmp_path, monkeypatch):
+    site = Site("nxos", tmp_path, monkeypatch)
+    one, *_ = site.devices.values()
+    one.full = True
+    assert "ten checkpoints" in next(iter(site.push().values())).error
+    assert one.config == {}
+
+
+def test_nxos_enters_each_interface_from_the_top(tmp_path, monkeypatch):
+    site = Site("nxos", tmp_path, monkeypatch)
+    site.push()
+    typed = "".join(log for one in site.devices.values() for log in one.log)
+    assert "\ninterface " in typed
+    assert len(re.findall(r"^interface ", typed, re.M)) == len(
+        re.findall(r"^end\nconfigure terminal\ninterface ", typed, re.M)
+    )
+
+
+def test_fields_that_an_entry_had_go(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch)
+    site.push()
+    one, *_ = site.devices.values()
+    routes = one.config["STATIC_ROUTE"]
+    routes[next(key for key in routes if "nexthop" in routes[key])]["blackhole"] = "true"
+    assert states(site.push()) == {"pushed", "as built"}
+    assert states(site.push()) == {"as built"}
+
+
+def test_what_shows_no_configuration_is_not_an_empty_switch(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    monkeypatch.setattr(Eos, "run", lambda *_: "% Invalid input (privileged mode required)\n")
+    errors = {one.error for one in site.push(dry=True).values()}
+    assert len(errors) == 1
+    assert "required a configuration, given % Invalid input" in errors.pop()
+
+
+def test_a_script_runs_whole_and_keeps_its_lines(tmp_path):
+    device = SonicDevice(DeviceShell(("sh", "-c")), tmp_path, "/etc", ())
+    with pytest.raises(DeviceError, match="second"):
+        device.script("cat", "echo second >&2; exit 3")
+
+
+def test_an_answer_that_cannot_be_read(tmp_path, monkeypatch):
+    site = Site("sonic", tmp_path, monkeypatch)
+    monkeypatch.setattr(Sonic, "run", lambda *_: "hello")
+    assert "cannot be read" in next(iter(site.push(dry=True).values())).error
 
 
 def lost(site):
