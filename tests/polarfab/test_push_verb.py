@@ -159,3 +159,13 @@ def test_switches_that_do_not_answer(polarfab, build) -> None:
     assert [one["state"] for one in found] == ["failed"] * 5 + ["not tried"] * 8
     assert found[0]["error"] == "ip -json -4 rule: exit 1"
     assert "/no/such" in polarfab(*words[:4], "--run", "/no/such")[2]
+
+
+def test_an_answer_that_is_no_table(polarfab, build) -> None:
+    """A shell that answers, but not with what was asked for."""
+    for target in ("linux", "frr"):
+        words = ("push", build, "--target", target, "--node", "3", "--dry-run")
+        code, _, err = polarfab(*words, "--run", "echo hello")
+        assert code == 1
+        assert err.startswith("3: an answer that cannot be read: ")
+        assert "Traceback" not in err
