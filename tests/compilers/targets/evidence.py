@@ -38,7 +38,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (READ, "eos.md"),
         SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
-        "lossless": (PARSED, HERE + "test_lossless.py::test_avd_prints_the_same_words"),
+        "lossless": (PARSED, HERE + "test_lossless_eos.py::test_avd_prints_the_same_words"),
         EBGP: (
             PARSED,
             HERE + "test_bgp_files.py::test_avd_takes_the_speakers_and_prints_the_other",
