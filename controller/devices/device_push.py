@@ -254,6 +254,9 @@ class DevicePush:
                 f"required no routes of others ({device.others}) in the fabric's address pools, "
                 f"given {named(found.differences)}; take them away first, a push does not"
             )
+        if (tables := device.tables()).strip():
+            # Those that cannot be read prove nothing: better seen before anything is changed.
+            self._differences(name, tables, {})
         if self.rounds:
             self._stand(name)
         found.state = "to do" if found.add or found.remove else "as built"
@@ -334,14 +337,23 @@ class DevicePush:
     def _differences(
         self, name: str, tables: str, wanted: RouteTables
     ) -> tuple[RouteDifference, ...]:
-        """What tables of a switch have other than these."""
+        """What tables of a switch have other than these.
+
+        Raises:
+            DeviceError: they cannot be read.
+        """
         pools = tuple(ip_network(pool) for pool in self.pools)
         vertex = self._vertex(name)
         with TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.txt"
             file.write_text(tables)
             routes = SwitchRoutes(self.build, {vertex: [file]}, lambda _: wanted, pools)
-            return routes.differences(vertex)
+            try:
+                return routes.differences(vertex)
+            except InputError as error:
+                one = error.problems[0]
+                said = f"its routing tables: required {one.required}, given {one.given}"
+                raise DeviceError(said) from error
 
 
 def _shorthand(name: str) -> Iterator[Problem]:

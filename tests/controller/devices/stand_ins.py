@@ -365,6 +365,8 @@ class Nvue(Shell):
     def shown(self, command):
         if command == "nv config show -o json":
             return json.dumps([{"header": {"model": "vx"}}, {"set": self.config}])
+        if not self.config:
+            return "{}"
         interfaces = self.config["interface"]
         routes = {}
         static = self.config["vrf"]["default"]["router"]["static"]

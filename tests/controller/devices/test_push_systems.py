@@ -220,6 +220,16 @@ def test_what_shows_no_configuration_is_not_an_empty_switch(tmp_path, monkeypatc
     assert "required a configuration, given % Invalid input" in errors.pop()
 
 
+def test_tables_that_prove_nothing_are_found_before_a_change(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    monkeypatch.setattr(EosDevice, "held", ("show running-config",))
+    found = site.push()
+    assert {one.error for one in found.values()} == {
+        "its routing tables: required JSON, given Expecting value in column 1"
+    }
+    assert all(device.config == {} for device in site.devices.values())
+
+
 def test_a_script_runs_whole_and_keeps_its_lines(tmp_path):
     device = SonicDevice(DeviceShell(("sh", "-c")), tmp_path, "/etc", ())
     with pytest.raises(DeviceError, match="second"):
