@@ -40,12 +40,21 @@ class EmittedDifference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmittedRows:
-    """Rows of one lookup table, a column each: prefixes as text, numbers of entries, lines."""
+    """Rows of one lookup table, a column each: numbers of prefixes, numbers of entries, lines.
+
+    names: the prefixes as text, which the tables of a switch may share; prefix: int64[n], the
+    number of each row's; None: row n has name n.
+    """
 
     file: str
-    prefixes: Sequence[str]
+    names: Sequence[str]
     entries: NDArray[np.int64]
     lines: NDArray[np.int64]
+    prefix: NDArray[np.int64] | None = None
+
+    def name(self, row: int) -> str:
+        """The prefix of a row."""
+        return self.names[row if self.prefix is None else int(self.prefix[row])]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -157,15 +157,15 @@ class RouteLines:
         first = np.flatnonzero(np.diff(place, prepend=-1))
         entry, examples = _alike(way, first, np.diff(first, append=len(way)))
         chains = [_chain([ways[w] for w in way[start:end].tolist()]) for start, end in examples]
-        names = np.array(list(self.prefixes), object)[place[first] % count]
+        names = list(self.prefixes)
         cuts = np.searchsorted(place[first], np.arange(1, len(tables)) * count)
-        columns = names, entry, np.minimum.reduceat(line[order], first)
+        columns = entry, np.minimum.reduceat(line[order], first), place[first] % count
         every = np.arange(len(chains))
         parts = zip(*(np.split(column, cuts) for column in columns), strict=True)
         return {
-            at: Lookup(EmittedRows(file, name.tolist(), entries, where), chains, every)
-            for at, (name, entries, where) in zip(tables.tolist(), parts, strict=True)
-            if len(name)
+            at: Lookup(EmittedRows(file, names, *part), chains, every)
+            for at, part in zip(tables.tolist(), parts, strict=True)
+            if len(part[0])
         }
 
 

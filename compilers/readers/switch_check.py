@@ -113,6 +113,7 @@ class SwitchCheck:
         self._numbers: dict[Chain, int] = {(): 0}
         self._entry_chains: dict[int, Integers] = {}
         self._rows: dict[int, Integers] = {}
+        self._prefixes: dict[int, Integers] = {}
 
     def result(self) -> CheckedSwitch:
         """Compare everything."""
@@ -245,21 +246,21 @@ class SwitchCheck:
     def _destinations(self, table: Lookup) -> Integers:
         rows, routes = table.rows, self.build.tables.routes
         blocks = len(self.build.addressing.ipv4_prefixes()[0])
-        known = self.numbers
-        try:
-            found = np.fromiter(map(known.__getitem__, rows.prefixes), np.int64)
-        except KeyError:
-            found = np.fromiter(map(self.number_of, rows.prefixes), np.int64)
+        if id(rows.names) not in self._prefixes:
+            numbers = np.fromiter(map(self.number_of, rows.names), np.int64, len(rows.names))
+            self._prefixes[id(rows.names)] = numbers
+        found = self._prefixes[id(rows.names)]
+        found = found if rows.prefix is None else found[rows.prefix]
         place = np.full(blocks * self.families, -1, np.int64)
         fitting = np.flatnonzero(found >= 0)
         place[found[fitting]] = fitting
         for row in np.flatnonzero(found < 0)[:EXAMPLES].tolist():
             line = int(rows.lines[row])
-            self.found.add(rows.file, line, rows.prefixes[row], "no prefix of the fabric")
+            self.found.add(rows.file, line, rows.name(row), "no prefix of the fabric")
         if np.count_nonzero(place >= 0) < len(fitting):
             for row in np.setdiff1d(fitting, place)[:EXAMPLES].tolist():
                 self.found.add(
-                    rows.file, int(rows.lines[row]), f"{rows.prefixes[row]} again", "one row"
+                    rows.file, int(rows.lines[row]), f"{rows.name(row)} again", "one row"
                 )
         of_family = place.reshape(self.families, blocks)
         by_family = np.stack([by_destination(own, routes.aggregate) for own in of_family])
