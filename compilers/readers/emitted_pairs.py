@@ -112,7 +112,8 @@ def delivered_pairs(
         ways: of every switch, by family; none where its files could not be read.
         families: how many there are.
     """
-    ends = np.flatnonzero(build.topology.endpoints)
+    hosts = (build.wiring.host_port > 0).any(axis=1)
+    ends = np.flatnonzero(build.topology.endpoints & hosts)
     order = build.tables.switches
     delivered = 0
     far, far_port = _cables(build)
@@ -124,7 +125,7 @@ def delivered_pairs(
             good &= _arrives(ways, family, block, far, far_port)
         good[block, np.arange(len(block))] = False
         delivered += int(np.count_nonzero(good))
-    return len(ends) * (len(ends) - 1), delivered
+    return len(ends) * max(len(ends) - 1, 0), delivered
 
 
 def _arrives(

@@ -8,6 +8,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
 from tests.compilers.readers.emitted import change, check, fabric, write
+from tests.compilers.routed import routed
 
 FABRIC = """
 name: lab
@@ -192,6 +193,14 @@ def test_an_edit_is_a_difference_at_its_line(name, file, old, new, lab):
     # JSON: the entry that the value is in; a line that is gone: the one before or behind.
     near = 8 if file.endswith((".json", ".yaml")) else 6 if not new else 1
     assert any(f == str(path) and abs(n - line) <= near for f, n in at), (line, report.examples)
+
+
+@pytest.mark.parametrize("name", ["eos", "sonic", "srlinux", "linux"])
+def test_a_fabric_without_hosts_has_no_pairs(name, tmp_path):
+    build = routed(q=2, hosts=0)
+    write(name, build, tmp_path)
+    report = check(name, build, tmp_path)
+    assert (report.passed, report.pairs, report.examples) == (True, 0, ())
 
 
 HOSTS = [
