@@ -6,8 +6,6 @@ falls silent (both keep it). Hosts send each other datagrams all the time.
 """
 
 import json
-import selectors
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,55 +20,12 @@ from mininet_scenarios.engines.router_space import Space, run, until
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 
-PERIOD = 0.1
-"""Seconds between two datagrams of a host to another."""
+TALKER = Path(__file__).with_name("live_talker.py")
 GAP = 0.35
 """Seconds without a datagram of a flow after which one was lost."""
-CALM = 2.0
-"""Seconds without a lost datagram after which the fabric has converged."""
+CALM, LATE = 1.5, 1.0
+"""Seconds without a lost datagram after which the fabric has converged, and for news to come."""
 PATIENCE = 60
-PORT = 7000
-
-
-def talk(me, addresses):
-    """A host: send to all, print every second what arrived since the start: [source, family, when].
-
-    Times are those of the machine, so other hosts' and the test's can be compared.
-    """
-    selector = selectors.DefaultSelector()
-    sockets = {}
-    for family in (socket.AF_INET, socket.AF_INET6):
-        sockets[family] = socket.socket(family, socket.SOCK_DGRAM)
-        if family == socket.AF_INET6:
-            sockets[family].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sockets[family].bind(("", PORT))
-        sockets[family].setblocking(False)
-        selector.register(sockets[family], selectors.EVENT_READ)
-    following, number, news = time.monotonic(), 0, []
-    while True:
-        for key, _ in selector.select(max(0.0, following - time.monotonic())):
-            try:
-                while True:
-                    source, sent = map(int, key.fileobj.recv(64).split())
-                    six = key.fileobj.family == socket.AF_INET6
-                    news.append((source, int(six), sent))
-            except OSError:
-                pass
-        if time.monotonic() < following:
-            continue
-        following += PERIOD
-        number += 1
-        for other, both in enumerate(addresses):
-            for family, address in zip(sockets, both, strict=True):
-                try:
-                    if other != me:
-                        text = f"{me} {time.monotonic_ns() // 1_000_000}".encode()
-                        sockets[family].sendto(text, (address, PORT))
-                except OSError:
-                    pass
-        if number % 3 == 0 and news:
-            print(json.dumps(news), flush=True)
-            news = []
 
 
 class Panel(Routers):
@@ -139,7 +94,7 @@ class Panel(Routers):
         everyone = range(len(self.hosts))
         addresses = [[self.address(v, version) for version in (4, 6)] for v in everyone]
         for me, host in enumerate(self.hosts):
-            command = [sys.executable, __file__, "talk", str(me), json.dumps(addresses)]
+            command = [sys.executable, str(TALKER), str(me), json.dumps(addresses)]
             talker = host.spawn(command, stdout=subprocess.PIPE, text=True)
             self.talkers.append(talker)
             threading.Thread(target=self._hear, args=(me, talker.stdout), daemon=True).start()
@@ -155,7 +110,7 @@ class Panel(Routers):
 
     def lost_last(self, since):
         """When the last datagram that did not arrive was sent, `since` if all did; by any flow."""
-        now, last = time.monotonic() - 1.5, since
+        now, last = time.monotonic() - LATE, since
         for flow in self.flows():
             times = [since, *(t for t in self.heard[flow][-4000:] if t > since)]
             times.append(max(now, times[-1]))
@@ -168,7 +123,7 @@ class Panel(Routers):
         limit = since + PATIENCE
         while True:
             last = self.lost_last(since)
-            if time.monotonic() - 1.5 - last > CALM:
+            if time.monotonic() - LATE - last > CALM:
                 return round(last - since, 2)
             if time.monotonic() > limit:
                 dead = {
@@ -189,7 +144,6 @@ def main(build, out, folder, wanted):
     fabric.start()
     seen = {"start": round(time.monotonic() - start, 1)}
     fabric.converse()
-    time.sleep(2)
     seen["quiet"] = fabric.converged(time.monotonic())
     seen["failures"] = []
     for how, u, v in wanted["failures"]:
@@ -207,9 +161,7 @@ def main(build, out, folder, wanted):
     return seen
 
 
-if __name__ == "__main__" and sys.argv[1] == "talk":
-    talk(int(sys.argv[2]), json.loads(sys.argv[3]))
-elif __name__ == "__main__":
+if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir="/tmp") as daemons:
         Path(daemons).chmod(0o755)  # FRR's daemons are a user of their own
         build, out = Path(sys.argv[1]), Path(sys.argv[2])
