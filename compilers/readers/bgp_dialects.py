@@ -234,7 +234,7 @@ NXOS = BgpDialect(
 )
 SRL_BGP = "network-instance default / protocols / bgp / "
 SRL_GROUP = SRL_BGP + "group fabric-<family> / "
-SRL_FAMILY = SRL_BGP + "afi-safi <family>-unicast / "
+SRL_FAMILY = SRL_BGP + "afi-safi srl_nokia-common:<family>-unicast / "
 SRL_LIST = "routing-policy / prefix-set <list> / prefix <prefix> / mask-length-range "
 SRL_POLICY = "routing-policy / policy <policy> / "
 SRL_ENTRY = SRL_POLICY + "statement <place> / "
@@ -251,7 +251,7 @@ SRLINUX = BgpDialect(
         "mask-length-range <least>..<longest>",
         SRL_FAMILY + "admin-state enable",
         SRL_FAMILY + "<family>-unicast / backup-paths / install true",
-        SRL_GROUP + "afi-safi <family>-unicast / admin-state enable",
+        SRL_GROUP + "afi-safi srl_nokia-common:<family>-unicast / admin-state enable",
         SRL_GROUP + "failure-detection / fast-failover true",
         SRL_GROUP + "timers / connect-retry 1",
         SRL_GROUP + "timers / hold-time 9",
@@ -282,8 +282,8 @@ SRLINUX = BgpDialect(
     watched=(SRL_GROUP + "failure-detection / enable-bfd true",),
 )
 SRL_OTHERS = (
-    SRL_BGP + "group fabric-ipv4 / afi-safi ipv6-unicast / admin-state disable",
-    SRL_BGP + "group fabric-ipv6 / afi-safi ipv4-unicast / admin-state disable",
+    SRL_BGP + "group fabric-ipv4 / afi-safi srl_nokia-common:ipv6-unicast / admin-state disable",
+    SRL_BGP + "group fabric-ipv6 / afi-safi srl_nokia-common:ipv4-unicast / admin-state disable",
 )
 """With both address families: each has sessions of its own."""
 SRL_LINK = "bfd / subinterface <port>.0 / "

@@ -160,11 +160,15 @@ class ManagementSpec(Model):
 
 
 class BaseSpec(Model):
-    """What switches need beside forwarding; ntp, syslog: addresses of servers."""
+    """What switches need beside forwarding; ntp, syslog: addresses of servers.
+
+    asn: the AS number of vertex 0 where switches speak BGP; others count on from it.
+    """
 
     management: ManagementSpec | None = None
     ntp: tuple[Management, ...] = ()
     syslog: tuple[Management, ...] = ()
+    asn: Annotated[Whole, Field(ge=1, le=4_294_967_294)] | None = None
 
 
 class FabricSpec(Model):

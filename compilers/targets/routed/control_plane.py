@@ -29,7 +29,7 @@ from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Option
 from compilers.targets.routed.static_routes import RoutedFabric
 from inventory.problems import InputError, Problem, few
 
-ROUTING, BFD, FIRST_AS = "routing", "bfd", "asn"
+ROUTING, BFD = "routing", "bfd"
 PRIVATE_AS = 4_200_000_000
 """The first of the private range of four bytes (RFC 6996)."""
 LAST_AS = 4_294_967_294
@@ -41,22 +41,12 @@ FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
 """The name of an address family, and the word that commands about it begin with."""
 
 
-def _is_first(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and 0 < int(text) <= LAST_AS
-
-
 def bgp_options(*bfd: str) -> Options:
     """The options of a target that can have eBGP; bfd: the values of that, the default first."""
     return MappingProxyType(
         {
             ROUTING: Option.choice("How routes come about.", "static", "bgp"),
             BFD: Option.choice("Whether BFD watches every link.", *bfd),
-            FIRST_AS: Option(
-                "With bgp: the AS number of vertex 0; others count on from it.",
-                str(PRIVATE_AS),
-                f"a number from 1 to {LAST_AS}",
-                _is_first,
-            ),
         }
     )
 
@@ -155,7 +145,7 @@ class ControlPlane:
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
         hops = np.concatenate([walker.hops(block) for block in blocks], axis=1)
         egress = np.concatenate([walker.egress(block) for block in blocks], axis=1)
-        plane = cls(routed, hops, egress, int(chosen[FIRST_AS]), chosen[BFD] == "on")
+        plane = cls(routed, hops, egress, build.base.get("asn", PRIVATE_AS), chosen[BFD] == "on")
         if problems := [*_wrong_numbers(plane.first, order), *plane._longer_paths()]:
             raise InputError(few(problems))
         return plane

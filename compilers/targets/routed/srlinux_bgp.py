@@ -12,6 +12,8 @@ from compilers.targets.routed.control_plane import BgpFamily, BgpSpeaker
 from compilers.targets.routed.p2p_links import P2pRouter
 
 Tree = dict[str, Any]
+COMMON = "srl_nokia-common"
+"""The module of the names of address families."""
 MICROSECONDS = 1000
 """Of a millisecond."""
 ACCEPT, REJECT = ({"policy-result": word} for word in ("accept", "reject"))
@@ -41,7 +43,7 @@ def bgp_protocol(bgp: BgpSpeaker) -> Tree:
     """`protocols` of the network instance; the backup path is ready before the best one fails."""
     families = [
         {
-            "afi-safi-name": f"{f.name}-unicast",
+            "afi-safi-name": f"{COMMON}:{f.name}-unicast",
             "admin-state": "enable",
             f"{f.name}-unicast": {"backup-paths": {"install": True}},
         }
@@ -78,7 +80,7 @@ def _group(bgp: BgpSpeaker, f: BgpFamily) -> Tree:
         "failure-detection": {"fast-failover": True} | ({"enable-bfd": True} if bgp.bfd else {}),
         "afi-safi": [
             {
-                "afi-safi-name": f"{each.name}-unicast",
+                "afi-safi-name": f"{COMMON}:{each.name}-unicast",
                 "admin-state": "enable" if each is f else "disable",
             }
             for each in bgp.families

@@ -123,7 +123,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
-        EBGP: (READ, "bgp.md"),
+        EBGP: (PARSED, "bgp.md"),
     },
     "srv6": {
         ROUTES: (RUN, HERE + "test_srv6_live.py::test_every_pair_answers_through_carriers"),

@@ -50,22 +50,30 @@ def test_vtysh_accepts_the_speakers(build, tmp_path):
 
 
 def test_as_numbers_count_on_from_the_one_that_is_given(tmp_path):
-    target("eos").render(SEVERAL, tmp_path, options=BGP | {"asn": "64512"})
+    build = replace(SEVERAL, base={"asn": 64512})
+    target("eos").render(build, tmp_path, options=BGP)
     names = SEVERAL.wiring.names
     for vertex in (0, 3):
         text = (tmp_path / names[vertex] / "eos.cfg").read_text()
         assert f"router bgp {64512 + vertex}\n" in text
         far = SEVERAL.wiring.far[vertex]
         assert all(f" remote-as {64512 + int(v)}\n" in text for v in far[far >= 0])
-    assert not target("eos").check_emitted(SEVERAL, tmp_path, BGP).differences
+    assert not target("eos").check_emitted(build, tmp_path, BGP).differences
+
+
+@pytest.mark.parametrize(("first", "last"), [(4294967290, 4294967296), (65530, 65536)])
+def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
+    with pytest.raises(InputError) as error:
+        target("frr").render(replace(SEVERAL, base={"asn": first}), tmp_path / "out", options=BGP)
+    assert str(error.value) == (
+        "base.asn: required AS numbers for 7 switches, none above 4294967294, "
+        f"and not 23456 or 65535, given {first} to {last}"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("eos", {"asn": "4294967290"}, "AS numbers for 7 switches, none above 4294967294"),
-        ("frr", {"asn": "65530"}, "not 23456 or 65535, given 65530 to 65536"),
-        ("junos", {"asn": "0"}, "--set asn: required a number from 1 to 4294967294, given 0"),
         ("nvue", {}, "--set routing: required static: NVUE changed its words for BGP"),
         ("sonic", {"srv6": "host"}, "--set srv6: required off with routing=bgp"),
     ],
