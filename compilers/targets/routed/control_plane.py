@@ -245,7 +245,7 @@ def _wrong_numbers(first: int, order: int) -> list[Problem]:
         return []
     return [
         Problem(
-            key=f"--set {FIRST_AS}",
+            key="base.asn",
             required=f"AS numbers for {order:,} switches, none above {LAST_AS}, "
             f"and not {' or '.join(map(str, NOT_FOR_USE))}",
             given=f"{first} to {last}",
