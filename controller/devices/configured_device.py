@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from secrets import token_hex
 from typing import ClassVar
 
+from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import (
     RouteLine,
     fabric_lines,
@@ -25,7 +26,7 @@ from compilers.audit.route_lines import (
 )
 from compilers.audit.route_remediation import Remediation
 from controller.devices.device_shell import DeviceError
-from controller.devices.router_device import RouterDevice
+from controller.devices.router_device import Compare, RouterDevice
 
 CONFIRM_MINUTES = 10
 """Until a device takes an unconfirmed change back."""
@@ -33,6 +34,8 @@ CONFIRM_MINUTES = 10
 
 class ConfiguredDevice(RouterDevice):
     """A router whose routes stand in a configuration of lines."""
+
+    others = "not from its configuration's static routes"
 
     @abstractmethod
     def running(self) -> str:
@@ -64,6 +67,12 @@ class ConfiguredDevice(RouterDevice):
     def routes(self) -> Remediation:
         """See `RouterDevice.routes`."""
         return self.lacking(self.lines(self.rendered()))
+
+    def foreign(self, compare: Compare) -> list[RouteDifference]:
+        """See `RouterDevice.foreign`: those that no static route of the configuration says."""
+        said = {line.place for line in self.lines(self.running())}
+        found = compare(self.tables())
+        return [one for one in found if one.found and (one.table, one.prefix) not in said]
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: with all that is no route."""

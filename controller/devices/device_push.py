@@ -246,9 +246,8 @@ class DevicePush:
         every = [device.routes(), *rules]
         found.add = tuple(line for one in every for line in one.add)
         found.remove = tuple(line for one in every for line in one.remove)
-        if shown := device.foreign():
-            differences = self._differences(name, shown, self._routes(name))
-            found.differences = tuple(one for one in differences if one.found)
+        compare = partial(self._differences, name, self._routes(name))
+        found.differences = tuple(device.foreign(compare))
         if found.differences:
             raise DeviceError(
                 f"required no routes of others ({device.others}) in the fabric's address pools, "
@@ -320,7 +319,7 @@ class DevicePush:
             DeviceError: they are not.
         """
         limit = time.monotonic() + PROOF_PATIENCE
-        while differences := self._differences(name, self.devices[name].tables(), wanted):
+        while differences := self._differences(name, wanted, self.devices[name].tables()):
             if time.monotonic() > limit:
                 self.found[name].differences = differences
                 routes = f"{len(differences):,} routes are not the build's"
@@ -335,7 +334,7 @@ class DevicePush:
         return self.wanted(self._vertex(name)) if self.wanted else {}
 
     def _differences(
-        self, name: str, tables: str, wanted: RouteTables
+        self, name: str, wanted: RouteTables, tables: str
     ) -> tuple[RouteDifference, ...]:
         """What tables of a switch have other than these.
 

@@ -6,10 +6,12 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 
+from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import RouteLine, section_lines
 from compilers.audit.route_remediation import Remediation
 from controller.devices.configured_device import ConfiguredDevice
-from controller.devices.router_device import RULES, UNIT
+from controller.devices.router_device import RULES, UNIT, Compare
+from inventory.route_tables.route_table_file import json_outputs
 
 TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
 OWN_PROTOCOLS = frozenset({"static", "connected", "local"})
@@ -37,18 +39,15 @@ class FrrDevice(ConfiguredDevice):
         """See `ConfiguredDevice.all_lines`."""
         return section_lines(text)
 
-    def foreign(self) -> str:
+    def foreign(self, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
         own = OWN_PROTOCOLS | ({"bgp"} if "router bgp" in self.rendered() else set())
-        shown, decoder, found = self.shell.run(TABLES), json.JSONDecoder(), []
-        at = shown.find("{")
-        while at >= 0:
-            document, at = decoder.raw_decode(shown, at)
-            at = shown.find("{", at)
+        found = []
+        for document in json_outputs(self.shell.run(TABLES)):
             for prefix, routes in document.items():
                 if others := [one for one in routes if one.get("protocol") not in own]:
                     found.append(json.dumps({prefix: others}))
-        return "\n".join(found)
+        return [one for one in compare("\n".join(found)) if one.found] if found else []
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: with interfaces, which may be new, and BGP."""

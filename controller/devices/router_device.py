@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import shlex
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_remediation import (
     Remediation,
     kernel_remediation,
@@ -20,6 +22,7 @@ from compilers.audit.route_remediation import (
 from controller.devices.device_shell import DeviceShell
 from inventory.route_tables.kernel_routes import OURS
 
+Compare = Callable[[str], Iterable[RouteDifference]]
 ROUTES = "ip -json route show table all"
 KERNEL_OWN = "kernel"
 """The protocol of routes that come with an interface's addresses."""
@@ -82,13 +85,16 @@ class RouterDevice(ABC):
     def save(self) -> None:
         """See that a reboot leads to the same."""
 
-    def foreign(self) -> str:
-        """Routes that a push leaves alone wherever they lead, as in `tables`; "" without any.
+    @abstractmethod
+    def foreign(self, compare: Compare) -> list[RouteDifference]:
+        """The routes in the fabric's pools that a push would leave where they are.
+
+        Args:
+            compare: tells tables, as in `tables`, from those of the build.
 
         Raises:
             DeviceError: it cannot be read.
         """
-        return ""
 
     def confirm(self) -> None:
         """Have the last change stay, where the device would else take it back.
@@ -145,11 +151,11 @@ class LinuxDevice(RouterDevice):
         found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
         return kernel_remediation(*found, self.text("routes.batch"))
 
-    def foreign(self) -> str:
+    def foreign(self, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: routes of protocols other than 80."""
         shown = json.loads(self.shell.run(ROUTES) or "[]")
         found = [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]
-        return json.dumps(found) if found else ""
+        return [one for one in compare(json.dumps(found)) if one.found] if found else []
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: in place, without the pause of `load.sh`."""

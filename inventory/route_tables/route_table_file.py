@@ -108,18 +108,25 @@ def _form(path: Path, document: Any) -> str:
 
 
 def _documents(path: Path) -> Iterator[Any]:
-    """The outputs in a file that are not empty: an IPv6 table without a route is `{}`."""
-    text = device_text(path)
+    return json_outputs(device_text(path), str(path))
+
+
+def json_outputs(text: str, path: str = "") -> Iterator[Any]:
+    """The outputs in a text that are not empty: an IPv6 table without a route is `{}`.
+
+    Raises:
+        InputError: it is not JSON; with this path.
+    """
     at = _skipped(text, 0)
     while at < len(text):
         try:
             document, at = _decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
             given = f"{error.msg} in column {error.colno}"
-            raise InputError.of("JSON", given, "", str(path), error.lineno) from None
+            raise InputError.of("JSON", given, "", path, error.lineno) from None
         except (RecursionError, ValueError):
             given = "numbers or nesting beyond measure"
-            raise InputError.of("JSON", given, "", str(path)) from None
+            raise InputError.of("JSON", given, "", path) from None
         if document:
             yield document
         at = _skipped(text, at)

@@ -78,9 +78,9 @@ def command(
 
     Reads every switch, adds what is missing on all of a batch, then takes away what is stale,
     compares their own tables with the build, and saves. Stale are static routes in the fabric's
-    address pools; for linux, routes, next hops and rules of protocol 80. A Linux or FRR switch with
-    routes of others in those pools fails before anything is changed there. Where the system can,
-    a change goes back by itself unless it is confirmed. --old goes in rounds that lose no packet.
+    address pools; for linux, routes, next hops and rules of protocol 80. A switch with routes of
+    others in those pools fails before anything is changed there. Where the system can, a change
+    goes back by itself unless it is confirmed. --old goes in rounds that lose no packet.
 
     In --run and --etc, {node} and {address} stand for the name of a switch and its management
     address. --dry-run prints what would be done; with --from it does so from tables of eos, nxos,

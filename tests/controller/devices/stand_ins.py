@@ -365,11 +365,10 @@ class Nvue(Shell):
     def shown(self, command):
         if command == "nv config show -o json":
             return json.dumps([{"header": {"model": "vx"}}, {"set": self.config}])
-        if not self.config:
-            return "{}"
-        interfaces = self.config["interface"]
+        interfaces = self.config.get("interface", {})
         routes = {}
-        static = self.config["vrf"]["default"]["router"]["static"]
+        default = self.config.get("vrf", {}).get("default", {})
+        static = default.get("router", {}).get("static", {})
         for prefix, entry in static.items():
             routes["main", prefix] = (
                 [[(via, self.through(interfaces, via), 1) for via in entry["via"]]]

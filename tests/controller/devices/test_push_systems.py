@@ -122,6 +122,18 @@ def test_a_switch_whose_tables_are_wrong_goes_back(site):
     assert states({k: v for k, v in found.items() if v is not first}) == {"as built"}
 
 
+def test_routes_of_other_protocols_in_the_pools(site):
+    one, *_ = site.devices.values()
+    site.push()
+    other = {("main", "10.0.0.9/32"): [[("192.0.2.7", "other", 1)]]}
+    one.spoiled = lambda routes: routes.update(other)
+    one.log.clear()
+    first, *others = site.push().values()
+    assert "in the fabric's address pools, given 10.0.0.9/32 in table main" in first.error
+    assert {switch.state for switch in others} == {"as built"}
+    assert not any("commit" in line or "apply" in line or "load" in line for line in one.log)
+
+
 def test_a_switch_that_is_cut_off_goes_back_by_itself(site):
     """It takes the change and then cannot be reached any more: the timer is all that is left.
 
