@@ -58,7 +58,7 @@ class PrefixRounds:
             moved: the same value of another prefix.
         """
         found = dict(old) if number < self.last else {}
-        for place in old.keys() | new.keys():
+        for place in dict.fromkeys((*old, *new)):
             if number >= self._round(place, old):
                 found.pop(place, None)
                 if place in new:

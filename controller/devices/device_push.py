@@ -25,7 +25,7 @@ from threading import Lock
 import numpy as np
 
 from compilers.audit.route_differences import RouteDifference
-from compilers.audit.route_lines import RouteLine, remediation
+from compilers.audit.route_lines import remediation
 from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
@@ -36,7 +36,7 @@ from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
 from controller.devices.device_systems import device_kind
 from controller.devices.push_report import PushedSwitch, PushReport, named
-from controller.devices.push_rounds import PushRounds
+from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import RouterDevice
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import RouteTables
@@ -102,7 +102,6 @@ class DevicePush:
     found: dict[str, PushedSwitch] = field(default_factory=dict)
     steps: Iterator[int] = field(default_factory=lambda: count(1))
     rounds: PushRounds | None = None
-    lines: dict[str, list[list[RouteLine]]] = field(default_factory=dict)
     standing: dict[str, int] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
     wanted: Callable[[int], RouteTables] | None = None
@@ -265,11 +264,11 @@ class DevicePush:
         device = self.devices[name]
         if not self.rounds or not isinstance(device, ConfiguredDevice):
             return
-        each = self.lines[name] = self.rounds.lines(device, self._vertex(name))
+        after = self.rounds.lines(device, self._vertex(name))
         there = device.lines(device.running())
-        for number in reversed(range(len(each))):
-            if not remediation(there, each[number]):
-                self.standing[name] = number - 1
+        for number in range(self.rounds.last, BEFORE - 1, -1):
+            if not remediation(there, after(number)):
+                self.standing[name] = number
                 return
         required = "the routes of the build of --old, or of a round from it to this one"
         given = f"{len(there):,} static routes of the fabric that are neither"
@@ -293,15 +292,15 @@ class DevicePush:
         device, rounds = self.devices[name], self.rounds
         if not rounds or not isinstance(device, ConfiguredDevice):
             return
-        ahead = self.standing[name] >= number
-        change = device.lacking(self.lines[name][max(number, self.standing[name]) + 1])
+        standing, vertex = self.standing[name], self._vertex(name)
+        change = device.lacking(rounds.lines(device, vertex)(max(number, standing)))
         if whole:
             device.load(change)
             device.remove(change)
-        elif not ahead:
+        elif standing < number:
             device.change((*change.add, *change.remove))
-        if number < rounds.last and not ahead:
-            self._prove(name, rounds.tables(self._vertex(name), number))
+        if standing < number < rounds.last and (whole or change):
+            self._prove(name, rounds.tables(vertex, number))
             device.confirm()
 
     def _end(self, name: str) -> None:

@@ -129,7 +129,7 @@ class NvueDevice(ShellDevice):
         """See `ConfiguredDevice.rendered`."""
         import yaml
 
-        return json.dumps(yaml.safe_load(self.text("startup.yaml")))
+        return json.dumps(yaml.load(self.text("startup.yaml"), yaml.CSafeLoader))
 
     def all_lines(self, text: str) -> Iterable[RouteLine]:
         """See `ConfiguredDevice.all_lines`."""

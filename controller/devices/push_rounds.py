@@ -18,6 +18,7 @@ from controller.devices.configured_device import ConfiguredDevice
 from inventory.problems import InputError, Problem, few
 from inventory.route_tables.held_routes import MAIN, RULES, Choices, RouteTables
 
+BEFORE = -1
 Lines = tuple[RouteLine, ...]
 
 
@@ -72,8 +73,8 @@ class PushRounds:
         """The last round."""
         return self.move.last
 
-    def lines(self, device: ConfiguredDevice, vertex: int) -> list[list[RouteLine]]:
-        """The lines of a switch of the new build before round 0, and after each."""
+    def lines(self, device: ConfiguredDevice, vertex: int) -> Callable[[int], list[RouteLine]]:
+        """The lines of a switch of the new build by the number of a round, BEFORE for the old."""
         before, rounds = self._of(vertex)
         old: dict[Place, Lines] = {}
         if before >= 0:
@@ -81,8 +82,12 @@ class PushRounds:
             text = replace(device, files=self.old / name).rendered()
             old = _by_place(device.lines(text))
         new = _by_place(device.lines(device.rendered()))
-        each = (rounds.standing(old, new, k, _moved) for k in range(self.last + 1))
-        return [_flat(found) for found in (old, *each)]
+
+        def after(number: int) -> list[RouteLine]:
+            found = old if number == BEFORE else rounds.standing(old, new, number, _moved)
+            return [line for lines in found.values() for line in lines]
+
+        return after
 
     def tables(self, vertex: int, number: int) -> RouteTables:
         """The routes of a switch of the new build after a round."""
@@ -136,10 +141,6 @@ def _by_place(lines: Sequence[RouteLine]) -> dict[Place, Lines]:
     for line in sorted(lines, key=lambda line: line.words):
         found[line.place] = (*found.get(line.place, ()), line)
     return found
-
-
-def _flat(found: dict[Place, Lines]) -> list[RouteLine]:
-    return [line for lines in found.values() for line in lines]
 
 
 def _moved(lines: Lines, prefix: str) -> Lines:
