@@ -210,8 +210,11 @@ def srlinux_commands(tree: object) -> Iterator[str]:
     yield from (f"set / {words}" for words in _srlinux(tree))
 
 
-KEYS = ("name", "index", "ip-prefix", "prefix", "address", "host")
-"""Of lists in the parts of SR Linux's model that are rendered."""
+KEYS = (
+    *("name", "index", "ip-prefix", "prefix", "address", "host"),
+    *("afi-safi-name", "group-name", "peer-address", "id"),
+)
+"""Of lists in the parts of SR Linux's model that are rendered; a second key follows as a leaf."""
 
 
 def _srlinux(tree: object) -> Iterator[str]:
@@ -223,7 +226,7 @@ def _srlinux(tree: object) -> Iterator[str]:
             for entry in items(inner):
                 key = next(one for one in KEYS if one in entry)
                 others = {k: value for k, value in entry.items() if k != key}
-                at = f"{word} {entry[key]}"
+                at = f"{word} {_value(entry[key])}"
                 yield from (f"{at} {rest}" for rest in _srlinux(others)) if others else (at,)
         elif isinstance(inner, list):
             yield f"{word} [ {' '.join(map(_value, inner))} ]"

@@ -29,6 +29,7 @@ from compilers.audit.route_lines import remediation
 from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
+from compilers.targets.routed.control_plane import ROUTING
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
@@ -127,6 +128,9 @@ class DevicePush:
         wanted = [name for name in names if not only or name in only]
         self._reach(kind, wanted, getattr(system, "vrf", ""))
         build, chosen = system.check(self.build, self.options)
+        if self.target == "sonic" and chosen.get(ROUTING) == "bgp":
+            todo = "put frr.conf in its place (target ansible), and start the container bgp again"
+            raise InputError.of("static routes on sonic", "routing=bgp", todo, key="--set")
         self.wanted = system.routes_held(build, chosen)
         if self.old:
             if only:

@@ -11,6 +11,7 @@ import numpy as np
 from compilers.audit.route_lines import Place, RouteLine
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
+from compilers.targets.routed.control_plane import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
 from compilers.update.router_move import PrefixRounds, RouterMove
@@ -55,7 +56,7 @@ class PushRounds:
         if system.name == "linux":
             reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
             raise InputError.of("another target", f"--old and target linux: {reason}", key="--old")
-        if chosen.get("routing") == "bgp":
+        if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="--old")
         old, _ = system.check(old, chosen)
         held = system.routes_held(old, chosen), system.routes_held(new, chosen)

@@ -1,5 +1,6 @@
 """What to add and what to take away: lines for FRR, for ip -batch, and for people."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -85,12 +86,24 @@ def test_routes_of_trees():
     key = "sonic-db-cli CONFIG_DB {} 'STATIC_ROUTE|default|10.0.0.8/29'"
     assert by_lines({}, entry, sonic_lines).add == (f"{key.format('HSET')} ifname c,d nexthop a,b",)
     assert by_lines(entry, {}, sonic_lines).remove == (key.format("DEL"),)
-    json = {"srl:a": [{"name": "b c", "type": "srl_nokia:ip"}, {"index": 1}], "d": {"e": [True]}}
-    assert list(srlinux_commands(json)) == [
-        "set / a b c type ip",
+    tree = {"srl:a": [{"name": "b c", "type": "srl_nokia:ip"}, {"index": 1}], "d": {"e": [True]}}
+    assert list(srlinux_commands(tree)) == [
+        'set / a "b c" type ip',
         "set / a 1",
         "set / d e [ true ]",
     ]
+
+
+def test_commands_of_every_list(tmp_path):
+    """Each list of the rendered model has a key that is known."""
+    build = replace(routed(q=3, hosts=2), identity="0123456789abcdef")
+    target("srlinux").render(build, tmp_path, options={"routing": "bgp"})
+    lines = list(srlinux_commands(json.loads((tmp_path / "5" / "srlinux.json").read_text())))
+    assert len(lines) == len(set(lines)) > 100
+    name = "set / routing-policy prefix-set fabric-ipv4 prefix"
+    assert sum(line.startswith(name) for line in lines) == 1
+    group = "set / network-instance default protocols bgp group fabric-ipv4"
+    assert f"{group} import-policy [ fabric-ipv4 ]" in lines
 
 
 BATCH = """nexthop replace id 500001 via fe80::2 dev eth1 protocol 80
