@@ -69,15 +69,15 @@ class ConfiguredDevice(RouterDevice):
         """See `RouterDevice.routes`."""
         return self.lacking(self.lines(self.rendered()))
 
-    def foreign(self, compare: Compare) -> list[RouteDifference]:
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: those that no static route of the configuration says.
 
         With eBGP there are many until it has converged.
         """
+        found = compare(tables)
         if SPEAKS_BGP.search(self.rendered()):
             return []
         said = {line.place for line in self.lines(self.running())}
-        found = compare(self.tables())
         return [one for one in found if one.found and (one.table, one.prefix) not in said]
 
     def load(self, add: Remediation) -> None:

@@ -249,16 +249,15 @@ class DevicePush:
         every = [device.routes(), *rules]
         found.add = tuple(line for one in every for line in one.add)
         found.remove = tuple(line for one in every for line in one.remove)
-        compare = partial(self._differences, name, self._routes(name))
-        found.differences = tuple(device.foreign(compare))
+        compare, tables = partial(self._differences, name, self._routes(name)), device.tables()
+        if tables.strip():
+            # Those that cannot be read prove nothing: better seen before anything is changed.
+            found.differences = tuple(device.foreign(tables, compare))
         if found.differences:
             raise DeviceError(
                 f"required no routes of others ({device.others}) in the fabric's address pools, "
                 f"given {named(found.differences)}; take them away first, a push does not"
             )
-        if (tables := device.tables()).strip():
-            # Those that cannot be read prove nothing: better seen before anything is changed.
-            self._differences(name, tables, {})
         if self.rounds:
             self._stand(name)
         found.state = "to do" if found.add or found.remove else "as built"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import RouteLine, section_lines
 from compilers.audit.route_remediation import Remediation
-from controller.devices.configured_device import ConfiguredDevice
+from controller.devices.configured_device import SPEAKS_BGP, ConfiguredDevice
 from controller.devices.router_device import RULES, UNIT, Compare
 from inventory.route_tables.route_table_file import json_outputs
 
@@ -39,12 +39,13 @@ class FrrDevice(ConfiguredDevice):
         """See `ConfiguredDevice.all_lines`."""
         return section_lines(text)
 
-    def foreign(self, compare: Compare) -> list[RouteDifference]:
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
-        own = OWN_PROTOCOLS | ({"bgp"} if "router bgp" in self.rendered() else set())
+        compare(tables)
+        own = OWN_PROTOCOLS | ({"bgp"} if SPEAKS_BGP.search(self.rendered()) else set())
         found = []
-        for document in json_outputs(self.shell.run(TABLES)):
-            for prefix, routes in document.items():
+        for document in json_outputs(tables):
+            for prefix, routes in document.items() if isinstance(document, dict) else ():
                 if others := [one for one in routes if one.get("protocol") not in own]:
                     found.append(json.dumps({prefix: others}))
         return [one for one in compare("\n".join(found)) if one.found] if found else []

@@ -86,14 +86,15 @@ class RouterDevice(ABC):
         """See that a reboot leads to the same."""
 
     @abstractmethod
-    def foreign(self, compare: Compare) -> list[RouteDifference]:
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """The routes in the fabric's pools that a push would leave where they are.
 
         Args:
-            compare: tells tables, as in `tables`, from those of the build.
+            tables: those of the device, see there.
+            compare: tells such tables from those of the build.
 
         Raises:
-            DeviceError: it cannot be read.
+            DeviceError: they cannot be read.
         """
 
     def confirm(self) -> None:
@@ -151,9 +152,10 @@ class LinuxDevice(RouterDevice):
         found = self.shell.run(ROUTES), self.shell.run(NEXTHOPS)
         return kernel_remediation(*found, self.text("routes.batch"))
 
-    def foreign(self, compare: Compare) -> list[RouteDifference]:
+    def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: routes of protocols other than 80."""
-        shown = json.loads(self.shell.run(ROUTES) or "[]")
+        compare(tables)
+        shown = json.JSONDecoder().raw_decode(tables)[0]
         found = [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]
         return [one for one in compare(json.dumps(found)) if one.found] if found else []
 
