@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from compilers.readers.bgp_speaker import BgpSwitch
-from compilers.readers.emitted_forwarding import EmittedRows, EmittedSwitch, Lookup
+from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch, Lookup
 from compilers.readers.route_tables import Integers
 
 NO_PATH = 1 << 14
@@ -40,24 +40,34 @@ class BgpReader:
 
         Raises:
             OSError: a file is not there.
+            ValueError: (file, line, text) it makes no sense.
         """
         if not self._places:
             self._read_all(folder.parent)
         if folder.name not in self._places:
-            self._speaker(folder)  # says which file is not there
+            self._speaker(folder)  # says what is wrong with it
         at = self._places[folder.name]
         switch = self._all[at]
         tables = tuple(table for f in self._families if (table := f.table(at, switch.file)))
         own = {prefix for family in switch.families for prefix in family.own}
         discards = [each for each in switch.rest.discards if each[0] not in own]
-        return replace(switch.rest, anywhere=tables, discards=discards)
+        return replace(
+            switch.rest,
+            anywhere=tables,
+            discards=discards,
+            claimed=switch.rest.claimed | {"discard"},
+            claims=[
+                *switch.rest.claims,
+                *(Claim("discard", (p,), file, line) for p, file, line in discards),
+            ],
+        )
 
     def _read_all(self, folder: Path) -> None:
         for each in sorted(path for path in folder.iterdir() if path.is_dir()):
             try:
                 switch = self._speaker(each)
-            except OSError:
-                continue
+            except (OSError, ValueError):
+                continue  # told when it is asked for
             self._places[each.name] = len(self._all)
             self._all.append(switch)
         widest = max((len(switch.families) for switch in self._all), default=0)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,16 @@ def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     yield (build.identity[:12],)
 
 
+def _pools(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    a = build.addressing
+    last = build.tables.switches - 1
+    for network in (a.network, a.network6)[: 2 if a.ipv6 else 1]:
+        first, end = network(0), network(last)
+        bits = int(first.network_address) ^ int(end.broadcast_address)
+        length = first.max_prefixlen - bits.bit_length()
+        yield (str(ip_network((first.network_address, length), strict=False)),)
+
+
 def _far_ends(build: Build, vertex: int) -> Iterator[Value]:
     w = build.wiring
     for port, far, far_port in zip(
@@ -212,6 +223,7 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "forwarded": _entries,
     "identity": _identity,
     "far end": _far_ends,
+    "discard": _pools,
     **FACTS,
 }
 """By kind:
@@ -221,5 +233,6 @@ address that transit finds in the VRF of the hosts. hosts: gateway with its
 length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
 prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
 forwarded: family, gateway's MAC, port whose packets are told apart (0: any). identity: its first 12
-digits. far end: port, node, port there. Others: see `FACTS`.
+digits. far end: port, node, port there. discard: of each family, the smallest network that holds
+all blocks. Others: see `FACTS`.
 """

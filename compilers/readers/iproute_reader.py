@@ -204,6 +204,10 @@ class RouterFiles:
             if own.port not in self.up:
                 what = f"{own.address} on {own.port}, which is not set up"
                 self.unread.append((own.file, own.line, what))
+        for claim in self.claims:
+            if claim.kind == "far end" and claim.value[0] not in self.up:
+                what = f"far end of {claim.value[0]}, which is not set up"
+                self.unread.append((claim.file, claim.line, what))
         for interface, block, place, line in self.blocks:
             for port in self.members.get(interface, [interface]):
                 self.claims.append(Claim("hosts", (block, Interface(port)), place, line))

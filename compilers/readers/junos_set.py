@@ -139,7 +139,7 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
         case ["set", "interfaces", "irb", "unit", _, "description", "hosts"]:
             pass
         case ["set", "interfaces", name, "unit", unit, "family", family, "address", address]:
-            if (":" in address) != (family == "inet6"):
+            if family != ("inet6" if ":" in address else "inet"):
                 router.fault(number, line)
             interface = router.interface(_unit(name, unit), number)
             interface.addresses.append((address, number))

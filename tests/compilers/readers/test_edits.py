@@ -233,3 +233,21 @@ def test_statements_of_ones_own_are_accepted_by_name_and_counted(tmp_path):
     accept = ("username ", "snmp-server location")
     report = target("eos").check_emitted(build, tmp_path / "out", accept=accept)
     assert (report.passed, report.accepted) == (True, 2 * report.switches)
+
+
+BGP = {"routing": "bgp"}
+SPOKEN = [
+    ("eos", "avd.json", '  "hostname": "sw-2",\n', '  "hostname": "sw-2"\n'),
+    ("frr", "frr.conf", "ip route 10.0.0.0/27 reject 254\n", ""),
+    ("frr", "links.batch", "link set eth1 up\n", ""),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "old", "new"), SPOKEN)
+def test_an_edit_of_a_speaker_is_seen(name, file, old, new, tmp_path):
+    build = fabric("minimal")
+    write(name, build, tmp_path, BGP)
+    path = tmp_path / "2" / file
+    change(path, old, new)
+    files = [example.file for example in check(name, build, tmp_path, BGP).examples]
+    assert any(seen.startswith(str(tmp_path / "2")) for seen in files), files
