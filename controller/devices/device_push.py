@@ -281,7 +281,12 @@ class DevicePush:
         self.devices[name].load(self.devices[name].routes())
 
     def _remove(self, name: str) -> None:
-        self.devices[name].remove(self.devices[name].routes())
+        """Proved at once where it goes back unless confirmed: others may take their time."""
+        device = self.devices[name]
+        device.remove(device.routes())
+        if device.pending:
+            self._prove(name, self._routes(name))
+            device.confirm()
 
     def _prepare(self, name: str) -> None:
         """Round 0: interfaces, and routes that no packet takes yet."""
@@ -302,7 +307,7 @@ class DevicePush:
             device.remove(change)
         elif standing < number:
             device.change((*change.add, *change.remove))
-        if standing < number < rounds.last and (whole or change):
+        if standing < number and (whole or change) and (device.pending or number < rounds.last):
             self._prove(name, rounds.tables(vertex, number))
             device.confirm()
 

@@ -155,7 +155,8 @@ def test_a_switch_that_is_cut_off_goes_back_by_itself(site):
     assert one.config == MANAGEMENT[site.system]
 
 
-def test_ctrl_c_takes_back_what_nobody_confirmed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("wrong", [False, True])
+def test_ctrl_c_ends_what_was_begun(wrong, tmp_path, monkeypatch):
     """It comes when a switch has lost a route and nobody has looked at its tables yet."""
     site = Site("eos", tmp_path, monkeypatch)
     one, *_ = site.devices.values()
@@ -165,14 +166,15 @@ def test_ctrl_c_takes_back_what_nobody_confirmed(tmp_path, monkeypatch):
     def interrupted(device, stale):
         removed(device, stale)
         if stale:
+            one.spoiled = (lambda routes: routes.popitem()) if wrong else None
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     monkeypatch.setattr(EosDevice, "remove", interrupted)
     first = next(iter(site.push().values()))
     assert site.report.interrupted
-    assert first.error == "the push ended before the last change was confirmed"
+    assert first.state == ("failed" if wrong else "to do")
     assert one.before is None
-    assert MANAGEMENT["eos"][""][1] in one.config[""]
+    assert (MANAGEMENT["eos"][""][1] in one.config[""]) == wrong
     assert one.saved == {}
 
 
