@@ -142,7 +142,7 @@ def class_groups(
     if classes.alternate.shape[2]:
         weight = classes.weight[switch, number]
         used = np.concatenate((minimal, classes.alternate[switch, number]), axis=1) * (weight > 0)
-        enters = (used[:, 1:] > 0).any(axis=1) & (used.sum(axis=1) > 0)
+        enters = (used[:, 1:] > 0).any(axis=1)
         beyond = ~(order[:, :, None] == used[:, None, :]).any(axis=2) & (order > 0)
         falls = enters & beyond.any(axis=1)
         fine, shares = _finely(used * enters[:, None], weight)

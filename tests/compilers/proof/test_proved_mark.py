@@ -5,6 +5,7 @@ import json
 import pytest
 
 from compilers.pipeline import compile_fabric
+from compilers.proof import verification
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
@@ -50,3 +51,19 @@ def test_the_mark_of_another_build_proves_nothing(build, folder):
     mark.write_text(json.dumps({**json.loads(mark.read_text()), "build": "0" * 16}))
     judge([build], [folder], failures=())
     assert Proved.read(folder, build).failures == ()
+
+
+def test_a_folder_that_cannot_be_marked_is_named_whatever_comes_after(build, tmp_path, monkeypatch):
+    folders = [tmp_path / "1", tmp_path / "2"]
+    for folder in folders:
+        save(build, folder)
+    marked = verification.mark_verified
+
+    def refused(folder, *more):
+        if folder == folders[0]:
+            raise PermissionError(13, "Permission denied")
+        marked(folder, *more)
+
+    monkeypatch.setattr(verification, "mark_verified", refused)
+    done = judge([build, build], folders, failures=())
+    assert done.unmarked == f"cannot mark {folders[0]} as verified or not: Permission denied"

@@ -225,6 +225,15 @@ def test_a_host_port_among_alternates_is_named() -> None:
     )
 
 
+def test_lists_of_neighbours_that_overlap_are_no_graph() -> None:
+    graph = fabric().topology.graph
+    offsets = graph.offsets.copy()
+    offsets[3] = offsets[5]
+    broken = within(fabric(), "topology", graph=replace(graph, offsets=offsets))
+    report = verify(broken, failures=())
+    assert [finding.path for finding in report.unsound.findings] == [("graph",)]
+
+
 def test_a_port_of_a_class_is_named_without_a_place() -> None:
     build = within(fabric(), "tables.classes", port=fabric().tables.classes.port + 0)
     build = put("tables.classes", "port", (7, 1), host_port)(build)

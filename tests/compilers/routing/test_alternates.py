@@ -89,6 +89,11 @@ def test_field_notes_at_q_7() -> None:
     assert explain(routed(q=7), 9, 18).alternates == ()
 
 
+def test_a_switch_is_found_behind_more_links_than_a_byte_has() -> None:
+    build = routed(q=9)
+    assert find_failure(build, "7") == build.topology.graph.size + 7 == 450 + 7
+
+
 @pytest.mark.parametrize(("source", "destination", "gone"), [(9, 50, 50), (50, 9, 50)])
 def test_a_switch_that_is_down_is_named(source: int, destination: int, gone: int) -> None:
     build = polarfly(7)

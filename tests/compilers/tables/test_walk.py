@@ -15,29 +15,31 @@ from compilers.tables.intermediate_form import (
 )
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, UNCABLED, Walker
 
-S, PORTS = 12, 4
+ORDER, PORTS = 12, 4
 FAULTS = {LOST, UNCABLED, LOOPED, MISDELIVERED}
 
 
-def some(seed: int, classes: int, sets: int, rows: int) -> tuple[Tables, np.ndarray]:
+def some(
+    seed: int, classes: int, sets: int, rows: int, order: int = ORDER
+) -> tuple[Tables, np.ndarray]:
     """Tables most of whose values mean something, and cables to any switch."""
     chance = np.random.default_rng(seed)
-    cables = chance.integers(-1, S, (S, PORTS + 1), np.int32)
+    cables = chance.integers(-1, order, (order, PORTS + 1), np.int32)
     cables[:, 0] = -1
-    port = np.zeros((S, classes), np.int32)
+    port = np.zeros((order, classes), np.int32)
     used = chance.integers(classes, size=6)
-    port[:, used] = chance.integers(0, PORTS + 2, (S, 6))
-    egress = empty_egress(S, rows, classes)
+    port[:, used] = chance.integers(0, PORTS + 2, (order, 6))
+    egress = empty_egress(order, rows, classes)
     values = [*used, *used, *used, *used, no_route(egress), local(egress), no_route(egress) - 1]
     egress[...] = chance.choice(values, egress.shape)
-    prefix = np.arange(S, dtype=np.int32)[None]
+    prefix = np.arange(order, dtype=np.int32)[None]
     if sets > 1:
-        numbers = [np.sort(chance.choice(S + 3, rows, replace=False)) for _ in range(sets)]
+        numbers = [np.sort(chance.choice(order + 3, rows, replace=False)) for _ in range(sets)]
         prefix = np.array(numbers, np.int32)
-    own = np.argwhere(np.arange(S)[:, None] == np.repeat(prefix, S // len(prefix), axis=0))
+    own = np.argwhere(np.arange(order)[:, None] == np.repeat(prefix, order // len(prefix), axis=0))
     egress[own[:, 0], own[:, 1]] = local(egress)
-    aggregate = chance.integers(-1, S + 4, S).astype(np.int32)
-    aggregate[aggregate < S] = -1
+    aggregate = chance.integers(-1, order + 4, order).astype(np.int32)
+    aggregate[aggregate < order] = -1
     return Tables(Routes(prefix, egress, aggregate), Classes.minimal(port)), cables
 
 
@@ -64,13 +66,13 @@ def followed(tables: Tables, cables: np.ndarray, source: int, d: int) -> tuple[l
 
 
 @pytest.mark.parametrize("classes", [8, 254, 300])
-@pytest.mark.parametrize(("sets", "rows"), [(1, S), (3, 9)])
+@pytest.mark.parametrize(("sets", "rows"), [(1, ORDER), (3, 9)])
 def test_all_packets_at_once_go_where_each_goes(classes: int, sets: int, rows: int) -> None:
     seen = set()
     for seed in range(5):
         tables, cables = some(seed, classes, sets, rows)
         walker = Walker.of(tables, cables)
-        for destinations in (np.arange(S), np.arange(3, 8), np.array([2, 5, 11])):
+        for destinations in (np.arange(ORDER), np.arange(3, 8), np.array([2, 5, 11])):
             hops = walker.hops(destinations)
             for s, column in np.ndindex(hops.shape):
                 path, result = followed(tables, cables, s, int(destinations[column]))
@@ -80,3 +82,14 @@ def test_all_packets_at_once_go_where_each_goes(classes: int, sets: int, rows: i
                 assert walked[0][: len(path)] == path
                 seen.add(result)
     assert seen >= {*FAULTS, 0, 1, 2}
+
+
+@pytest.mark.parametrize(("sets", "rows"), [(1, 270), (3, 200)])
+def test_more_switches_than_a_byte_has(sets: int, rows: int) -> None:
+    tables, cables = some(1, 8, sets, rows, 270)
+    walker = Walker.of(tables, cables)
+    for destinations in (np.arange(270), np.array([0, 257]), np.array([3, 261])):
+        hops = walker.hops(destinations)
+        for s in (0, 1, 255, 256, 257, 269):
+            for column, d in enumerate(destinations.tolist()):
+                assert hops[s, column] == followed(tables, cables, s, d)[1]

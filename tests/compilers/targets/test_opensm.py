@@ -21,6 +21,7 @@ from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.targets.infiniband import guids, opensm
 from compilers.targets.infiniband.guids import Guids
+from compilers.targets.infiniband.opensm import Opensm
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -140,8 +141,9 @@ def test_guids_are_those_of_the_inventory(tmp_path: Path) -> None:
 
 
 def test_made_up_guids_are_all_different() -> None:
-    made = Guids.made_up(routed(q=16))
-    assert len({*made.switch.tolist(), *made.host.ravel().tolist()}) == 2 * 273
+    for q, hosts, count in ((16, 1, 2 * 273), (2, 130, 7 * 131)):
+        made = Guids.made_up(routed(q=q, hosts=hosts))
+        assert len({*made.switch.tolist(), *made.host.ravel().tolist()}) == count
 
 
 def test_switches_without_hosts_have_no_adapters(tmp_path: Path) -> None:
@@ -155,6 +157,28 @@ def test_a_message_counts_the_nodes_that_it_does_not_name() -> None:
     names = ["0", "1", "2", "3", "4"]
     texts = [guids._some(names[:count]) for count in (1, 3, 4, 5)]
     assert texts == ["0", "0, 1, 2", "0, 1, 2 and 1 more", "0, 1, 2 and 2 more"]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "virtual"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (8, 8), (9, 15), (15, 15)]
+)
+def test_ports_run_as_many_lanes_as_there_are_layers(
+    lanes: int, virtual: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = routed(q=2)
+    found = replace(layers(build), count=lanes)
+    monkeypatch.setattr(opensm, "layers", lambda _: found)
+    variables = Opensm().variables(build, {"guids": "made-up", "folder": "/x"})(0)
+    assert variables.max_vls == virtual
+    levels = [*range(lanes), *[0] * (16 - lanes)]
+    assert variables.sl2vl == ",".join(map(str, levels))
+
+
+def test_guids_stand_eight_on_a_line() -> None:
+    numbers = np.array([0, *range(1, 300), 0], np.uint64)
+    lines = opensm._lines(numbers)
+    assert [len(line.split(", ")) for line in lines] == [8] * 37 + [3]
+    assert [int(n, 16) for line in lines for n in line.split(", ")] == list(range(1, 300))
 
 
 @pytest.mark.parametrize("lanes", [15, 16])

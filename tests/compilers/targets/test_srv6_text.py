@@ -202,6 +202,16 @@ def test_no_name_of_a_host_gets_into_a_path_unchecked(tmp_path):
         target("srv6").render(replace(build, wiring=wiring), tmp_path)
 
 
+@pytest.mark.parametrize(("decap", "longest"), [("host", 4), ("switch", 5)])
+def test_a_path_and_its_end_fit_a_carrier(decap, longest, tmp_path, monkeypatch):
+    """The end is a host and that it takes the header off, or the latter alone."""
+    seen, paths = set(), Srv6Paths.of_switch
+    tell = lambda self, source, most: (seen.add(most), paths(self, source, most))[1]  # noqa: E731
+    monkeypatch.setattr(Srv6Paths, "of_switch", tell)
+    target("srv6").render(with_ipv6(routed(q=2)), tmp_path, options={"decap": decap})
+    assert seen == {longest}
+
+
 def test_a_carrier_of_any_length_is_an_address():
     usids = Usids(IPv6Network("fcbb:bb00::/32"))
     for count in range(1, 7):
