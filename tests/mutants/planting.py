@@ -14,7 +14,7 @@ import signal
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 import hypothesis  # noqa: F401
 import jinja2  # noqa: F401
 import networkx  # noqa: F401
+import numpy  # noqa: F401
 import pydantic  # noqa: F401
 import pytest
 import yaml  # noqa: F401
@@ -39,6 +40,7 @@ ENOUGH = 30.0
 QUIET = ("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)")
 SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, None)
 """How tests end with a mutant that they see; modules may fail to load, and circles are ended."""
+UNSEEN = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 BROKEN = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 T = TypeVar("T")
 
@@ -153,11 +155,11 @@ def killed(
     def run(mutant: SourceMutant) -> object:
         module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         sys.meta_path.insert(0, _Planted(mutant, module))
-        order = _tests(mutant, calls)
-        files = list(dict.fromkeys(name.split("::")[0] for name in order))
-        known = {name for file in files for name in calls[file].tests}
-        plugins = [_Order(order, known)]
-        return int(pytest.main([*QUIET, "-x", *files], plugins=plugins)) if order else 0
+        for file, order in _tests(mutant, calls).items():
+            plugins = [_Order(order, calls[file].tests.keys())]
+            if (code := pytest.main([*QUIET, "-x", file], plugins=plugins)) not in UNSEEN:
+                return int(code)
+        return 0
 
     for mutant, code in _forked(run, mutants, workers):
         if code in BROKEN:
@@ -170,7 +172,7 @@ class _Order:
     """A pytest plugin: only these tests, in this order, then those whose parameters changed."""
 
     wanted: list[str]
-    known: set[str]
+    known: Collection[str]
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -179,11 +181,11 @@ class _Order:
         items[:] = sorted(there, key=lambda item: place.get(item.nodeid, len(place)))
 
 
-def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> list[str]:
-    """The quickest tests that call its function, then others of the files where it runs.
+def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]]:
+    """By file, the quickest tests that call its function, then others of the files where it runs.
 
-    Others see it where a helper of the file keeps what the function made for the first of them, or
-    where it runs when a module is imported.
+    The files that take the least time come first. Others see it where a helper of the file keeps
+    what the function made for the first of them, or where it runs when a module is imported.
     """
     function = f"{mutant.file} {mutant.function or '<module>'}"
     found = [
@@ -193,13 +195,16 @@ def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> list[str]:
         for name, (seconds, called) in there.tests.items()
     ]
     result: dict[str, list[str]] = defaultdict(list)
+    cost: dict[str, tuple[int, float]] = {}
     spent = 0.0
-    for _, seconds, name, file in sorted(found):
+    for rank, seconds, name, file in sorted(found):
         if spent and spent + seconds > ENOUGH:
             break
         spent += seconds
         result[file].append(name)
-    return [name for names in result.values() for name in names]
+        first, before = cost.get(file, (rank, 0.0))
+        cost[file] = first, before + seconds
+    return {file: result[file] for file in sorted(cost, key=cost.__getitem__)}
 
 
 def _rank(mutant: SourceMutant, function: str, file: Calls, called: list[str]) -> int:

@@ -10,7 +10,8 @@ import numpy as np
 from compilers.audit.cable_moves import Component
 from compilers.audit.merged_planes import merged
 from compilers.audit.relabel import _votes
-from compilers.audit.resolve import PortFinder
+from compilers.audit.resolve import PortFinder, Wired
+from compilers.audit.wiring_audit import _visible
 from tests.compilers.routed import routed
 
 
@@ -33,6 +34,12 @@ def test_half_of_the_cables_are_not_enough_to_be_another_node() -> None:
     more = frozenset({(21, 61), (31, 62), (41, 63), (64, 81)})
     assert 6 not in _votes(planned, half, 10)
     assert _votes(planned, more, 10)[6] == 1
+
+
+def test_a_cable_between_two_that_were_not_read_is_not_seen() -> None:
+    seen = frozenset({(12, 31), (22, 32)})
+    wired = Wired(seen, frozenset({3}), frozenset(), (), ())
+    assert _visible(seen | {(11, 21), (13, 41)}, wired, 10) == seen
 
 
 def test_links_stay_in_their_plane() -> None:
