@@ -55,9 +55,13 @@ def stop_if_wrong(build: Build, report: Report) -> None:
 
 def say_emitted(report: EmittedReport) -> None:
     """Name the places where files say something else than the tables."""
+    from compilers.readers.difference_list import UNEXPECTED
+
     for example in report.examples:
         say(f"wrong: {example}")
     if (more := report.differences - len(report.examples)) > 0:
         say(f"{more:,} more differences")
+    if any(example.says.startswith(UNEXPECTED) for example in report.examples):
+        say("statements of your own templates: accept them by how they begin, with --accept TEXT")
     if lost := report.pairs - report.delivered:
         say(f"{lost:,} of {report.pairs:,} pairs are not delivered by these files")

@@ -44,8 +44,9 @@ def read_avd(text: str, file: str, apart: Collection[str] = ()) -> RouterText:
     """AVD's structured config of an EOS device, but for keys that are read apart."""
     router = RouterText(file)
     router.told |= {"fec", "speed and lanes"}
-    router.known(parse(text), SHAPE | dict.fromkeys(apart, READ), text)
-    tree = _without_management(router, parse(text), text)
+    tree = parse(text)
+    router.known(tree, SHAPE | dict.fromkeys(apart, READ), text)
+    tree = _without_management(router, tree, text)
     router.fact(line_of(text, ("hostname",)), "hostname", tree.get("hostname", ""))
     router.vlans = {str(entry["id"]) for entry in tree.get("vlans", [])}
     if tree.get("ip_routing") is not True:

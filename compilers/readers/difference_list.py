@@ -7,6 +7,8 @@ from pathlib import Path
 
 from compilers.readers.emitted_forwarding import EmittedDifference
 
+UNEXPECTED = "unexpected: "
+"""How a difference begins that is a statement without a place in the tables."""
 EXAMPLES = 10
 """Differences of which place and text are told; all are counted."""
 
@@ -35,7 +37,7 @@ class DifferenceList:
         if own or Path(file).name in self.accept:
             self.accepted += 1
         else:
-            self.add(file, line, text if tables else f"unexpected: {text}", tables)
+            self.add(file, line, text if tables else f"{UNEXPECTED}{text}", tables)
 
     def unread(self, file: Path | str, line: int, text: str) -> None:
         """Count a line that makes no sense."""

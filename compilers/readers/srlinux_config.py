@@ -66,8 +66,9 @@ def read_srlinux(text: str, file: str, apart: Collection[str] = ()) -> RouterTex
     router.told |= SRL_TOLD
     others = dict.fromkeys(apart, READ)
     instances = [{**each, **others} for each in SRL_SHAPE[SRL_INSTANCES]]
-    router.known(parse(text), {**SRL_SHAPE, **others, SRL_INSTANCES: instances}, text)
-    tree = _without_management(router, parse(text), text)
+    tree = parse(text)
+    router.known(tree, {**SRL_SHAPE, **others, SRL_INSTANCES: instances}, text)
+    tree = _without_management(router, tree, text)
     system = tree[SRL_SYSTEM]
     router.fact(line_of(text, (SRL_NAME,)), "hostname", system[SRL_NAME]["host-name"])
     for interface in tree[SRL_INTERFACES]:
