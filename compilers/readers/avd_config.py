@@ -67,7 +67,7 @@ def read_avd(text: str, file: str, apart: Collection[str] = ()) -> RouterText:
     commands = TextLines.of(tree.get("eos_cli", "").encode())
     line = np.full_like(commands.number, next(lines_of(text, ['"eos_cli"'])))
     for number, command in eos_routes(router, replace(commands, number=line)):
-        router.fault(number, command)
+        router.unknown(number, command)
     # AVD's keys stand in the order of the alphabet, IPv6 before IPv4.
     for key in ("ipv6_static_routes", "static_routes"):
         _routes(router, tree.get(key, []), text)

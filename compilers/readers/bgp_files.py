@@ -79,7 +79,8 @@ def eos(folder: Path, bfd: bool) -> BgpSwitch:
     agree_on_interfaces(router, avd)
     agree_on_facts(router, avd)
     agree(router, avd)
-    avd.faults += same.said.faults()
+    avd.strange += same.said.unknown()
+    avd.faults += ((0, text) for text in same.said.lacking())
     if not _say_the_same(speaker, same):
         avd.fault(0, f"BGP is not as in {router.file}")
     return _numbered(router, speaker, forwarding(router, avd))

@@ -122,11 +122,12 @@ class Speaker:
 
     def switch(self, file: str, rest: EmittedSwitch) -> BgpSwitch:
         """The speaker with everything else that its files say."""
-        unread = [(file, *fault) for fault in self.said.faults()]
+        unread = [(file, *each) for each in self.said.unknown()]
+        wrong = [(file, 0, text) for text in self.said.lacking()]
         most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
         return BgpSwitch(
             file,
-            replace(rest, unread=[*rest.unread, *unread]),
+            replace(rest, unread=[*rest.unread, *unread], wrong=[*rest.wrong, *wrong]),
             _number(self.known["number"]),
             self.known["id"],
             most,

@@ -143,7 +143,7 @@ def _sections(
             if here in router.interfaces:
                 _about(router, here, number, line)
             elif not (here.startswith("vlan ") and line.split() == ["name", "hosts"]):
-                router.fault(number, line)
+                router.unknown(number, line)
         elif line and line[0] != "!":
             here = _alone(router, management, number, line)
             if not here:
@@ -179,8 +179,9 @@ def _alike(router: RouterText, said: Mapping[str, int], needed: set[str]) -> Non
     for missing in sorted(needed - said.keys()):
         router.fault(1, f"no line {missing}")
     for line in sorted(said.keys() - needed, key=said.__getitem__):
-        router.fault(said[line], line)
-    router.faults.sort()
+        note = router.fault if line.removeprefix("no ") in needed else router.unknown
+        note(said[line], line)
+    router.strange.sort()
 
 
 def _about(router: RouterText, name: str, number: int, line: str) -> None:
@@ -209,8 +210,10 @@ def _about(router: RouterText, name: str, number: int, line: str) -> None:
             here.vrf = vrf
         case ["switchport"] | ["switchport", "mode", "access"] | ["no", "switchport" | "shutdown"]:
             here.words.add(" ".join(words))
-        case _:
+        case ["shutdown"]:
             router.fault(number, line)
+        case _:
+            router.unknown(number, line)
 
 
 def _usable(router: RouterText, needed: set[str]) -> None:

@@ -32,7 +32,8 @@ class DifferenceList:
             self.examples.append(EmittedDifference(str(file), line, says, tables))
 
     def statement(self, file: Path | str, line: int, text: str, tables: str = "") -> None:
-        """Count a statement that is no part of forwarding, unless it is accepted."""
+        """Count a statement that no reader knows, or a plain fact, unless it is accepted."""
+        text = text.strip()
         own = text.startswith(self.accept) or tables.startswith(self.accept)
         if own or Path(file).name in self.accept:
             self.accepted += 1
@@ -41,4 +42,4 @@ class DifferenceList:
 
     def unread(self, file: Path | str, line: int, text: str) -> None:
         """Count a line that makes no sense."""
-        self.statement(file, line, text.strip())
+        self.statement(file, line, text)

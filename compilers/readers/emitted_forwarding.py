@@ -115,8 +115,8 @@ class EmittedSwitch:
     anywhere: the tables that a packet is looked up in, one after the other until one has a way that
     is up; by_ingress: the same for interfaces that have tables of their own. claimed: the kinds of
     claims that these files have to make in full. discards: prefixes that are dropped where no
-    longer one is found, with file and line. unread: file, line and text of what nobody understands;
-    unused: of what nothing leads to.
+    longer one is found, with file and line. unread: file, line and text of statements that nobody
+    knows; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
     """
 
     anywhere: tuple[Lookup, ...]
@@ -128,6 +128,7 @@ class EmittedSwitch:
     discards: Sequence[tuple[str, str, int]] = ()
     unread: Sequence[tuple[str, int, str]] = ()
     unused: Sequence[tuple[str, int, str]] = ()
+    wrong: Sequence[tuple[str, int, str]] = ()
 
 
 @lru_cache(1 << 16)

@@ -69,6 +69,8 @@ def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list
                 files.far_end(NAME, line, interface, node, port)
             case ["description", "hosts"] if interface:
                 pass
+            case ["shutdown"] if interface:
+                files.wrong(NAME, line, text.strip())
             case ["hostname", name] if not interface:
                 files.claims.append(Claim("node", (name,), str(files.folder / NAME), line))
                 alone.add("hostname")
@@ -80,7 +82,7 @@ def read_frr_lines(files: RouterFiles, routes: RouteLines | None = None) -> list
     files.read_rules()
     files.read_settings("frr")
     for text in sorted({*ALONE, "hostname"} - alone):
-        files.unknown(NAME, 0, f"no line {text}")
+        files.wrong(NAME, 0, f"no line {text}")
     if routes is None:
         files.tables(NAME, found, {text: last_resort(text) for text in found.ways})
     return others

@@ -55,6 +55,7 @@ class RouterFiles:
     claims: list[Claim] = field(default_factory=list)
     addresses: list[OwnAddress] = field(default_factory=list)
     unread: list[tuple[str, int, str]] = field(default_factory=list)
+    faults: list[tuple[str, int, str]] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     up: set[str] = field(default_factory=set)
     rules: dict[str, int] = field(default_factory=dict)
@@ -94,12 +95,16 @@ class RouterFiles:
         """A line that nobody understands."""
         self.unread.append((str(self.folder / name), line, text))
 
+    def wrong(self, name: str, line: int, text: str) -> None:
+        """A line that is missing, or understood and wrong."""
+        self.faults.append((str(self.folder / name), line, text))
+
     def address(self, name: str, line: int, interface: str, text: str) -> None:
         """An address with its length, on an interface."""
         try:
             own, _ = interface_network(text)
         except ValueError:
-            return self.unknown(name, line, text)
+            return self.wrong(name, line, text)
         file = str(self.folder / name)
         self.addresses.append(OwnAddress(interface, own, file, line))
         if interface == "lo":
@@ -107,7 +112,7 @@ class RouterFiles:
         elif not ip_address(own).is_link_local:
             self.blocks.append((interface, f"{own}/{text.rpartition('/')[2]}", file, line))
         elif not text.endswith("/64"):
-            self.unknown(name, line, text)
+            self.wrong(name, line, text)
         return None
 
     def far_end(self, name: str, line: int, interface: str, node: str, port: str) -> None:
@@ -132,6 +137,8 @@ class RouterFiles:
                 case ["link", "set", interface, "alias", far] if ":" in far:
                     node, _, port = far.partition(":")
                     self.far_end(name, line, interface, node, port)
+                case ["link", "set", _, "down"]:
+                    self.wrong(name, line, text)
                 case _:
                     self.unknown(name, line, text)
 
@@ -149,7 +156,7 @@ class RouterFiles:
                 ):
                     self.rules[interface] = int(table)
                 case _:
-                    self.unknown(name, line, text)
+                    self.wrong(name, line, text)
 
     def read_settings(self, target: str) -> None:
         """sysctl.conf, and the script and the unit of a target: their text is known."""
@@ -185,9 +192,9 @@ class RouterFiles:
             if said[text]:
                 self.discards.append((prefix, file, line))
             else:
-                self.unknown(name, line, f"{prefix} {text}")
+                self.wrong(name, line, f"{prefix} {text}")
         for prefix in routes.uncovered({prefix for prefix, *_ in self.discards}):
-            self.unknown(name, 0, f"no route that discards what is near {prefix}")
+            self.wrong(name, 0, f"no route that discards what is near {prefix}")
         return routes.tables(file, {text: way for text, way in said.items() if way and way.stage})
 
     def switch(
@@ -203,11 +210,11 @@ class RouterFiles:
         for own in self.addresses:
             if own.port not in self.up:
                 what = f"{own.address} on {own.port}, which is not set up"
-                self.unread.append((own.file, own.line, what))
+                self.faults.append((own.file, own.line, what))
         for claim in self.claims:
             if claim.kind == "far end" and claim.value[0] not in self.up:
                 what = f"far end of {claim.value[0]}, which is not set up"
-                self.unread.append((claim.file, claim.line, what))
+                self.faults.append((claim.file, claim.line, what))
         for interface, block, place, line in self.blocks:
             for port in self.members.get(interface, [interface]):
                 self.claims.append(Claim("hosts", (block, Interface(port)), place, line))
@@ -225,7 +232,7 @@ class RouterFiles:
         ]
         rules = str(self.folder / "rules.batch")
         for table in sorted(led - tables.keys() - {MAIN}):
-            self.unread.append((rules, 0, f"table {table}, in which nothing is"))
+            self.faults.append((rules, 0, f"table {table}, in which nothing is"))
         return EmittedSwitch(
             main,
             by_ingress,
@@ -236,6 +243,7 @@ class RouterFiles:
             self.discards,
             self.unread,
             unused,
+            self.faults,
         )
 
 
@@ -250,7 +258,7 @@ def read_linux(folder: Path) -> EmittedSwitch:
     loaded = (folder / "load.sh").read_text()
     for name in ("sysctl.conf", *(f"{part}.batch" for part in PARTS)):
         if not re.search(rf"^[^#\n]* {re.escape(name)}\b", loaded, re.MULTILINE):
-            files.unread.append((str(folder / "load.sh"), 0, f"no line that loads {name}"))
+            files.wrong("load.sh", 0, f"no line that loads {name}")
     name = "addresses.batch"
     for line, text in files.lines(name):
         match text.split():
@@ -283,7 +291,7 @@ def _read_routes(files: RouterFiles) -> EmittedSwitch:
             ):
                 groups[int(number)] = shared
             case _:
-                files.unknown(name, line, text)
+                files.wrong(name, line, text)
     stages: dict[int, Stage] = {number: ((hop.port, 1),) for number, hop in hops.items()}
     for index, group in groups.items():
         stages[index] = tuple(

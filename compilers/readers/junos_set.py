@@ -120,7 +120,7 @@ def _management(router: RouterText, number: int, line: str) -> None:
         case ["routing-instances", _, "description", "management"]:
             pass
         case _:
-            router.fault(number, line)
+            router.unknown(number, line)
 
 
 def _other(router: RouterText, others: dict[Words, int], number: int, line: str) -> None:
@@ -136,8 +136,8 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
             router.fact(number, "description", Interface(name), text)
         case ["set", "interfaces", name, "gigether-options", "fec", code] if code in FEC:
             router.fact(number, "fec", Interface(name), FEC[code])
-        case ["set", "interfaces", "irb", "unit", _, "description", "hosts"]:
-            pass
+        case ["set", "interfaces", "irb", "unit", unit, "description", "hosts"]:
+            router.interface(f"irb.{unit}", number)
         case ["set", "interfaces", name, "unit", unit, "family", family, "address", address]:
             if family != ("inet6" if ":" in address else "inet"):
                 router.fault(number, line)
@@ -149,11 +149,9 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
             elif rest != ["interface-mode", "access"]:
                 router.fault(number, line)
         case ["set", "vlans", vlan, "vlan-id", tag]:
-            router.vlans.add(f"{vlan} {tag}")
+            others["vlans", vlan, "vlan-id", tag] = number
         case ["set", "vlans", vlan, "l3-interface", name]:
             router.shared[vlan] = name
-            if router.vlans != {f"{vlan} {name.removeprefix('irb.')}"}:
-                router.fault(number, f"{line}, which has another vlan-id")
         case ["set", "interfaces", name, "unit", unit, "family", family, "filter", "input", used]:
             router.ingress[family] = _unit(name, unit)
             others["filter", family, used] = number
@@ -163,8 +161,10 @@ def _other(router: RouterText, others: dict[Words, int], number: int, line: str)
             *rest,
         ]:
             others[first, *rest] = number
-        case _:
+        case ["set", "interfaces", *_, "disable"]:
             router.fault(number, line)
+        case _:
+            router.unknown(number, line)
 
 
 def _unit(name: str, unit: str) -> str:
@@ -172,10 +172,13 @@ def _unit(name: str, unit: str) -> str:
 
 
 def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
-    """Everything that forwarding by filter needs is there, or nothing of it."""
-    wanted: set[Words] = set()
+    """Everything that forwarding by filter needs is there, or nothing of it; so are VLANs."""
+    wanted: set[Words] = {
+        ("vlans", vlan, "vlan-id", name.removeprefix("irb."))
+        for vlan, name in router.shared.items()
+    }
     if router.ingress or router.entering.ways:
-        wanted = {
+        wanted |= {
             (
                 "policy-options",
                 "policy-statement",
@@ -214,7 +217,7 @@ def _forwarding_by_filter(router: RouterText, others: dict[Words, int]) -> None:
     for words in sorted(wanted - set(others)):
         router.fault(1, f"no line with {' '.join(words)}")
     for words in set(others) - wanted:
-        router.fault(others[words], " ".join(words))
+        router.unknown(others[words], " ".join(words))
     for words, number in others.items():
         if "others" in words and number < others.get((*words[:-3], "fabric", *REACHED), 0):
             router.fault(number, "the filter accepts before it looks for the fabric")

@@ -90,7 +90,7 @@ def read_management(router: RouterText, vrf: str, lines: Numbered) -> None:
             case ["ip" | "ipv6", "route", prefix, gateway]:
                 read_gateway(router, number, prefix, gateway)
             case _:
-                router.fault(number, line)
+                router.unknown(number, line)
     if port.startswith("Management") and not declared:
         router.fault(lines[0][0], f"no line vrf instance {vrf}")
 

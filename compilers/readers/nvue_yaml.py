@@ -67,7 +67,7 @@ def read_nvue(text: str, file: str) -> RouterText:
             raise ValueError(word)
         router.told |= {"fec", "speed of a part", "parts"}
         for path in unknown_keys(tree, SHAPE):
-            router.fault(_line(path[-1]), " ".join(path))
+            router.unknown(_line(path[-1]), " ".join(path))
         for name, interface in tree["interface"].items():
             _interface(router, name, interface)
         vlans = tree["bridge"]["domain"]["br_default"]["vlan"] if "bridge" in tree else {}

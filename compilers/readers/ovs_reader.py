@@ -231,14 +231,14 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         ValueError: an address makes no sense.
     """
     program, claims = OvsProgram(), list[Claim]()
-    unread: list[tuple[str, int, str]] = []
+    wrong: list[tuple[str, int, str]] = []
     files = str(folder / "flows.txt"), str(folder / "groups.txt")
     for line, text in _lines(Path(files[1])):
         if (made := _group(text)) and made[0] not in program.groups:
             program.groups[made[0]] = made[1:]
             program.group_lines[made[0]] = line
         else:
-            unread.append((files[1], line, text))
+            wrong.append((files[1], line, text))
     entries: Numbers[Entry] = Numbers()
     routes: list[tuple[int, ReadRoute]] = []
     for line, text in _lines(Path(files[0])):
@@ -246,7 +246,7 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         if isinstance(row, ReadRoute):
             routes.append((line, row))
         elif isinstance(row, ReadClass) and row.mask & CLASS != CLASS:
-            unread.append((files[0], line, text))  # of several classes
+            wrong.append((files[0], line, text))  # of several classes
         elif isinstance(row, ReadClass):
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
@@ -254,7 +254,7 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         elif row:
             claims.append(Claim(*row, files[0], line))
         else:
-            unread.append((files[0], line, text))
+            wrong.append((files[0], line, text))
     for claim in claims:
         if claim.kind == "forwarded" and claim.value[2]:
             program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
@@ -270,7 +270,7 @@ def read_ovs(folder: Path) -> EmittedSwitch:
         by_ingress,
         CLAIMED,
         claims,
-        unread=unread,
+        wrong=wrong,
         unused=list(_unused(program, files)),
     )
 

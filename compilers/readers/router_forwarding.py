@@ -23,7 +23,7 @@ SMALL = 4
 
 
 def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
-    """What a router does with packets; what is wrong with its files is among the unread.
+    """What a router does with packets; with what is wrong in its files.
 
     Args:
         router: its configuration.
@@ -63,7 +63,8 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
             for rows in (router.transit, router.entering)
             for prefix, _, line in rows.rows(DISCARD)
         ],
-        unread=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
+        unread=[(part.file, *each) for part in (router, *others) for each in part.strange],
+        wrong=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
     )
 
 

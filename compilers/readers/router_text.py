@@ -53,7 +53,7 @@ class RouterText:
     interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
     the one beside the default one. back: routes of the default VRF with next hops in that one.
     facts: plain facts by kind, with their lines (`expected_facts`); told: the kinds that this file
-    has to say in full. faults: lines that are not known, or without which nothing is forwarded.
+    has to say in full. faults: what is wrong or missing; strange: statements that are not known.
     """
 
     file: str
@@ -69,6 +69,7 @@ class RouterText:
     facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
     told: frozenset[str] = ROUTER_FACTS
     faults: list[tuple[int, str]] = field(default_factory=list)
+    strange: list[tuple[int, str]] = field(default_factory=list)
 
     def interface(self, name: str, line: int) -> InterfaceText:
         """The interface of a name, new where it was not seen before."""
@@ -80,10 +81,14 @@ class RouterText:
         """Note that a line is wrong."""
         self.faults.append((line, text.strip()))
 
+    def unknown(self, line: int, text: str) -> None:
+        """Note a statement that nobody knows."""
+        self.strange.append((line, text.strip()))
+
     def known(self, tree: Any, shape: Any, text: str) -> None:
         """Note what stands in a tree of JSON and not in its shape (`known_keys`)."""
         for path in unknown_keys(tree, shape):
-            self.fault(line_of(text, path), " ".join(path))
+            self.unknown(line_of(text, path), " ".join(path))
 
     def fact(self, line: int, kind: str, *value: str | int) -> None:
         """Note a plain fact; a port in it is an `Interface`."""

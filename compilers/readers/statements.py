@@ -55,12 +55,15 @@ class Statements:
             known = found[0]
         return known
 
-    def faults(self) -> Iterator[tuple[int, str]]:
-        """The line and the text of each statement that nobody asked for, and what is missing."""
+    def unknown(self) -> Iterator[tuple[int, str]]:
+        """The line and the text of each statement that nobody asked for."""
         for statement, line in self.said.items():
             if statement not in self._understood:
                 yield line, statement
-        yield from ((0, f"nothing of {statement}") for statement in self.missing)
+
+    def lacking(self) -> Iterator[str]:
+        """What is missing."""
+        yield from (f"nothing of {statement}" for statement in self.missing)
 
 
 def in_sections(

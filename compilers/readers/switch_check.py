@@ -122,6 +122,8 @@ class SwitchCheck:
         self._claims()
         for file, line, text in self.emitted.unread:
             self.found.statement(file, line, text)
+        for file, line, text in self.emitted.wrong:
+            self.found.add(file, line, f"unexpected: {text}")
         for file, line, what in self.emitted.unused:
             self.found.add(file, line, f"{what}, to which nothing leads")
         unique = dict.fromkeys(self.emitted.next_hops)

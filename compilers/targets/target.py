@@ -201,8 +201,14 @@ class Target(ABC):
 
         Raises:
             InputError: an option is wrong, the build asks for what this target cannot do, or the
-                files cannot be read back.
+                files cannot be read back, or an empty text is to be accepted.
         """
+        if not all(map(str.strip, accept)):
+            raise InputError.of(
+                key="--accept",
+                required="how a statement of yours begins, or the name of a file",
+                given="nothing",
+            )
         build, chosen = self.check(build, options)
         if why := self.unreadable(chosen, part=only is not None):
             raise InputError.of(key="--emitted", required="files that can be read back", given=why)

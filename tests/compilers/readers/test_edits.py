@@ -7,6 +7,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
+from inventory.problems import InputError
 from tests.compilers.readers.emitted import change, check, fabric, write
 from tests.compilers.routed import routed
 
@@ -100,6 +101,8 @@ EDITS = [
     ("junos", "junos.set", END, "set interfaces et-0/0/1:0 unit 0 family inet filter input f\n"),
     ("junos", "junos.set", END, "set interfaces et-0/0/1:0 disable\n"),
     ("junos", "junos.set", END, "deactivate system host-name\n"),
+    ("junos", "junos.set", END, "set vlans other vlan-id 3\n"),
+    ("junos", "junos.set", END, "set interfaces irb unit 3 description hosts\n"),
     ("junos", "junos.set", "host-name n2", "host-name n3"),
     ("junos", "junos.set", 'description "n', 'description "x'),
     ("junos", "junos.set", "mtu 9014", "mtu 1514"),
@@ -251,3 +254,44 @@ def test_an_edit_of_a_speaker_is_seen(name, file, old, new, tmp_path):
     change(path, old, new)
     files = [example.file for example in check(name, build, tmp_path, BGP).examples]
     assert any(seen.startswith(str(tmp_path / "2")) for seen in files), files
+
+
+def everything(file, text):
+    """What may be given to --accept so that this difference is taken, and much more."""
+    return (file, "no ", "interface ", "ip ", "set ", text.split()[0], text)
+
+
+HIDDEN = [
+    ("eos", "eos.cfg", "ip routing\n", ""),
+    ("eos", "eos.cfg", "ip routing\n", "ip routing\nno ip routing\n"),
+    ("eos", "eos.cfg", "   no shutdown\n", ""),
+    ("eos", "eos.cfg", "   no shutdown\n", "   no shutdown\n   shutdown\n"),
+    ("eos", "avd.json", '"prefix": "10.0.0.0/29"', '"prefix": "10.0.0.128/29"'),
+    ("junos", "junos.set", "set system", "set interfaces et-0/0/1:0 disable\nset system"),
+    ("sonic", "frr.conf", "ip route 10.0.0.0/29", "ip route 10.0.0.128/29"),
+    ("frr", "frr.conf", "\n ipv6 address", "\n shutdown\n ipv6 address"),
+    ("frr", "links.batch", " up\n", " down\n"),
+    ("linux", "rules.batch", END, "rule add iif n1 blackhole pref 5\n"),
+    ("ovs", "flows.txt", END, "table=0,priority=65535,actions=drop\n"),
+]
+
+
+@pytest.mark.parametrize(("name", "file", "old", "new"), HIDDEN)
+def test_what_forwards_cannot_be_accepted(name, file, old, new, lab):
+    build, folder = lab(name)
+    path = folder / "n2" / file
+    before = path.read_text()
+    assert old == END or old in before
+    path.write_text(before + new if old == END else before.replace(old, new, 1))
+    try:
+        accept = everything(file, new or old)
+        report = target(name).check_emitted(build, folder, only={2}, accept=accept)
+    finally:
+        path.write_text(before)
+    assert report.differences > 0
+
+
+def test_nothing_is_no_statement_to_accept(lab):
+    build, folder = lab("eos")
+    with pytest.raises(InputError, match="--accept: required how a statement"):
+        target("eos").check_emitted(build, folder, accept=["ntp", " "])
