@@ -212,6 +212,8 @@ def _without_management(router: RouterText, tree: Tree, text: str) -> Tree:
         else:
             kept[SRL_INSTANCES].append(instance)
     for key, part in tree[SRL_SYSTEM].items():
+        if key == SRL_NTP and "admin-state" not in part:
+            router.fault(line_of(text, (key,)), f"{key} is not enabled")
         listed = [*part.get("server", []), *part.get("remote-server", [])]
         names = [server.get("address") or server["host"] for server in listed]
         read_servers(router, key, names, part.get("network-instance") == vrf, text)

@@ -144,6 +144,12 @@ EDITS = [
     ("srlinux", "srlinux.json", '"description": "n', '"description": "x'),
     ("srlinux", "srlinux.json", '"192.0.2.3/24"', '"192.0.2.4/24"'),
     ("srlinux", "srlinux.json", '"ip-address": "192.0.2.254"', '"ip-address": "192.0.2.253"'),
+    (
+        "srlinux",
+        "srlinux.json",
+        '"srl_nokia-ntp:ntp": {\n      "admin-state": "enable",',
+        '"srl_nokia-ntp:ntp": {',
+    ),
     ("srlinux", "srlinux.json", '"address": "192.0.2.250"', '"address": "192.0.2.249"'),
     (
         "srlinux",
