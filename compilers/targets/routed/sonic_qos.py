@@ -4,8 +4,8 @@ A traffic class is a channel together with whether the packet came in on a marke
 (`compilers.proof.priorities`). So the class gives the priority group, which is the channel that the
 packet came in, and at the port that it leaves by the queue and the DSCP, which are the channel that
 it leaves in. Class, priority group, queue and PFC priority of a channel have one number; classes of
-packets from marked ports take numbers that are free. SONiC says of PFC priorities only to which
-queue they belong; a priority group answers for the PFC priority of its number.
+packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the platform, whose
+own says that a priority group answers for the PFC priority of its number.
 
 Names and keys: sonic-yang-models; the names of pools and profiles are those of SONiC's buffermgrd,
 which else would put profiles of its own in their place.
