@@ -26,7 +26,7 @@ from compilers.audit.route_lines import (
 )
 from compilers.audit.route_remediation import Remediation
 from controller.devices.device_shell import DeviceError
-from controller.devices.router_device import Compare, RouterDevice
+from controller.devices.router_device import Compare, DeviceNames, RouterDevice
 
 SPEAKS_BGP = re.compile(r"\bbgp\b")
 CONFIRM_MINUTES = 10
@@ -37,6 +37,14 @@ class ConfiguredDevice(RouterDevice):
     """A router whose routes stand in a configuration of lines."""
 
     others = "not from its configuration's static routes"
+    host_name: ClassVar[re.Pattern[str]] = re.compile(
+        r"^(?:hostname|switchname|set system host-name|set / system name host-name) (\S+)", re.M
+    )
+
+    def names(self) -> DeviceNames:
+        """See `RouterDevice.names`: the host name of its configuration."""
+        found = self.host_name.search(self.running())
+        return DeviceNames(found[1].strip('"') if found else "")
 
     @abstractmethod
     def running(self) -> str:

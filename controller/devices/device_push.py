@@ -30,6 +30,7 @@ from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.routed.control_plane import ROUTING
+from compilers.targets.routed.p2p_links import hostname
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target import Progress
 from compilers.targets.target_lookup import target
@@ -57,7 +58,8 @@ class PushWay:
 
     run: the words that reach a device's shell, with {node} and {address}. etc: the folder for
     configuration there, with {node}. batch: switches at a time, 0 for all. stop_on: failures after
-    which no further batch begins, 0 for never. dry: read only.
+    which no further batch begins, 0 for never. dry: read only. rename: take switches that have a
+    name that is none of the fabric's.
     """
 
     run: str = SSH
@@ -65,6 +67,7 @@ class PushWay:
     batch: int = 0
     stop_on: int = 1
     dry: bool = False
+    rename: bool = False
 
     @property
     def by_ssh(self) -> bool:
@@ -105,6 +108,7 @@ class DevicePush:
     rounds: PushRounds | None = None
     standing: dict[str, int] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
+    nodes: dict[str, str] = field(default_factory=dict)
     wanted: Callable[[int], RouteTables] | None = None
     over: bool = False
     busy: dict[str, Lock] = field(default_factory=dict)
@@ -121,6 +125,7 @@ class DevicePush:
         pools = [pool for build in builds for pool in fabric_pools(build.addressing)]
         self.pools = tuple(dict.fromkeys(pools))
         w = self.build.wiring
+        self.nodes = {hostname(name).lower(): name for name in w.names}
         names = [w.names[v] for v in np.flatnonzero(self.build.topology.present).tolist()]
         if unknown := [name for name in only if name not in names]:
             required = "the name of a switch"
@@ -247,6 +252,7 @@ class DevicePush:
         device, found = self.devices[name], self.found[name]
         rules = device.rules().values()
         every = [device.routes(), *rules]
+        self._known(name)
         found.add = tuple(line for one in every for line in one.add)
         found.remove = tuple(line for one in every for line in one.remove)
         compare, tables = partial(self._differences, name, self._routes(name)), device.tables()
@@ -261,6 +267,25 @@ class DevicePush:
         if self.rounds:
             self._stand(name)
         found.state = "to do" if found.add or found.remove else "as built"
+
+    def _known(self, name: str) -> None:
+        """Whether the switch that answers is the one of that name.
+
+        Raises:
+            DeviceError: it says that it is another one.
+        """
+        names = self.devices[name].names()
+        for said in filter(None, names):
+            forms = {hostname(said).lower(), hostname(said.partition(".")[0]).lower()}
+            if hostname(name).lower() in forms:
+                continue
+            node = next((self.nodes[one] for one in forms if one in self.nodes), None)
+            if node is not None:
+                todo = "`management` of the inventory leads to another switch"
+                raise DeviceError(f"required the switch {name}, given {node}; {todo}")
+            if said == names.given and not self.way.rename:
+                todo = "if this is the switch, push with --rename"
+                raise DeviceError(f"required the host name {hostname(name)}, given {said}; {todo}")
 
     def _stand(self, name: str) -> None:
         """See after which round a switch has the routes that it has."""

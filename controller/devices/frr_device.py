@@ -10,7 +10,7 @@ from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import RouteLine, section_lines
 from compilers.audit.route_remediation import Remediation
 from controller.devices.configured_device import SPEAKS_BGP, ConfiguredDevice
-from controller.devices.router_device import RULES, UNIT, Compare
+from controller.devices.router_device import RULES, UNIT, Compare, DeviceNames, RouterDevice
 from inventory.route_tables.route_table_file import json_outputs
 
 TABLES = "vtysh -c 'show ip route table all json' -c 'show ipv6 route table all json'"
@@ -26,6 +26,10 @@ class FrrDevice(ConfiguredDevice):
 
     elsewhere = frozenset({"frr.conf"})
     others = "protocols that frr.conf does not speak"
+
+    def names(self) -> DeviceNames:
+        """See `RouterDevice.names`: FRR says the machine's until it has its own."""
+        return RouterDevice.names(self)
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""

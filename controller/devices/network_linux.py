@@ -11,6 +11,8 @@ from typing import Any
 from compilers.audit.route_lines import STATIC_ROUTE, RouteLine, nvue_lines, sonic_lines
 from compilers.audit.route_remediation import Remediation
 from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
+from controller.devices.router_device import DeviceNames
+from inventory.neighbours.facts import mapping
 
 
 class ShellDevice(ConfiguredDevice):
@@ -44,6 +46,11 @@ class ShellDevice(ConfiguredDevice):
 
 class SonicDevice(ShellDevice):
     """Target sonic: a checkpoint, and a timer of systemd that rolls back to it."""
+
+    def names(self) -> DeviceNames:
+        """See `RouterDevice.names`."""
+        metadata = mapping(mapping(json.loads(self.running())).get("DEVICE_METADATA"))
+        return DeviceNames(str(mapping(metadata.get("localhost")).get("hostname", "")))
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""
@@ -120,6 +127,12 @@ def _fields(words: Iterable[str]) -> set[str]:
 
 class NvueDevice(ShellDevice):
     """Target nvue: `nv config apply --confirm` (Cumulus Linux user guide, NVUE CLI)."""
+
+    def names(self) -> DeviceNames:
+        """See `RouterDevice.names`."""
+        parts = [mapping(mapping(part).get("set")) for part in json.loads(self.running())]
+        found = [mapping(part.get("system")).get("hostname", "") for part in parts]
+        return DeviceNames(next((str(name) for name in found if name), ""))
 
     def running(self) -> str:
         """See `ConfiguredDevice.running`."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_remediation import (
@@ -24,6 +24,7 @@ from inventory.route_tables.kernel_routes import OURS
 
 Compare = Callable[[str], Iterable[RouteDifference]]
 ROUTES = "ip -json route show table all"
+NAMES = "sed -n 's/^# \\(.*\\): build .*/\\1/p' {etc}/polarfab/load.sh 2>&-; uname -n"
 KERNEL_OWN = "kernel"
 """The protocol of routes that come with an interface's addresses."""
 NEXTHOPS = "ip -json nexthop"
@@ -32,6 +33,17 @@ UNIT = """if [ -d /run/systemd/system ]; then
   cp {etc}/polarfab/polarfab.service {etc}/systemd/system/polarfab.service
   systemctl daemon-reload && systemctl enable polarfab
 fi"""
+
+
+class DeviceNames(NamedTuple):
+    """What a device says that it is.
+
+    given: the name that an earlier push, or its own configuration, has given it. machine: another
+    one that it may have whatever node it is.
+    """
+
+    given: str = ""
+    machine: str = ""
 
 
 @dataclass
@@ -52,6 +64,15 @@ class RouterDevice(ABC):
     """Files that do not go to ETC/polarfab."""
     others: ClassVar[str] = ""
     """The routes that are not the fabric's, in words."""
+
+    def names(self) -> DeviceNames:
+        """Its names: on Linux that of the node whose files it has, beside the machine's.
+
+        Raises:
+            DeviceError: it cannot be read.
+        """
+        *given, machine = self.shell.run(self._quoted(NAMES)).splitlines() or ("",)
+        return DeviceNames("".join(given[:1]), machine)
 
     @abstractmethod
     def routes(self) -> Remediation:

@@ -47,6 +47,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="Failed switches after which no further batch begins; 0: never.",
 )
+@click.option(
+    "--rename",
+    is_flag=True,
+    help="Take switches whose host name is no node's, before their first push.",
+)
 @click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
 @click.option(
     "--from",
@@ -67,6 +72,7 @@ def command(
     names: tuple[str, ...],
     batch: int | None,
     stop_on: int,
+    rename: bool,
     dry_run: bool,
     files: tuple[Path, ...],
     run: str,
@@ -100,7 +106,7 @@ def command(
         with progress("comparing") as bar:
             found = typed_push(fabric.check_routes(files, target, read(words), bar))
     else:
-        way = PushWay(run, etc, batch or 0, stop_on, dry_run)
+        way = PushWay(run, etc, batch or 0, stop_on, dry_run, rename)
         with progress("reading" if dry_run else "pushing") as bar:
             before = Fabric.load(old) if old else None
             found = fabric.push(target, way, read(words), names, unverified, bar, before)

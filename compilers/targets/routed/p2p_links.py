@@ -422,7 +422,7 @@ def link_pairs(build: Build) -> NDArray[np.int64]:
 def hostname(node: str) -> str:
     """A host name that every system takes: letters, digits and -, two or more, a letter first."""
     text = re.sub(r"[^A-Za-z0-9-]", "-", node).rstrip("-")
-    if len(text) == 1 or not text[0].isalpha():
+    if len(text) == 1 or not text[:1].isalpha():
         text = f"sw-{text}"
     return text[:HOSTNAME].rstrip("-")
 

@@ -1,6 +1,7 @@
 """`polarfab push` to stand-ins of systems that cannot run here; stand_ins.py says what they are."""
 
 import copy
+import os
 import re
 import signal
 import threading
@@ -13,6 +14,7 @@ from controller.devices import device_push
 from controller.devices.configured_device import EosDevice
 from controller.devices.device_push import DevicePush, PushWay
 from controller.devices.device_shell import DeviceError, DeviceShell
+from controller.devices.frr_device import FrrDevice
 from controller.devices.network_linux import SonicDevice
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -132,6 +134,36 @@ def test_routes_of_other_protocols_in_the_pools(site):
     assert "in the fabric's address pools, given 10.0.0.9/32 in table main" in first.error
     assert {switch.state for switch in others} == {"as built"}
     assert not any("commit" in line or "apply" in line or "load" in line for line in one.log)
+
+
+def test_a_switch_that_is_another_node_is_left_alone(site):
+    site.push()
+    one, other, *_ = site.devices
+    site.devices[one], site.devices[other] = site.devices[other], site.devices[one]
+    site.devices[one].log.clear()
+    found = site.push(rename=True, stop_on=0)
+    assert f"required the switch {one}, given {other}; `management`" in found[one].error
+    assert f"required the switch {other}, given {one}; `management`" in found[other].error
+    log = "".join(site.devices[one].log)
+    assert not any(word in log for word in ("commit", "apply", "load", "checkpoint"))
+
+
+def test_a_name_that_is_no_nodes_goes_if_asked(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    one, *_ = site.devices
+    site.devices[one].config = {"": ["hostname factory.example.net"]}
+    assert "given factory.example.net; if this is" in site.push(stop_on=0)[one].error
+    assert site.push(rename=True, stop_on=0)[one].state == "pushed"
+    assert "hostname sw-0" in site.devices[one].config[""]
+    assert site.push()[one].state == "as built"
+
+
+def test_the_names_of_a_linux_machine(tmp_path):
+    device = FrrDevice(DeviceShell(("sh", "-c")), tmp_path, str(tmp_path), ())
+    assert device.names() == ("", os.uname().nodename)
+    (tmp_path / "polarfab").mkdir()
+    (tmp_path / "polarfab" / "load.sh").write_text("#!/bin/sh\n# n3: build 0a. What FRR leaves.\n")
+    assert device.names() == ("n3", os.uname().nodename)
 
 
 def test_a_switch_that_is_cut_off_goes_back_by_itself(site):
