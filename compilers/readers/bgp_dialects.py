@@ -25,7 +25,7 @@ class BgpDialect:
     the first one where there is such a neighbour: peer, far. override: policy, of a neighbour with
     one of its own. entry: place, list and metric of an entry of a policy. preferred: a prefix of
     a list. everyone: of the entry for all other prefixes. bfd, watched: where BFD watches links,
-    once and of each family.
+    once and of each family. rooted: announces a prefix only while a route of its own has it.
     """
 
     once: tuple[str, ...]
@@ -38,6 +38,7 @@ class BgpDialect:
     bfd: tuple[str, ...]
     watched: tuple[str, ...]
     everyone: tuple[str, ...] = ()
+    rooted: bool = False
 
 
 def _frr(group: str, more: tuple[str, ...], session: tuple[str, ...]) -> BgpDialect:
@@ -146,6 +147,7 @@ EOS = BgpDialect(
     preferred="<word> prefix-list <list> / seq <row> permit <prefix>",
     bfd=("router bfd", "router bfd / interval 300 min-rx 300 multiplier 3 default"),
     watched=(ROUTER + "neighbor fabric-<family> bfd",),
+    rooted=True,
 )
 AVD_ROUTER, AVD_ENTRY = "router_bgp / ", "route_maps <policy> / sequence_numbers <place> / "
 AVD_FAMILY = AVD_ROUTER + "address_family_<family> / "
@@ -231,6 +233,7 @@ NXOS = BgpDialect(
     preferred="<word> prefix-list <list> seq <row> permit <prefix>",
     bfd=("feature bfd", "bfd interval 300 min_rx 300 multiplier 3"),
     watched=(NXOS_PEER + " / bfd",),
+    rooted=True,
 )
 SRL_BGP = "network-instance default / protocols / bgp / "
 SRL_GROUP = SRL_BGP + "group fabric-<family> / "

@@ -69,7 +69,8 @@ def frr(folder: Path, bfd: bool) -> BgpSwitch:
         if text != "!":
             files.unknown(NAME, 0, text)
     file = str(folder / NAME)
-    return Speaker.read(said, FRR, bfd).switch(file, files.switch(file, {}, ()))
+    speaker = Speaker.read(said, FRR, bfd)
+    return speaker.switch(file, files.switch(file, {}, ()))
 
 
 def eos(folder: Path, bfd: bool) -> BgpSwitch:
@@ -88,12 +89,22 @@ def eos(folder: Path, bfd: bool) -> BgpSwitch:
 
 def nxos(folder: Path, bfd: bool) -> BgpSwitch:
     """A folder of target nxos."""
+    direct: dict[str, set[str]] = {}
 
     def without_redirects(text: str, file: str) -> RouterText:
-        lines = ["!" if bfd and line in NO_REDIRECTS else line for line in text.split("\n")]
+        lines, interface = text.split("\n"), ""
+        for number, line in enumerate(lines if bfd else ()):
+            if line in NO_REDIRECTS:
+                direct.setdefault(interface, set()).add(line)
+                lines[number] = "!"
+            elif line[:1] != " ":
+                interface = line.removeprefix("interface ")
         return read_nxos("\n".join(lines), file)
 
     router, speaker = _sections(without_redirects, folder / "nxos.cfg", NXOS, bfd)
+    for port in sorted({port for _, port in far_ends(router)}):
+        for line in sorted({*NO_REDIRECTS} - direct.get(port, set())) if bfd else ():
+            router.fault(router.interfaces[port].line, f"interface {port} without{line[1:]}")
     return _numbered(router, speaker, forwarding(router))
 
 

@@ -124,6 +124,13 @@ class Speaker:
         """The speaker with everything else that its files say."""
         unread = [(file, *each) for each in self.said.unknown()]
         wrong = [(file, 0, text) for text in self.said.lacking()]
+        discarded = {prefix for prefix, *_ in rest.discards}
+        wrong += [
+            (file, 0, f"no route that discards {prefix}, so it may not be announced")
+            for family in self.families
+            for prefix in family.own
+            if self.dialect.rooted and prefix not in discarded
+        ]
         most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
         return BgpSwitch(
             file,

@@ -69,6 +69,9 @@ ELSEWHERE = {
         ("    network 10.0.0.0/29\n", ""),
         ("      route-map announced-ipv4 out\n", ""),
         ("  router-id", "  shutdown\n  router-id"),
+        ("  no ipv6 redirects\n", ""),
+        ("ip route 10.0.0.0/29 Null0 254\n", ""),
+        ("ip route 10.0.0.0/26 Null0 254\n", ""),
     ),
     "junos": (
         "junos.set",
@@ -127,6 +130,7 @@ def test_avd_says_of_bgp_what_the_device_says(tmp_path):
 
 CHANGES = {
     "another system": ("remote-as 42000000", "remote-as 41000000"),
+    "addresses without a route": ("ip route 10.0.0.0/24 reject 254\n", ""),
     "no session": (" neighbor eth1 interface", " ! eth1 interface"),
     "not announced": ("  network 10.0.0.0/30\n", ""),
     "another's prefix": ("  network 10.0.0.0/30\n", "  network 10.0.0.4/30\n"),
