@@ -1,6 +1,7 @@
 """What every room's tests share: the gate for live tests, golden files, no silent skips in CI."""
 
 import difflib
+import gc
 import os
 import shutil
 import subprocess
@@ -124,6 +125,15 @@ def browser() -> Iterator[Any]:
     driver = Chrome(options, ChromeService(shutil.which("chromedriver")))
     yield driver
     driver.quit()
+
+
+@pytest.fixture
+def pyavd() -> Iterator[Any]:
+    """Arista's AVD, cleared away after it: Hypothesis reads all modules, also those about to die."""
+    import pyavd
+
+    yield pyavd
+    gc.collect()
 
 
 @pytest.fixture

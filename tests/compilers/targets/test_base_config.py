@@ -121,9 +121,8 @@ def test_management_may_be_ipv6_and_absent(name, tmp_path):
     assert "2001:db8" not in rendered(name, bare, tmp_path / "bare")
 
 
-def test_the_two_configs_of_eos_say_the_same(tmp_path):
+def test_the_two_configs_of_eos_say_the_same(tmp_path, pyavd):
     """Of AVD's, by its own printer."""
-    pyavd = pytest.importorskip("pyavd")
     text = rendered("eos", compiled(tmp_path), tmp_path / "out")
     config = json.loads((tmp_path / "out" / "n0" / "avd.json").read_text())
     assert not pyavd.validate_structured_config(config).validation_result.violations

@@ -27,9 +27,7 @@ def test_golden(name, tmp_path, golden):
 
 
 @pytest.mark.parametrize("build", [TIES, NONE, SEVERAL])
-def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path):
-    import pyavd
-
+def test_avd_takes_the_speakers_and_prints_the_other(build, tmp_path, pyavd):
     target("eos").render(build, tmp_path, options=BGP, only=[0, 5])
     for folder in (tmp_path / build.wiring.names[0], tmp_path / build.wiring.names[5]):
         config = json.loads((folder / "avd.json").read_text())

@@ -93,10 +93,8 @@ def test_golden(name, tmp_path, golden):
         golden(path.read_text(), f"entering_{path.name}")
 
 
-def test_avd_prints_the_same(tmp_path):
+def test_avd_prints_the_same(tmp_path, pyavd):
     """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
-    import pyavd
-
     for hosts_a_switch in (1, 2):
         out = tmp_path / str(hosts_a_switch)
         target("eos").render(fabric(q=2, hosts=hosts_a_switch, spread=True), out)

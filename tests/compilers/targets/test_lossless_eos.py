@@ -103,9 +103,8 @@ def test_a_wrong_line_is_seen(old, new, both, rendered, tmp_path, monkeypatch):
     assert report.differences > 0
 
 
-def test_avd_prints_the_same_words(rendered):
+def test_avd_prints_the_same_words(rendered, pyavd):
     """The commands of a switch, from AVD's own keys in the place of text."""
-    pyavd = pytest.importorskip("pyavd")
     build, out = rendered("pairs", "minimal")
     text = (out / build.wiring.names[3] / "eos.cfg").read_text()
     commands = text[text.index("qos map dscp") :]

@@ -35,10 +35,8 @@ def test_golden(name, case, tmp_path, golden):
 
 
 @pytest.mark.parametrize("case", HOSTS)
-def test_avd_takes_its_config_and_prints_the_other(case, tmp_path):
+def test_avd_takes_its_config_and_prints_the_other(case, tmp_path, pyavd):
     """pyavd validates avd.json, and the lines that it prints from it are those of eos.cfg."""
-    import pyavd
-
     target("eos").render(HOSTS[case], tmp_path)
     for folder in tmp_path.iterdir():
         config = json.loads((folder / "avd.json").read_text())
@@ -48,9 +46,7 @@ def test_avd_takes_its_config_and_prints_the_other(case, tmp_path):
         assert avd_sections(pyavd.get_device_config(config)) == avd_sections(ours)
 
 
-def test_avd_would_have_told(tmp_path):
-    import pyavd
-
+def test_avd_would_have_told(tmp_path, pyavd):
     target("eos").render(HOSTS["one"], tmp_path)
     config = json.loads((tmp_path / "0" / "avd.json").read_text())
     config["static_routes"][0]["distance"] = "far"
