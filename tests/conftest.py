@@ -129,7 +129,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def pyavd() -> Iterator[Any]:
-    """Arista's AVD, cleared away after it: Hypothesis reads all modules, also those about to die."""
+    """Arista's AVD, cleared away after it: Hypothesis reads all modules, dying ones too."""
     import pyavd
 
     yield pyavd
