@@ -58,7 +58,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
-        EBGP: (READ, "bgp.md"),
+        EBGP: (PARSED, "bgp.md"),
     },
     "linux": {
         ROUTES: (RUN, ROUTED_LIVE + "test_linux_every_pair_answers_over_minimal_paths"),
@@ -82,7 +82,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
-        EBGP: (READ, "bgp.md"),
+        EBGP: (PARSED, "bgp.md"),
     },
     "opensm": {
         ROUTES: (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
