@@ -91,10 +91,9 @@ class ConfiguredDevice(RouterDevice):
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: with all that is no route."""
         self.change((*self.beside(), *add.add))
-        self.confirm()
 
     def remove(self, stale: Remediation) -> None:
-        """See `RouterDevice.remove`; not confirmed."""
+        """See `RouterDevice.remove`."""
         self.change(stale.remove)
 
     def beside(self) -> Sequence[str]:

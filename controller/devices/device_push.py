@@ -12,11 +12,11 @@ from __future__ import annotations
 import shlex
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from ipaddress import ip_network
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ import numpy as np
 
 from compilers.audit.route_differences import RouteDifference
 from compilers.audit.route_lines import remediation
+from compilers.audit.route_remediation import Remediation
 from compilers.audit.route_report import SwitchRoutes
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
@@ -41,7 +42,7 @@ from controller.devices.push_report import PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import RouterDevice
 from inventory.problems import InputError, Problem, few
-from inventory.route_tables.held_routes import RouteTables
+from inventory.route_tables.held_routes import DISCARD, Choices, RouteTables
 
 AT_ONCE = 20
 """Switches that are spoken to at the same time."""
@@ -57,9 +58,9 @@ class PushWay:
     """How a push goes about it.
 
     run: the words that reach a device's shell, with {node} and {address}. etc: the folder for
-    configuration there, with {node}. batch: switches at a time, 0 for all. stop_on: failures after
-    which no further batch begins, 0 for never. dry: read only. rename: take switches that have a
-    name that is none of the fabric's.
+    configuration there, with {node}. batch: switches at a time, 0 for one and then the others.
+    stop_on: failures after which no switch begins a change, 0 for never. dry: read only. rename:
+    take switches that have a name that is none of the fabric's.
     """
 
     run: str = SSH
@@ -107,6 +108,8 @@ class DevicePush:
     steps: Iterator[int] = field(default_factory=lambda: count(1))
     rounds: PushRounds | None = None
     standing: dict[str, int] = field(default_factory=dict)
+    ports: dict[str, frozenset[str]] = field(default_factory=dict)
+    converges: bool = False
     pools: tuple[str, ...] = ()
     nodes: dict[str, str] = field(default_factory=dict)
     wanted: Callable[[int], RouteTables] | None = None
@@ -137,32 +140,49 @@ class DevicePush:
             todo = "put frr.conf in its place (target ansible), and start the container bgp again"
             raise InputError.of("static routes on sonic", "routing=bgp", todo, key="--set")
         self.wanted = system.routes_held(build, chosen)
+        self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:
             if only:
                 raise InputError.of("all switches with --old", f"{len(only)}", key="--node")
             self.rounds = PushRounds.of(system, *self.old, build, chosen)
         self.found = {name: PushedSwitch(name) for name in wanted}
-        size = self.way.batch or len(wanted)
-        batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
         self.busy = {name: Lock() for name in wanted}
         interrupted = False
         try:
-            self._all(batches)
+            for task, batch in self._order(wanted):
+                if self._stopped():
+                    break
+                self._each(batch, task)
         except KeyboardInterrupt:
             interrupted = True
         finally:
             self._settle()
         return PushReport(self.target, tuple(self.found.values()), interrupted=interrupted)
 
-    def _all(self, batches: Sequence[Sequence[str]]) -> None:
-        if self.rounds and not self.way.dry:
-            self._in_rounds(batches)
+    def _order(self, wanted: Sequence[str]) -> Iterator[tuple[Task, Sequence[str]]]:
+        """Who does what next. In rounds all do one before the next one begins.
+
+        Without batches all are read, then one switch goes first: one that carries packets of the
+        fabric on all its ports. The others go together: neighbours of switches that carry none may
+        have no link yet.
+        """
+        size = self.way.batch or len(wanted)
+        batches = [wanted[first : first + size] for first in range(0, len(wanted), size)]
+        if self.way.dry or self.way.batch or self.rounds:
+            each = [(task, names) for names in batches for task in self._tasks]
+            yield from product(self._tasks, batches) if self.rounds else each
             return
-        for batch in batches:
-            if self._stopped(self.way.stop_on):
-                break
-            for task in self._tasks:
-                self._each(batch, task)
+        read, *tasks = self._tasks
+        yield read, wanted
+        alone = next((name for name in wanted if self._carries(name)), None)
+        first = [alone] if alone else []
+        for names in (first, [name for name in wanted if name != alone]):
+            yield from ((task, names) for task in tasks)
+
+    def _carries(self, name: str) -> bool:
+        """Whether a switch to which something is to do has routes over every port of the build."""
+        to_do = self.found[name].state == "to do"
+        return to_do and _ports(self._routes(name).values()) <= self.ports.get(name, frozenset())
 
     def _settle(self) -> None:
         """Begin nothing more, wait for what was begun, take back what nobody will confirm."""
@@ -206,21 +226,12 @@ class DevicePush:
         if self.rounds:
             steps = [partial(self._step, number) for number in range(1, self.rounds.last + 1)]
             return [self._read, self._prepare, *steps, self._end]
-        return [self._read, self._load, self._remove, self._end]
+        return [self._read, self._load, self._finish]
 
-    def _in_rounds(self, batches: Sequence[Sequence[str]]) -> None:
-        """All switches do a round before the next one begins."""
-        for task in self._tasks:
-            for batch in batches:
-                self._each(batch, task)
-                if self._stopped(MOST_FAILED):
-                    break
-            if self._stopped(MOST_FAILED):
-                return
-
-    def _stopped(self, failures: int) -> bool:
+    def _stopped(self) -> bool:
+        most = MOST_FAILED if self.rounds and not self.way.dry else self.way.stop_on
         failed = sum(one.state == "failed" for one in self.found.values())
-        return bool(failures) and failed >= failures
+        return bool(most) and failed >= most
 
     def _each(self, names: Sequence[str], task: Task) -> None:
         """Do something on several switches; what fails there is noted."""
@@ -237,7 +248,7 @@ class DevicePush:
 
     def _try(self, name: str, task: Task) -> None:
         with self.busy[name]:
-            if self.over:
+            if self.over or (task != self._read and self._stopped()):
                 return
             try:
                 task(name)
@@ -255,9 +266,11 @@ class DevicePush:
         self._known(name)
         found.add = tuple(line for one in every for line in one.add)
         found.remove = tuple(line for one in every for line in one.remove)
-        compare, tables = partial(self._differences, name, self._routes(name)), device.tables()
+        compare = cache(partial(self._differences, name, self._routes(name)))
+        tables = device.tables()
         if tables.strip():
             # Those that cannot be read prove nothing: better seen before anything is changed.
+            self.ports[name] = _held_ports(self._routes(name), compare(tables))
             found.differences = tuple(device.foreign(tables, compare))
         if found.differences:
             raise DeviceError(
@@ -303,15 +316,24 @@ class DevicePush:
         raise DeviceError(f"required {required}, given {given}; push without --old")
 
     def _load(self, name: str) -> None:
-        self.devices[name].load(self.devices[name].routes())
+        self._add(name, self.devices[name].routes(), self._routes(name))
 
-    def _remove(self, name: str) -> None:
-        """Proved at once where it goes back unless confirmed: others may take their time."""
+    def _add(self, name: str, change: Remediation, wanted: RouteTables) -> None:
+        """Have a switch what it lacks; it stays once routes over ports that had some are there.
+
+        Others wait for the end: what is behind a new port may not be configured yet.
+        """
+        device = self.devices[name]
+        device.load(change)
+        ports = frozenset() if self.converges else self.ports.get(name, frozenset())
+        self._prove(name, wanted, lambda one: _lacks(one, ports))
+        device.confirm()
+
+    def _finish(self, name: str) -> None:
+        """Proved and saved at once: others may take their time."""
         device = self.devices[name]
         device.remove(device.routes())
-        if device.pending:
-            self._prove(name, self._routes(name))
-            device.confirm()
+        self._end(name)
 
     def _prepare(self, name: str) -> None:
         """Round 0: interfaces, and routes that no packet takes yet."""
@@ -328,7 +350,7 @@ class DevicePush:
         standing, vertex = self.standing[name], self._vertex(name)
         change = device.lacking(rounds.lines(device, vertex)(max(number, standing)))
         if whole:
-            device.load(change)
+            self._add(name, change, rounds.tables(vertex, max(number, standing)))
             device.remove(change)
         elif standing < number:
             device.change((*change.add, *change.remove))
@@ -344,14 +366,18 @@ class DevicePush:
         device.save()
         found.state = "pushed" if found.state == "to do" else found.state
 
-    def _prove(self, name: str, wanted: RouteTables) -> None:
-        """Wait until a switch's own tables are these.
+    def _prove(
+        self, name: str, wanted: RouteTables, wrong: Callable[[RouteDifference], bool] | None = None
+    ) -> None:
+        """Wait until a switch's own tables are these, or differ in nothing that is wrong.
 
         Raises:
             DeviceError: they are not.
         """
         limit = time.monotonic() + PROOF_PATIENCE
-        while differences := self._differences(name, wanted, self.devices[name].tables()):
+        while differences := tuple(
+            filter(wrong, self._differences(name, wanted, self.devices[name].tables()))
+        ):
             if time.monotonic() > limit:
                 self.found[name].differences = differences
                 routes = f"{len(differences):,} routes are not the build's"
@@ -385,6 +411,31 @@ class DevicePush:
                 one = error.problems[0]
                 said = f"its routing tables: required {one.required}, given {one.given}"
                 raise DeviceError(said) from error
+
+
+def _ports(tables: Iterable[Mapping[str, Choices]]) -> frozenset[str]:
+    """The ports that routes lead to."""
+    every = (choices for routes in tables for choices in routes.values())
+    return frozenset(port for choices in every for hops in choices for _, port, _ in hops if port)
+
+
+def _held_ports(wanted: RouteTables, differences: Sequence[RouteDifference]) -> frozenset[str]:
+    """The ports of the routes that a switch has, by what they have other than the wanted ones."""
+    other = {(one.table, one.prefix) for one in differences}
+    same = (
+        {prefix: choices for prefix, choices in routes.items() if (table, prefix) not in other}
+        for table, routes in wanted.items()
+    )
+    return _ports((*same, *({one.prefix: one.found} for one in differences)))
+
+
+def _lacks(one: RouteDifference, ports: frozenset[str]) -> bool:
+    """Whether a way over these ports is missing although none that is stale hides it."""
+    wanted, found = (
+        {port or way for hops in choices for way, port, _ in hops}
+        for choices in (one.wanted, one.found)
+    )
+    return found <= wanted and any(way in ports or way == DISCARD[0][0] for way in wanted - found)
 
 
 def _shorthand(name: str) -> Iterator[Problem]:

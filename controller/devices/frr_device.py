@@ -45,14 +45,13 @@ class FrrDevice(ConfiguredDevice):
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: of protocols that the configuration does not speak."""
-        compare(tables)
         own = OWN_PROTOCOLS | ({"bgp"} if SPEAKS_BGP.search(self.rendered()) else set())
-        found = []
+        texts = []
         for document in json_outputs(tables):
             for prefix, routes in document.items() if isinstance(document, dict) else ():
                 if others := [one for one in routes if one.get("protocol") not in own]:
-                    found.append(json.dumps({prefix: others}))
-        return [one for one in compare("\n".join(found)) if one.found] if found else []
+                    texts.append(json.dumps({prefix: others}))
+        return [one for one in compare("\n".join(texts)) if one.found] if texts else []
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: with interfaces, which may be new, and BGP."""

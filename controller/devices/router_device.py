@@ -84,7 +84,7 @@ class RouterDevice(ABC):
 
     @abstractmethod
     def load(self, add: Remediation) -> None:
-        """Interfaces, addresses, and the routes that are lacking.
+        """Interfaces, addresses, and the routes that are lacking; not confirmed.
 
         Raises:
             DeviceError: it refuses something.
@@ -92,7 +92,7 @@ class RouterDevice(ABC):
 
     @abstractmethod
     def remove(self, stale: Remediation) -> None:
-        """Take away the routes that it has besides.
+        """Take away the routes that it has besides; not confirmed.
 
         Raises:
             DeviceError: it refuses something.
@@ -175,10 +175,9 @@ class LinuxDevice(RouterDevice):
 
     def foreign(self, tables: str, compare: Compare) -> list[RouteDifference]:
         """See `RouterDevice.foreign`: routes of protocols other than 80."""
-        compare(tables)
         shown = json.JSONDecoder().raw_decode(tables)[0]
-        found = [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]
-        return [one for one in compare(json.dumps(found)) if one.found] if found else []
+        others = [one for one in shown if str(one.get("protocol")) not in (OURS, KERNEL_OWN)]
+        return [one for one in compare(json.dumps(others)) if one.found] if others else []
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: in place, without the pause of `load.sh`."""

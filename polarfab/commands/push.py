@@ -39,13 +39,15 @@ if TYPE_CHECKING:
     help="The build that the switches hold: go in the rounds of `plan`, all switches each.",
 )
 @click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
-@click.option("--batch", type=click.IntRange(min=1), help="Switches at a time; else all.")
+@click.option(
+    "--batch", type=click.IntRange(min=1), help="Switches at a time; else one, then all others."
+)
 @click.option(
     "--stop-on",
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Failed switches after which no further batch begins; 0: never.",
+    help="Failed switches after which none begins another change; 0: never.",
 )
 @click.option(
     "--rename",

@@ -92,7 +92,7 @@ class Sections(Typed):
             top = line[0] != " " and not (route and self.section.startswith("vrf context"))
             lines = config.setdefault("" if top else self.section, [])
             body = " ".join(words)
-            if words[0] == "hostname":
+            if words[0] == "hostname" and body not in lines:
                 lines[:] = [one for one in lines if not one.startswith("hostname ")]
             if body.startswith("no ip") and body[3:] not in lines:
                 return "% Invalid input"

@@ -116,7 +116,7 @@ def test_a_switch_whose_tables_are_wrong_goes_back(site):
     one.config = copy.deepcopy(one.config)
     before = copy.deepcopy(one.saved)
     one.spoiled = lambda routes: routes.popitem()
-    found = site.push()
+    found = site.push(stop_on=0)
     first = next(iter(found.values()))
     assert first.state == "failed"
     assert "1 routes are not the build's" in first.error
@@ -130,7 +130,7 @@ def test_routes_of_other_protocols_in_the_pools(site):
     other = {("main", "10.0.0.9/32"): [[("192.0.2.7", "other", 1)]]}
     one.spoiled = lambda routes: routes.update(other)
     one.log.clear()
-    first, *others = site.push().values()
+    first, *others = site.push(stop_on=0).values()
     assert "in the fabric's address pools, given 10.0.0.9/32 in table main" in first.error
     assert {switch.state for switch in others} == {"as built"}
     assert not any("commit" in line or "apply" in line or "load" in line for line in one.log)
@@ -164,6 +164,63 @@ def test_the_names_of_a_linux_machine(tmp_path):
     (tmp_path / "polarfab").mkdir()
     (tmp_path / "polarfab" / "load.sh").write_text("#!/bin/sh\n# n3: build 0a. What FRR leaves.\n")
     assert device.names() == ("n3", os.uname().nodename)
+
+
+def stale(site):
+    """A fabric that carries packets, with a route on every switch that goes."""
+    site.push()
+    for device in site.devices.values():
+        device.config[""].append("ip route 10.0.0.9/32 Ethernet9 192.0.2.7")
+
+
+def loses_a_route(device):
+    """As long as a change is not confirmed."""
+
+    def spoil(routes):
+        if device.before:
+            del routes[next(place for place, choices in routes.items() if choices[0][0][1])]
+
+    device.spoiled = spoil
+
+
+def test_one_switch_goes_first_and_nothing_follows_a_failure(tmp_path, monkeypatch):
+    site = Site("eos", tmp_path, monkeypatch)
+    stale(site)
+    one, *others = site.devices.values()
+    loses_a_route(one)
+    before = [copy.deepcopy(device.config) for device in others]
+    first, *rest = site.push().values()
+    assert first.state == "failed"
+    assert {switch.state for switch in rest} == {"to do"}
+    assert [device.config for device in others] == before
+
+
+def test_what_is_added_goes_back_where_routes_are_lost(tmp_path, monkeypatch):
+    """And nobody in its batch loses a route after that."""
+    site = Site("eos", tmp_path, monkeypatch)
+    stale(site)
+    one, *others = site.devices.values()
+    before = copy.deepcopy(one.config)
+    loses_a_route(one)
+    found = site.push(batch=7)
+    assert next(iter(found.values())).state == "failed"
+    assert one.config == before
+    assert "no ip route 10.0.0.9" not in "".join(line for one in others for line in one.log)
+
+
+def test_a_fabric_without_routes_is_pushed_at_once(tmp_path, monkeypatch):
+    """A link is up when both its ends are configured: one switch alone would stay wrong."""
+    site = Site("eos", tmp_path, monkeypatch)
+    devices = site.devices.values()
+
+    def linked(routes):
+        if not all(one.config for one in devices):
+            for place in [place for place, choices in routes.items() if choices[0][0][1]]:
+                del routes[place]
+
+    for device in devices:
+        device.spoiled = linked
+    assert states(site.push()) == {"pushed"}
 
 
 def test_a_switch_that_is_cut_off_goes_back_by_itself(site):
@@ -204,10 +261,10 @@ def test_ctrl_c_ends_what_was_begun(wrong, tmp_path, monkeypatch):
     monkeypatch.setattr(EosDevice, "remove", interrupted)
     first = next(iter(site.push().values()))
     assert site.report.interrupted
-    assert first.state == ("failed" if wrong else "to do")
+    assert first.state == ("failed" if wrong else "pushed")
     assert one.before is None
     assert (MANAGEMENT["eos"][""][1] in one.config[""]) == wrong
-    assert one.saved == {}
+    assert (one.saved == one.config) != wrong
 
 
 def test_what_others_committed_is_not_rolled_back(tmp_path, monkeypatch):
