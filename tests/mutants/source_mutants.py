@@ -7,6 +7,7 @@ import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -56,32 +57,36 @@ class SourceMutant:
 
     def named(self, source: str) -> SourceMutant:
         """With its text."""
-        tree, place = self._changed(source)
-        around = {
-            id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
-        }
-        while not isinstance(place, ast.stmt | ast.Module):
-            place = around[id(place)]
-        head = copy.copy(place)
+        nodes, around = _walked(source)
+        place = nodes[self.node]
+        changed = list(_changes(copy.deepcopy(place)))[self.number]
+        statement = place
+        while not isinstance(statement, ast.stmt):
+            statement = around[id(statement)]
+        head = copy.copy(statement)
         for word in ("body", "orelse", "handlers", "finalbody", "cases"):
             if hasattr(head, word):
                 setattr(head, word, [ast.Expr(ast.Constant(...))] if word == "body" else [])
+        head = copy.deepcopy(head, {id(place): changed})
         text = " ".join(ast.unparse(head).splitlines()).removesuffix("...").strip()
         return replace(self, text=text)
 
     def tree(self, source: str) -> ast.Module:
         """The module with the change, lines as they were."""
-        return self._changed(source)[0]
-
-    def _changed(self, source: str) -> tuple[ast.Module, ast.AST]:
-        """The module, and what has changed in it."""
         tree = ast.parse(source)
         place = next(node for i, node in enumerate(ast.walk(tree)) if i == self.node)
         changed = list(_changes(copy.deepcopy(place)))[self.number]
         ast.copy_location(changed, place)
         place.__dict__.update(changed.__dict__)
         place.__class__ = changed.__class__
-        return ast.fix_missing_locations(tree), place
+        return ast.fix_missing_locations(tree)
+
+
+@lru_cache(maxsize=8)
+def _walked(source: str) -> tuple[list[ast.AST], dict[int, ast.AST]]:
+    """The nodes of a module in the order of the walk, and by its id what is around each."""
+    nodes = list(ast.walk(ast.parse(source)))
+    return nodes, {id(child): node for node in nodes for child in ast.iter_child_nodes(node)}
 
 
 def mutants_of(file: str, source: str) -> Iterator[SourceMutant]:

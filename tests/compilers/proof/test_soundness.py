@@ -251,6 +251,14 @@ def test_numbers_beyond_a_byte_change_nothing() -> None:
     assert other == one
 
 
+def test_a_row_for_an_aggregate_that_is_not_there() -> None:
+    routes, order = fabric().tables.routes, fabric().tables.switches
+    prefix = np.append(routes.prefix, np.full((1, 1), order, np.int32), axis=1)
+    egress = np.pad(routes.egress, ((0, 0), (0, 1)))
+    broken = within(fabric(), "tables.routes", prefix=prefix, egress=egress)
+    assert finds(table_soundness.rows, broken).count == order
+
+
 def test_strays_are_not_passed() -> None:
     report = verify(fabric())
     assert report.ways is not None
