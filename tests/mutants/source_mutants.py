@@ -137,6 +137,7 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
         yield ast.Constant(node.value + 1)
 
 
+@lru_cache
 def all_mutants(only: str = "") -> list[list[SourceMutant]]:
     """Every mutant of the emitters, the verifier, the readers and the walk, a list per folder.
 

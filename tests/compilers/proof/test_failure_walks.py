@@ -269,6 +269,20 @@ def test_losses_are_named() -> None:
     assert ends in {frozenset(pair) for pair in pairwise(path)}
 
 
+@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates])
+def test_losses_of_two_failures_are_named(spoil: Callable[[Build], Build]) -> None:
+    build = spoil(protected("polarfly", q=2))
+    losses = walk_failures(build, "2").losses
+    assert losses
+    for loss in losses:
+        parts = [part.split("-") for part in loss.failed.split(" and ")]
+        links = {frozenset(map(int, part)) for part in parts if len(part) == 2}
+        switches = {int(part[0]) for part in parts if len(part) == 1}
+        paths = Oracle(build, links, switches).paths(loss.source, loss.destination)
+        assert len(parts) == 2
+        assert [outcome for _, outcome in paths if outcome != ARRIVED]
+
+
 def test_a_promise_that_was_not_made_cannot_be_broken() -> None:
     report = verify(routed(q=3), failures=("link", "node"))
     assert report.passed
