@@ -55,8 +55,8 @@ def judge(mutants: list[SourceMutant], files: list[Path], workers: int) -> int:
     """
     start, judged = time.monotonic(), harmless()
     calls = recorded(files, workers)
-    if failing := [name for name, there in calls.items() if not there.passed]:
-        print(f"these fail without any mutant: {', '.join(failing)}", file=sys.stderr)
+    if failing := [f"{name}: {text}" for name, there in calls.items() for text in there.failed]:
+        print("\n".join(["without any mutant these fail:", *failing]), file=sys.stderr)
         return 2
     print(f"{len(files)} test files read, {time.monotonic() - start:.0f} s", flush=True)
     tried = [mutant for mutant in mutants if str(mutant) not in judged]

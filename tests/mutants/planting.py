@@ -47,19 +47,22 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Calls:
-    """A test file: what it imports, what runs as `file function`, its tests and their seconds."""
+    """A test file: what it imports, what runs as `file function`, its tests and their seconds.
+
+    failed: those that fail, and how.
+    """
 
     imports: list[str] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     tests: dict[str, tuple[float, list[str]]] = field(default_factory=dict)
-    passed: bool = False
+    failed: list[str] = field(default_factory=lambda: ["none of it ran to its end"])
 
 
 class _Recorder:
     """A pytest plugin: what each test calls, and how long it takes."""
 
     def __init__(self) -> None:
-        self.calls = Calls()
+        self.calls = Calls(failed=[])
         self.all: set[CodeType] = set()
         self.seen: set[CodeType] = set()
 
@@ -90,7 +93,13 @@ class _Recorder:
             self.all |= seen
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        self.calls.called, self.calls.passed = _ours(self.all), exitstatus in (0, 5)
+        self.calls.called = _ours(self.all)
+        if exitstatus not in UNSEEN and not self.calls.failed:
+            self.calls.failed.append(f"exit status {exitstatus}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.calls.failed.append(f"{report.nodeid}: {report.longreprtext[-300:]}")
 
 
 def _ours(codes: Iterable[CodeType]) -> list[str]:
@@ -137,7 +146,7 @@ def recorded(files: Iterable[Path], workers: int) -> dict[str, Calls]:
         recorder = _Recorder()
         pytest.main([*QUIET, str(file)], plugins=[recorder])
         calls = recorder.calls
-        return _imports(file), calls.called, calls.tests, calls.passed
+        return _imports(file), calls.called, calls.tests, calls.failed
 
     names = list(files)
     found = dict(_forked(run, names, workers))

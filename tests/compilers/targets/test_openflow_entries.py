@@ -10,7 +10,12 @@ import pytest
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.flow_tables import Pipeline, entries
+from compilers.targets.openflow.flow_tables import (
+    Pipeline,
+    entries,
+    generation_of,
+    marker_cookie,
+)
 from tests.compilers.routed import routed
 
 BUILDS = {
@@ -53,3 +58,8 @@ def test_without_classes_each_destination_has_its_own(name: str) -> None:
         return total
 
     assert entries(build).naive == max(map(naive, range(build.tables.switches)))
+
+
+def test_a_marker_tells_its_generation() -> None:
+    cookies = [marker_cookie(fabric("minimal"), generation) for generation in (0, 1)]
+    assert [generation_of(cookie) for cookie in (*cookies, None)] == [0, 1, 0]
