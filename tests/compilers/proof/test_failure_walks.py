@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from compilers.proof.delivery import verify
-from compilers.proof.failure_walks import FailureReport, walk_failures
-from compilers.proof.forwarding import Towards
+from compilers.proof.failure_walks import SAMPLE, FailureReport, _cases, walk_failures
+from compilers.proof.forwarding import Forwarding, Towards
 from compilers.tables.build import Build
 from tests.compilers.proof.oracle import ARRIVED, LOOPED, Oracle
 from tests.compilers.routed import routed
@@ -228,22 +228,20 @@ def test_a_switch_that_forgets_where_a_packet_came_in_is_found(
     assert walk_failures(protected("polarfly", q=q), "link").lost_pairs > 0
 
 
-def two_by_oracle(build: Build) -> tuple[int, int]:
-    """Lost and looping pairs over all cases of two failures."""
-    order, edges = build.topology.graph.order, build.topology.graph.edges().tolist()
-    parts: list[frozenset[int] | int] = [*map(frozenset, edges), *range(order)]
+def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
+    """Lost and looping pairs over cases of two failures."""
+    f = Forwarding.of(build)
     lost = looped = 0
-    for i, one in enumerate(parts):
-        for other in parts[i + 1 :]:
-            links = {part for part in (one, other) if isinstance(part, frozenset)}
-            switches = {part for part in (one, other) if isinstance(part, int)}
-            for _, _, paths in Oracle(build, links, switches).outcomes():
-                lost += any(outcome != ARRIVED for _, outcome in paths)
-                looped += any(outcome == LOOPED for _, outcome in paths)
+    for case in _cases(f, "2", sample, 1)[0].tolist():
+        links = {frozenset(f.ends(part)) for part in case if part < f.links}
+        switches = {part - f.links for part in case if part >= f.links}
+        for _, _, paths in Oracle(build, links, switches).outcomes():
+            lost += any(outcome != ARRIVED for _, outcome in paths)
+            looped += any(outcome == LOOPED for _, outcome in paths)
     return lost, looped
 
 
-@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates])
+@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates, one_alternate])
 def test_two_failures_agree_with_single_packets(spoil: Callable[[Build], Build]) -> None:
     build = spoil(protected("polarfly", q=2))
     report = walk_failures(build, "2")
@@ -269,7 +267,14 @@ def test_losses_are_named() -> None:
     assert ends in {frozenset(pair) for pair in pairwise(path)}
 
 
-@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates])
+def test_a_sample_agrees_with_single_packets() -> None:
+    """Hosts with one way: without it they take the minimal one, which nobody else may take."""
+    build = one_alternate(protected("polarstar", **{**POLARSTARS[0], "degree": 0}))
+    report = walk_failures(build, "2", sample=60)
+    assert (report.lost_pairs, report.looped) == two_by_oracle(build, 60)
+
+
+@pytest.mark.parametrize("spoil", [as_it_is, without_bounce, only_alternates, one_alternate])
 def test_losses_of_two_failures_are_named(spoil: Callable[[Build], Build]) -> None:
     build = spoil(protected("polarfly", q=2))
     losses = walk_failures(build, "2").losses
