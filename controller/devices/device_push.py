@@ -38,7 +38,7 @@ from compilers.targets.target_lookup import target
 from controller.devices.configured_device import ConfiguredDevice
 from controller.devices.device_shell import SSH, DeviceError, DeviceShell
 from controller.devices.device_systems import device_kind
-from controller.devices.push_report import PushedSwitch, PushReport, named
+from controller.devices.push_report import MOST_NAMED, PushedSwitch, PushReport, named
 from controller.devices.push_rounds import BEFORE, PushRounds
 from controller.devices.router_device import RouterDevice
 from inventory.problems import InputError, Problem, few
@@ -264,6 +264,10 @@ class DevicePush:
         rules = device.rules().values()
         every = [device.routes(), *rules]
         self._known(name)
+        if lost := device.lost():
+            given = f"{'; '.join(lost[:MOST_NAMED])}{'; …' * (len(lost) > MOST_NAMED)}"
+            required = "no configuration of others that the saved files replace"
+            raise DeviceError(f"required {required}, given {given}; take it away first")
         found.add = tuple(line for one in every for line in one.add)
         found.remove = tuple(line for one in every for line in one.remove)
         compare = cache(partial(self._differences, name, self._routes(name)))

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from secrets import token_hex
 from typing import Any
 
-from compilers.audit.route_lines import STATIC_ROUTE, RouteLine, nvue_lines, sonic_lines
+from compilers.audit.route_lines import (
+    STATIC_ROUTE,
+    RouteLine,
+    fabric_lines,
+    nvue_lines,
+    section_lines,
+    sonic_lines,
+)
 from compilers.audit.route_remediation import Remediation
 from controller.devices.configured_device import CONFIRM_MINUTES, ConfiguredDevice
 from controller.devices.router_device import DeviceNames
 from inventory.neighbours.facts import mapping
+
+FRR_FRAME = re.compile(r"\s*(!|#|$|frr |hostname |service |log |password |vrf |exit|end\b)")
+"""Lines of `frr.conf` that are about no route and no session."""
+FRR_SPEAKS = re.compile(r"\s+(neighbor|network|redistribute) |router (?!bgp)")
+"""Lines of a running FRR that make it speak a routing protocol to others."""
 
 
 class ShellDevice(ConfiguredDevice):
@@ -46,6 +59,20 @@ class ShellDevice(ConfiguredDevice):
 
 class SonicDevice(ShellDevice):
     """Target sonic: a checkpoint, and a timer of systemd that rolls back to it."""
+
+    def lost(self) -> Sequence[str]:
+        """See `RouterDevice.lost`: FRR starts from `frr.conf` alone once the mode is split-unified.
+
+        Until then SONiC writes that file, or those of the daemons, from CONFIG_DB (docker_init.sh).
+        """
+        file = self.shell.run(f"cat {shlex.quote(f'{self.etc}/sonic/frr/frr.conf')} 2>&- || true")
+        shown = self.shell.run("vtysh -c 'show running-config'")
+        routes = fabric_lines(section_lines(file), self.pools, self.vrf)
+        ours = {part.strip() for line in routes for part in line.add.splitlines()}
+        ours |= {line.strip() for line in self.text("frr.conf").splitlines()}
+        theirs = [line.strip() for line in file.splitlines() if not FRR_FRAME.match(line)]
+        theirs += [line.strip() for line in shown.splitlines() if FRR_SPEAKS.match(line)]
+        return [line for line in dict.fromkeys(theirs) if line not in ours]
 
     def names(self) -> DeviceNames:
         """See `RouterDevice.names`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -73,6 +73,14 @@ class RouterDevice(ABC):
         """
         *given, machine = self.shell.run(self._quoted(NAMES)).splitlines() or ("",)
         return DeviceNames("".join(given[:1]), machine)
+
+    def lost(self) -> Sequence[str]:
+        """What others configured that would be gone once a push is saved and the device starts.
+
+        Raises:
+            DeviceError: it cannot be read.
+        """
+        return ()
 
     @abstractmethod
     def routes(self) -> Remediation:

@@ -313,7 +313,15 @@ class Frr(Shell):
 
 
 class Sonic(Shell):
+    """frr: what FRR runs beside the static routes."""
+
+    frr = ""
+
     def shown(self, command):
+        if command.startswith("cat /etc/sonic/frr/frr.conf"):
+            return self.files.get("/etc/sonic/frr/frr.conf", "")
+        if command == "vtysh -c 'show running-config'":
+            return self.frr
         if command == "sonic-cfggen -d --print-data":
             return json.dumps(self.config)
         assert "APPL_DB" in command
