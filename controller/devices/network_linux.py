@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import Any
 
 from compilers.audit.route_lines import (
+    SET,
     STATIC_ROUTE,
     RouteLine,
     fabric_lines,
@@ -152,6 +153,26 @@ def _fields(words: Iterable[str]) -> set[str]:
     return {shlex.quote(word.partition("=")[0]) for word in words}
 
 
+def _inside(tree: Any, other: Any) -> bool:
+    """Whether a tree is a part of another one."""
+    if isinstance(tree, dict):
+        found = mapping(other)
+        return all(key in found and _inside(inner, found[key]) for key, inner in tree.items())
+    return str(tree) == str(other)
+
+
+def _patch(sets: Iterable[str]) -> Any:
+    """Lines of `nv set` as a file; the last word of each is a value."""
+    root: dict[str, Any] = {}
+    for line in sets:
+        *path, leaf, value = line.removeprefix(SET).split()
+        tree = root
+        for key in path:
+            tree = tree.setdefault(key, {})
+        tree[leaf] = value
+    return [{"set": root}]
+
+
 class NvueDevice(ShellDevice):
     """Target nvue: `nv config apply --confirm` (Cumulus Linux user guide, NVUE CLI)."""
 
@@ -190,8 +211,20 @@ class NvueDevice(ShellDevice):
         """See `ShellDevice.merge`: JSON is YAML, too."""
         return f"nv config patch {file}"
 
+    def beside(self) -> Sequence[str]:
+        """See `ConfiguredDevice.beside`: nothing where all of it is there."""
+        there = [part.get("set", {}) for part in json.loads(self.running())]
+        wanted = [part.get("set", {}) for part in self.without_routes()]
+        if all(any(_inside(tree, other) for other in there) for tree in wanted):
+            return ()
+        return super().beside()
+
     def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`."""
+        """See `ConfiguredDevice.change`: a command takes a second, so all sets are one file."""
+        if sets := [line for line in lines if line.startswith(SET)]:
+            self.shell.put(f"{self.etc}/polarfab", {"routes.yaml": json.dumps(_patch(sets))})
+            file = shlex.quote(f"{self.etc}/polarfab/routes.yaml")
+            lines = (self.merge(file), *(line for line in lines if line not in sets))
         if lines:
             self.pending = "revision"
             apply = f"nv config apply --confirm {CONFIRM_MINUTES}m -y"

@@ -317,6 +317,19 @@ def test_what_the_saved_frr_conf_would_lose(tmp_path, monkeypatch):
     assert one.config == other.config == {}
 
 
+def test_nvue_takes_all_routes_in_one_file(tmp_path, monkeypatch):
+    site = Site("nvue", tmp_path, monkeypatch)
+    site.push()
+    log = "".join(line for device in site.devices.values() for line in device.log)
+    assert "nv config patch" in log
+    assert "nv set" not in log
+    for device in site.devices.values():
+        device.log.clear()
+    assert states(site.push()) == {"as built"}
+    log = "".join(line for device in site.devices.values() for line in device.log)
+    assert "nv config apply" not in log
+
+
 def test_fields_that_an_entry_had_go(tmp_path, monkeypatch):
     site = Site("sonic", tmp_path, monkeypatch)
     site.push()
