@@ -55,13 +55,18 @@ class FrrDevice(ConfiguredDevice):
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: with interfaces, which may be new, and BGP."""
-        self.put_files()
-        self.shell.run(f"sh {shlex.quote(f'{self.etc}/polarfab/load.sh')}")
+        self.load_links()
         text = self.rendered()
         for name, words in (("bgpd", "router bgp"), ("bfdd", " bfd")):
             if words in text:
                 self.shell.run(self._quoted(DAEMON, name=name))
         super().load(add)
+        self.add_rules()
+
+    def remove(self, stale: Remediation) -> None:
+        """See `RouterDevice.remove`: rules first, while the tables that they lead to are there."""
+        self.remove_rules()
+        super().remove(stale)
 
     def change(self, lines: Sequence[str]) -> None:
         """See `ConfiguredDevice.change`: vtysh reads files only."""

@@ -154,6 +154,29 @@ class RouterDevice(ABC):
         found = rule_remediation(shown["-4"], shown["-6"], self.text("rules.batch"))
         return dict(zip(RULES, found, strict=True))
 
+    def add_rules(self) -> None:
+        """The policy rules that it lacks; no other rule is touched meanwhile."""
+        for family, rules in self.rules().items():
+            self.batch(rules.add, family, force=False)
+
+    def remove_rules(self) -> None:
+        """Take away the policy rules that it has besides."""
+        for family, rules in self.rules().items():
+            self.batch(rules.remove, family, force=False)
+
+    def load_links(self) -> None:
+        """The files in ETC/polarfab, and of them the links, with the bridge of the hosts."""
+        self.put_files()
+        at = shlex.quote(f"{self.etc}/polarfab")
+        bridges = [
+            line.split()[4] for line in self.text("links.batch").splitlines() if "master" in line
+        ]
+        for bridge in dict.fromkeys(bridges):
+            name = shlex.quote(bridge)
+            self.shell.run(f"ip link show {name} >&2 || ip link add {name} type bridge")
+        self.shell.run(f"sysctl --quiet --ignore --load {at}/sysctl.conf")
+        self.shell.run(f"grep -v '^link add ' {at}/links.batch | ip -batch -")
+
     def put_files(self) -> None:
         """The files that stand in ETC/polarfab."""
         here = sorted(file for file in self.files.iterdir() if not file.name.startswith("."))
@@ -189,24 +212,14 @@ class LinuxDevice(RouterDevice):
 
     def load(self, add: Remediation) -> None:
         """See `RouterDevice.load`: in place, without the pause of `load.sh`."""
-        self.put_files()
-        at = shlex.quote(f"{self.etc}/polarfab")
-        bridges = [
-            line.split()[4] for line in self.text("links.batch").splitlines() if "master" in line
-        ]
-        for bridge in dict.fromkeys(bridges):
-            name = shlex.quote(bridge)
-            self.shell.run(f"ip link show {name} >&2 || ip link add {name} type bridge")
-        self.shell.run(f"sysctl --quiet --ignore --load {at}/sysctl.conf")
-        self.shell.run(f"ip -batch {at}/links.batch && ip -batch {at}/addresses.batch")
+        self.load_links()
+        self.shell.run(f"ip -batch {shlex.quote(f'{self.etc}/polarfab/addresses.batch')}")
         self.batch(add.add)
-        for family, rules in self.rules().items():
-            self.batch(rules.add, family, force=False)
+        self.add_rules()
 
     def remove(self, stale: Remediation) -> None:
         """See `RouterDevice.remove`."""
-        for family, rules in self.rules().items():
-            self.batch(rules.remove, family, force=False)
+        self.remove_rules()
         self.batch(stale.remove)
 
     def tables(self) -> str:

@@ -455,6 +455,8 @@ def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
     found = site.push(new, old)
     assert [one.error for one in found.values() if one.error] == []
     assert states(found) <= {"pushed", "as built"}
+    log = "".join(line for device in site.devices.values() for line in device.log)
+    assert "sh /etc/polarfab/load.sh" not in log, "it takes all rules away for a moment"
 
 
 def test_what_has_no_rounds(tmp_path, monkeypatch):
