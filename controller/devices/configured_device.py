@@ -235,6 +235,15 @@ class NxosDevice(TypedDevice):
         r"^.*(% ?Invalid|% ?Incomplete|% ?Ambiguous|% ?Permission denied|ERROR:|Error:).*$", re.M
     )
 
+    def beside(self) -> Sequence[str]:
+        """See `ConfiguredDevice.beside`: a port that is split is not split again, and stays up."""
+        there = set(map(str.strip, self.running().splitlines()))
+        return [
+            line
+            for line in super().beside()
+            if not line.startswith("interface breakout ") or line.strip() not in there
+        ]
+
     def change(self, lines: Sequence[str]) -> None:
         """See `ConfiguredDevice.change`.
 

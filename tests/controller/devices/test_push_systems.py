@@ -11,7 +11,7 @@ import pytest
 
 from compilers.targets.target_lookup import target
 from controller.devices import device_push
-from controller.devices.configured_device import EosDevice
+from controller.devices.configured_device import EosDevice, NxosDevice
 from controller.devices.device_push import DevicePush, PushWay
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
@@ -328,6 +328,14 @@ def test_nvue_takes_all_routes_in_one_file(tmp_path, monkeypatch):
     assert states(site.push()) == {"as built"}
     log = "".join(line for device in site.devices.values() for line in device.log)
     assert "nv config apply" not in log
+
+
+def test_a_port_of_nxos_that_is_split_is_left_alone(tmp_path, monkeypatch):
+    split = [f"interface breakout module 1 port {port} map 25g-4x\n" for port in (1, 2)]
+    (tmp_path / "nxos.cfg").write_text("".join(split))
+    device = NxosDevice(DeviceShell(("false",)), tmp_path, "/etc", ())
+    monkeypatch.setattr(device, "running", lambda: f"hostname x\n{split[0]}")
+    assert device.beside() == [split[1].strip()]
 
 
 def test_fields_that_an_entry_had_go(tmp_path, monkeypatch):
