@@ -23,9 +23,10 @@ class BgpDialect:
     family: of each address family, the first one where there is such a family: pool, least,
     longest of its prefixes. own: a prefix that the switch announces. session: of each neighbour,
     the first one where there is such a neighbour: peer, far. override: policy, of a neighbour with
-    one of its own. entry: place, list and metric of an entry of a policy. preferred: a prefix of
-    a list. everyone: of the entry for all other prefixes. bfd, watched: where BFD watches links,
-    once and of each family. rooted: announces a prefix only while a route of its own has it.
+    one of its own. entry: place, list and metric of an entry of a policy; six: the rest of one for
+    IPv6. preferred: a prefix of a list. everyone: of the entry for all other prefixes. bfd,
+    watched: where BFD watches links, once and of each family. rooted: announces a prefix only
+    while a route of its own has it.
     """
 
     once: tuple[str, ...]
@@ -38,10 +39,13 @@ class BgpDialect:
     bfd: tuple[str, ...]
     watched: tuple[str, ...]
     everyone: tuple[str, ...] = ()
+    six: tuple[str, ...] = ()
     rooted: bool = False
 
 
-def _frr(group: str, more: tuple[str, ...], session: tuple[str, ...]) -> BgpDialect:
+def _frr(
+    group: str, more: tuple[str, ...], session: tuple[str, ...], six: tuple[str, ...] = ()
+) -> BgpDialect:
     """FRR, whose neighbours are in a group."""
     return BgpDialect(
         once=(
@@ -86,6 +90,7 @@ def _frr(group: str, more: tuple[str, ...], session: tuple[str, ...]) -> BgpDial
             "bfd / profile fabric / detect-multiplier 3",
         ),
         watched=(f"{ROUTER}neighbor {group} bfd profile fabric",),
+        six=six,
     )
 
 
@@ -105,7 +110,9 @@ FRR_UNDER_SONIC = _frr(
         ROUTER + "neighbor <peer> peer-group fabric-<family>",
         ROUTER + "neighbor <peer> remote-as <far>",
     ),
+    six=(ENTRY + " / set ipv6 next-hop prefer-global",),
 )
+"""FRR would take the link-local next hop that comes along; SONiC knows no such neighbours."""
 EOS_FAMILY = ROUTER + "address-family <family> / "
 EOS = BgpDialect(
     once=(
@@ -259,6 +266,7 @@ SRLINUX = BgpDialect(
         SRL_GROUP + "timers / connect-retry 1",
         SRL_GROUP + "timers / hold-time 9",
         SRL_GROUP + "timers / keepalive-interval 3",
+        SRL_GROUP + "timers / minimum-advertisement-interval 1",
         SRL_GROUP + "import-policy fabric-<family>",
         SRL_GROUP + "export-policy announced-<family>",
         SRL_ANNOUNCED + "default-action / policy-result reject",

@@ -8,7 +8,8 @@ BGP finds the shortest paths that are left; no table says so, and nothing is com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -70,6 +71,7 @@ class BgpReader:
                 continue  # told when it is asked for
             self._places[each.name] = len(self._all)
             self._all.append(switch)
+        self._all = list(_that_agree(self._all))
         widest = max((len(switch.families) for switch in self._all), default=0)
         self._families = [_Family(self._all, number) for number in range(widest)]
 
@@ -147,6 +149,20 @@ class _Family:
         rows = EmittedRows(file, names, best[there], lines[best[there]])
         chains = [(((session.port, 1),),) for session, _ in ends]
         return Lookup(rows, chains, np.arange(len(chains)))
+
+
+def _that_agree(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
+    """Speakers, and what is wrong: a router id that another has, a path of another length."""
+    first = {speaker.router_id: speaker.file for speaker in reversed(speakers)}
+    usual, _ = next(iter(Counter(speaker.most for speaker in speakers).most_common(1)), (0, 0))
+    for speaker in speakers:
+        wrong = list(speaker.rest.wrong)
+        if (other := first[speaker.router_id]) != speaker.file:
+            wrong.append((speaker.file, 0, f"router id {speaker.router_id} is that of {other}"))
+        if speaker.most != usual:
+            text = f"paths of {speaker.most} systems at most, elsewhere of {usual}"
+            wrong.append((speaker.file, 0, text))
+        yield replace(speaker, rest=replace(speaker.rest, wrong=wrong))
 
 
 def is_taken(prefix: str, pool: str, shortest: int, longest: int) -> bool:

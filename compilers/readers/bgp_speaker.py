@@ -115,7 +115,8 @@ class Speaker:
         entry = {"policy": policy, "place": place, "list": prefixes}
         if "most" in self.known:
             entry["most"] = self.known["most"]
-        found = self.said.need(self.dialect.entry, known | entry)
+        more = self.dialect.six if known["family"] == "ipv6" else ()
+        found = self.said.need((*self.dialect.entry, *more), known | entry)
         if "most" in found:
             self.known["most"] = found["most"]
         return _number(found["metric"])

@@ -89,6 +89,7 @@ def _group(bgp: BgpSpeaker, f: BgpFamily) -> Tree:
             "connect-retry": bgp.connect,
             "hold-time": bgp.hold,
             "keepalive-interval": bgp.keepalive,
+            "minimum-advertisement-interval": 1,
         },
     }
 
