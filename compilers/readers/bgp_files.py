@@ -5,6 +5,7 @@ What is not about BGP is read as with static routes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
@@ -55,6 +56,10 @@ JUNOS_HEADS = (
 """How lines begin that are about BGP."""
 NO_REDIRECTS = ("  no ip redirects", "  no ipv6 redirects")
 """Without these BFD of NX-OS does not work on a port."""
+PART_OF_POLICY = re.compile(
+    r"(?:policy-options policy-statement|routing-policy / policy) (\S+) (?:term|/ statement) (\S+) "
+)
+"""How statements begin about the parts of a policy, which are tried in the order of the text."""
 
 
 def frr(folder: Path, bfd: bool) -> BgpSwitch:
@@ -200,7 +205,18 @@ def _say_the_same(first: Speaker, second: Speaker) -> bool:
 
 
 def _announcing(router: RouterText, speaker: Speaker) -> BgpSwitch:
-    """A speaker that announces those of its routes that its policy lets out."""
+    """A speaker that announces those of its routes that its policy lets out.
+
+    The parts of its policies are tried in the order of the text: 10, 20, others.
+    """
+    parts: dict[str, dict[str, int]] = {}
+    for statement, line in speaker.said.said.items():
+        if found := PART_OF_POLICY.match(statement):
+            parts.setdefault(found[1], {}).setdefault(found[2], line)
+    for policy, places in parts.items():
+        if list(places) != sorted(places):
+            first = next(iter(places))
+            router.fault(places[first], f"{first} of policy {policy} is tried before the others")
     discarded = [prefix for prefix, _, _ in router.transit.rows(DISCARD)]
     speaker.families = [
         replace(f, own=tuple(p for p in discarded if is_taken(p, *f.taken)))

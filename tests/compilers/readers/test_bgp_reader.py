@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from ipaddress import IPv6Network
 
@@ -45,6 +46,7 @@ def test_nothing_differs_with_numbered_links(name, parameters, tmp_path):
     assert report.pairs == report.delivered == ends * (ends - 1)
 
 
+JUNOS_TERM = "set policy-options policy-statement fabric-ipv4 term "
 ELSEWHERE = {
     "eos": (
         "eos.cfg",
@@ -84,6 +86,7 @@ ELSEWHERE = {
         ("set protocols bgp group fabric-ipv4 export announced-ipv4\n", ""),
         ("family inet6 unicast", "family inet unicast"),
         ("term others then reject", "term others then accept"),
+        (JUNOS_TERM + "20", f"{JUNOS_TERM}others then reject\n{JUNOS_TERM}20"),
     ),
     "sonic": (
         "frr.conf",
@@ -119,6 +122,18 @@ def test_a_change_is_told_by_every_system(name, tmp_path):
         change(path, old, new)
         assert check(name, build, tmp_path, BGP).differences, (old, new)
         path.write_text(before)
+
+
+def test_the_order_of_a_policy_is_told(tmp_path):
+    build = build_of({"family": "oft", "q": 2})
+    write("srlinux", build, tmp_path, BGP)
+    path = tmp_path / build.wiring.names[0] / "srlinux.json"
+    tree = json.loads(path.read_text())
+    policies = tree["srl_nokia-routing-policy:routing-policy"]["policy"]
+    statements = next(each["statement"] for each in policies if len(each["statement"]) > 1)
+    statements.reverse()
+    path.write_text(json.dumps(tree))
+    assert check("srlinux", build, tmp_path, BGP).differences == 1
 
 
 def test_avd_says_of_bgp_what_the_device_says(tmp_path):
