@@ -140,6 +140,7 @@ REQUIRED: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "tuple_type": lambda _: "a list",
     "dict_type": lambda _: "a mapping (key: value)",
     "too_short": lambda context: f"{context['min_length']} or more",
+    "too_long": lambda context: f"at most {context['max_length']} of them",
     "greater_than_equal": lambda context: f"at least {context['ge']:,}",
     "less_than_equal": lambda context: f"at most {context['le']:,}",
 }

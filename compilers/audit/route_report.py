@@ -197,7 +197,7 @@ def _by_switch(build: Build, paths: Iterable[Path]) -> dict[int, list[Path]]:
         if vertex is None:
             required = f"a file named by its switch: {wiring.names[0]}.json"
             todo = did_you_mean(path.stem, wiring.names)
-            problems.append(Problem(required, repr(path.name), todo, str(path.parent)))
+            problems.append(Problem(required, repr(path.name), todo, str(path)))
         else:
             files.setdefault(vertex, []).append(path)
     if problems or not files:

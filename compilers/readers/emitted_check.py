@@ -152,7 +152,7 @@ class EmittedCheck:
                 ]
                 if not there:
                     name = f"{w.names[far]} at the other end" if far >= 0 else "nobody there"
-                    says = f"{hop.address} behind {hop.port}"
+                    says = f"{hop.address} behind {hop.port or 'no port'}"
                     yield EmittedDifference(
                         hop.file, hop.line, says, f"{name}, without that address"
                     )
@@ -167,6 +167,6 @@ def _unreadable(folder: Path, error: OSError | ValueError) -> EmittedDifference:
     if len(error.args) == 3:
         file, line, text = error.args
         return EmittedDifference(
-            str(file), int(line), f"{text!r}", "nothing that the reader understands"
+            str(file), int(line), str(text), "a file that the reader understands"
         )
     return EmittedDifference(str(folder), 0, f"{error}, which is not understood")

@@ -70,7 +70,7 @@ def _ports(
     for pool, needed in _headroom(tree, groups).items():
         if needed > (given := int(tree["BUFFER_POOL"][pool].get("xoff", 0))):
             line = next(lines_of(text, [f'"{pool}": {{']))
-            found.add(file, line, f"{given:,} bytes of headroom", f"{needed:,} in its profiles")
+            found.add(file, line, f"{given:,} bytes of headroom", f"{needed:,} by its profiles")
     ports = {}
     for (name, entry), line in zip(bound.items(), lines, strict=True):
         for word in sorted(entry.keys() - SAID):

@@ -444,7 +444,11 @@ def first_ports(chain: Chain) -> list[int]:
 
 def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:
     words = [
-        (names[port - 1] if isinstance(port, int) and 0 < port <= len(names) else f"{port}")
+        (
+            names[port - 1]
+            if isinstance(port, int) and 0 < port <= len(names)
+            else f"{port or 'no port'}"
+        )
         + (f" by {weight}" if len(stage) > 1 else "")
         for port, weight in stage
     ]

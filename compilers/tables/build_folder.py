@@ -130,7 +130,8 @@ def load(folder: Path, expect: str = "") -> Build:
                     if not files.moved():
                         raise
         except OSError as error:
-            there = f"a folder without {MANIFEST}" if folder.is_dir() else "no such folder"
+            there = "a file" if folder.is_file() else "no such folder"
+            there = f"a folder without {MANIFEST}" if folder.is_dir() else there
             raise _unreadable(folder, there) from error
     if expect and build.identity != expect:
         raise _unreadable(folder, f"build {build.identity}, not {expect}")

@@ -183,6 +183,8 @@ def _failed(own: Path, name: str, error: Exception) -> InputError:
         file=inside[-1].filename if inside else str(own / name),
         line=(inside[-1].lineno or 0) if inside else 0,
         required="a template of the documented variables",
-        given=str(error) or type(error).__name__,
+        given="one that includes itself"
+        if isinstance(error, RecursionError)
+        else str(error) or type(error).__name__,
         todo="see the page of the target in docs/",
     )

@@ -163,6 +163,8 @@ def command(
             facts = [(key, value) for key, value in each.as_dict().items() if key != "examples"]
             print_facts(f"emitted: {emitted}", facts)
         say_emitted(each)
+        if not each.passed and not words and str(emitted) != OPENFLOW:
+            say("files that were rendered with --set: give the same --set to verify")
     if not found.passed or not all(each.passed for each in files):
         raise click.exceptions.Exit(1)
 

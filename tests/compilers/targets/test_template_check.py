@@ -142,6 +142,7 @@ def test_what_is_right_is_taken(tmp_path):
         ("\n{{ 1 / 0 }}", "division by zero"),
         ("\n{{ router() }}", "not callable"),
         ("\n{{ router + 1 }}", "unsupported operand"),
+        ("\n{% include 'eos/eos.cfg.j2' %}", "one that includes itself"),
     ],
 )
 def test_what_only_values_show_has_its_line_too(tmp_path, text, given):
