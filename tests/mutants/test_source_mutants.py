@@ -49,7 +49,11 @@ def test_what_was_judged_is_still_there_and_has_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tests", "code"), [("topology/test_field.py", 1), ("targets/test_large_numbers.py", 0)]
+    ("tests", "code"),
+    [
+        ("topology/test_field.py", 1),
+        pytest.param("targets/test_large_numbers.py", 0, marks=pytest.mark.long),
+    ],
 )
 def test_a_planted_survivor_is_found(tests: str, code: int) -> None:
     """Classes by their low byte: no test of fields sees it, one of messages does."""

@@ -18,7 +18,7 @@ from compilers.wiring.wiring import Wiring
 from inventory.neighbours.facts import End, Facts, Seen
 from tests.compilers.fabrics import polarfly_build
 
-FABRICS = (7, 31)
+FABRICS = (7, pytest.param(31, marks=pytest.mark.long))
 
 
 def wired(cables: Pairs, nodes: int) -> Wired:

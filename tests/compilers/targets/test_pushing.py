@@ -74,7 +74,10 @@ def test_ansible_reads_the_inventory(tmp_path):
 @NEEDS_VTYSH
 @pytest.mark.parametrize(
     ("options", "daemons"),
-    [({}, "bgpd=no\n"), ({"routing": "bgp", "bfd": "on"}, "bgpd=yes\nbfdd=yes\n")],
+    [
+        pytest.param({}, "bgpd=no\n", marks=pytest.mark.long),
+        ({"routing": "bgp", "bfd": "on"}, "bgpd=yes\nbfdd=yes\n"),
+    ],
 )
 def test_ansible_plays_the_playbook(options, daemons, tmp_path):
     """On this machine, in a folder for /etc, all but what loads the files; vtysh judges first."""

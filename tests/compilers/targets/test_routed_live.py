@@ -203,7 +203,12 @@ def shared(live, name, routing):
 
 
 @pytest.mark.parametrize(
-    ("name", "share"), [("linux", ""), ("linux", ", minimal_share: 1/2"), ("frr", "")]
+    ("name", "share"),
+    [
+        ("linux", ", minimal_share: 1/2"),
+        ("frr", ""),
+        pytest.param("linux", "", marks=pytest.mark.long),
+    ],
 )
 def test_flows_from_hosts_are_shared_by_weight(live, name, share):
     sent, weight = shared(live, name, f"balance: compact-valiant{share}")

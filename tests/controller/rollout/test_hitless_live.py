@@ -80,7 +80,7 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize("event", ["killed", "reloaded"])
+@pytest.mark.parametrize("event", ["killed", pytest.param("reloaded", marks=pytest.mark.long)])
 def test_no_packet_is_lost(engine, event):
     loses_nothing(engine, INTERVALS, EVENTS[event])
 
