@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from compilers.pipeline import compile_fabric
+from compilers.readers.expected_facts import UsedPort
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.target_lookup import target
+from compilers.wiring.hardware import CageBlock
 from inventory.problems import InputError
 from tests.compilers.readers.emitted import change, check, fabric, write
 from tests.compilers.routed import routed
@@ -202,6 +204,32 @@ def test_an_edit_is_a_difference_at_its_line(name, file, old, new, lab):
     # JSON: the entry that the value is in; a line that is gone: the one before or behind.
     near = 8 if file.endswith((".json", ".yaml")) else 6 if not new else 1
     assert any(f == str(path) and abs(n - line) <= near for f, n in at), (line, report.examples)
+
+
+def test_what_is_missing_is_named_with_its_port_and_file(lab):
+    build, folder = lab("eos")
+    path = folder / "n2" / "eos.cfg"
+    before = path.read_text()
+    head, port, section = before.partition("interface Ethernet2/1\n")
+    kept = section.replace("   mtu 9000\n", "", 1)
+    try:
+        path.write_text((head + port + kept).replace("\nip routing\n", "\n"))
+        report = target("eos").check_emitted(build, folder, only={2})
+    finally:
+        path.write_text(before)
+    told = {
+        (each.line, each.says, each.tables) for each in report.examples if each.file == str(path)
+    }
+    assert any(tables == "mtu Ethernet2/1 9000" for _, _, tables in told), told
+    assert any(line == 1 and says.endswith("no line ip routing") for line, says, _ in told), told
+
+
+@pytest.mark.parametrize(("block", "code"), [((100, 4), "rs-528"), ((400, 8), "rs-544")])
+def test_the_code_of_a_speed(block, code):
+    """Lanes of 25 Gb/s have RS-528 (IEEE 802.3 clause 91), faster ones RS-544."""
+    speed, lanes = block
+    facts = CageBlock(1, 0, 1, 1, {}, speed, lanes, "rs", 0)
+    assert UsedPort(1, "p", facts, "", "", "").coded == code
 
 
 @pytest.mark.parametrize("name", ["eos", "sonic", "srlinux", "linux"])

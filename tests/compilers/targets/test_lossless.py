@@ -54,6 +54,16 @@ def test_three_priorities(scheme, balance, topology, tmp_path):
     assert (report.differences, report.examples) == (0, ())
 
 
+def test_classes_that_drop_have_their_usual_dscp(rendered):
+    """Best effort 0, congestion notifications 48; control (CS7) 56, a class that none enters."""
+    build, out = rendered("hop", "minimal")
+    tree = json.loads((out / build.wiring.names[3] / "config_db.json").read_text())
+    marked = tree["TC_TO_DSCP_MAP"]["LOSSLESS_NEXT"]
+    assert [marked[name] for name in ("0", "6", "7")] == ["0", "48", "56"]
+    taken = tree["DSCP_TO_TC_MAP"]["LOSSLESS_NEXT"]
+    assert [taken[dscp] for dscp in ("0", "48", "56")] == ["0", "6", "0"]
+
+
 class Text:
     """Packets followed through the text alone: each wait for a buffer, by link and priority."""
 
@@ -164,6 +174,10 @@ def changes():
     yield "a port less", lambda t: t["PORT_QOS_MAP"].pop("Ethernet4")
     yield "a buffer less", lambda t: t["BUFFER_PG"].pop("Ethernet4|3-4")
     yield "a queue that drops", put("BUFFER_PROFILE", "egress_lossless_profile", "static_th", "9")
+    yield (
+        "a group without headroom",
+        lambda t: [profile.pop("xoff", None) for profile in t["BUFFER_PROFILE"].values()],
+    )
     yield "less headroom than promised", put("BUFFER_POOL", "ingress_lossless_pool", "xoff", "9")
 
 
