@@ -81,6 +81,22 @@ def test_kernels_forward_by_rendered_files(name):
     check_links(seen, "every pair", 24)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("q", "links", "pairs"), [(3, 24, 156), (4, 6, 420)])
+@pytest.mark.parametrize("engine", ["linux", "frr"])
+def test_rendered_files_lose_nothing_with_any_link_down(engine, q, links, pairs, tmp_path):
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        f"name: links\nengine: {engine}\n"
+        f"fabric:\n  name: links\n  topology: {{family: polarfly, q: {q}}}\n"
+        "  routing: {protect: link}\n"
+        f"timeline: [{{each: link, sample: {links}, expect: {{delivered: {pairs}}}}}]\n"
+    )
+    report, seen = passed(scenario, timeout=900)
+    assert report["delivered"] == pairs
+    assert seen[f"each link down, {links}: delivered"] == links * pairs
+
+
 @pytest.mark.parametrize("engine", ["ovs-fabric", "linux"])
 def test_a_wrong_table_fails_and_names_the_pair(engine, tmp_path, compiled):
     folder = tmp_path / "build"
