@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from secrets import token_hex
 from typing import Any
@@ -38,13 +39,13 @@ class ShellDevice(ConfiguredDevice):
         self.shell.put(f"{self.etc}/polarfab", {name: json.dumps(self.without_routes())})
         return [self.merge(shlex.quote(f"{self.etc}/polarfab/{name}"))]
 
+    @abstractmethod
     def without_routes(self) -> Any:
         """The rendered tree without the static routes of the fabric."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, file: str) -> str:
         """The command that merges a file into the configuration."""
-        raise NotImplementedError
 
     def script(self, *lines: str) -> None:
         """Run commands up to the first that fails; none before all have arrived.

@@ -16,8 +16,8 @@ from typing import Any
 
 from compilers.proof.priorities import PAIRS, LayerPlan
 from compilers.readers import bgp_files, router_files
+from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
-from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.eos_priorities import check_layers
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
@@ -37,7 +37,6 @@ from compilers.targets.routed.p2p_links import (
     P2pTarget,
     P2pVariables,
 )
-from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
 
 WITH_LANES = 50
@@ -86,21 +85,14 @@ class Eos(P2pTarget):
             return super().reader(chosen)
         return router_files.eos if chosen[LOSSLESS] == OFF else router_files.lossless_eos
 
-    def read_back(
-        self,
-        build: Build,
-        chosen: Chosen,
-        folder: Path,
-        only: Collection[int] | None,
-        progress: Progress,
-        accept: tuple[str, ...],
-    ) -> EmittedReport:
-        """See `Target.read_back`: lossless priorities too."""
-        report = super().read_back(build, chosen, folder, only, progress, accept)
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: lossless priorities."""
         if chosen[LOSSLESS] == OFF:
-            return report
+            return None
         plan = LayerPlan.of(build)
-        return report.also(check_layers(plan, EosQos(plan).commands, folder, only))
+        return check_layers(plan, EosQos(plan).commands, folder, only)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], EosVariables]:
         """See `Target.variables`."""

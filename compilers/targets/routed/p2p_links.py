@@ -353,22 +353,15 @@ class P2pTarget(Target):
     """A system of routers whose links have addresses.
 
     interfaces: how it names its ports. vrf: the VRF of the hosts where packets from them share
-    ports, "" on a system that cannot do it.
+    ports, "" on a system that cannot do it. read: reads the folder of a switch with static routes
+    (see `Reader`); speaker: one with eBGP, which BFD is to watch or not.
     """
 
     options = P2P_OPTIONS
     interfaces: ClassVar[Interfaces]
     vrf: ClassVar[str] = ""
-
-    @staticmethod
-    def read(folder: Path) -> EmittedSwitch:
-        """Read the folder of a switch with static routes (see `Reader`)."""
-        raise NotImplementedError
-
-    @staticmethod
-    def speaker(folder: Path, bfd: bool) -> BgpSwitch:
-        """Read the folder of a switch with eBGP, which BFD is to watch or not."""
-        raise NotImplementedError
+    read: ClassVar[staticmethod[[Path], EmittedSwitch]]
+    speaker: ClassVar[staticmethod[[Path, bool], BgpSwitch]]
 
     def reader(self, chosen: Chosen) -> Reader:
         """See `Target.reader`."""

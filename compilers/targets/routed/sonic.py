@@ -20,8 +20,8 @@ from types import MappingProxyType
 
 from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
 from compilers.readers import bgp_files, router_files
+from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
-from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segment_check import check_sonic_segments
 from compilers.readers.sonic_priorities import check_priorities
 from compilers.tables.build import Build
@@ -54,7 +54,6 @@ from compilers.targets.routed.sonic_srv6 import (
     Table,
 )
 from compilers.targets.routed.srv6_sids import parse_block
-from compilers.targets.target import Progress
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError
 
@@ -118,26 +117,17 @@ class Sonic(P2pTarget):
         known = tuple(part for part, there in parts.items() if there)
         return partial(router_files.sonic, hwsku=chosen[HWSKU], parts=known)
 
-    def read_back(
-        self,
-        build: Build,
-        chosen: Chosen,
-        folder: Path,
-        only: Collection[int] | None,
-        progress: Progress,
-        accept: tuple[str, ...],
-    ) -> EmittedReport:
-        """See `Target.read_back`: lossless priorities too, or the SIDs of all switches."""
-        report = super().read_back(build, chosen, folder, only, progress, accept)
+    def more_differences(
+        self, build: Build, chosen: Chosen, folder: Path, only: Collection[int] | None
+    ) -> DifferenceList | None:
+        """See `Target.more_differences`: lossless priorities, or the SIDs of all switches."""
         if chosen[LOSSLESS] != OFF:
             plan = PriorityPlan.of(build, chosen[LOSSLESS])
             qos = SonicQos(self.fabric(build, chosen), plan)
-            more = check_priorities(plan, qos.tables, folder, only)
-        elif chosen[SRV6] != OFF and only is None:
-            more = check_sonic_segments(build, folder)
-        else:
-            return report
-        return report.also(more)
+            return check_priorities(plan, qos.tables, folder, only)
+        if chosen[SRV6] != OFF and only is None:
+            return check_sonic_segments(build, folder)
+        return None
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
