@@ -71,11 +71,6 @@ class PushWay:
     rename: bool = False
 
     @property
-    def by_ssh(self) -> bool:
-        """Whether ssh is what runs here."""
-        return self.run.split()[:1] == ["ssh"]
-
-    @property
     def names_by_ssh(self) -> bool:
         """Whether ssh is given the name of a switch that has no address."""
         words = self.run.split()
@@ -216,8 +211,10 @@ class DevicePush:
             self.devices[name] = kind(shell, self.rendered / name, etc, self.pools, vrf)
         if unreachable:
             raise InputError(few(unreachable))
-        if self.way.by_ssh and not which("ssh"):
-            raise InputError.of("ssh (Debian: openssh-client)", "none")
+        program = next(iter(shlex.split(self.way.run)), "")
+        if not which(program):
+            debian = " (Debian: openssh-client)" * (program == "ssh")
+            raise InputError.of(f"{program or 'a program'}{debian}", "none", key="--run")
 
     @property
     def _tasks(self) -> list[Task]:
@@ -463,4 +460,5 @@ def _filled(option: str, template: str, known: Mapping[str, str]) -> Iterator[st
         yield from [word.format(**known) for word in shlex.split(template)]
     except (LookupError, ValueError) as error:
         required = f"words with {' and '.join(f'{{{name}}}' for name in known)} only"
-        raise InputError.of(required, repr(template), str(error), key=option) from error
+        why = f"no {{{error.args[0]}}} is known" if isinstance(error, LookupError) else str(error)
+        raise InputError.of(required, repr(template), why, key=option) from error

@@ -102,6 +102,11 @@ def test_no_ssh(polarfab, named, monkeypatch) -> None:
     code, _, err = polarfab("push", named, "--target", "linux", "--dry-run")
     assert code == 2
     assert "required ssh (Debian: openssh-client), given none\n" in err
+    for run, program in (("no-such-shell {node}", "no-such-shell"), ("", "a program")):
+        code, _, err = polarfab("push", named, "--target", "linux", "--dry-run", "--run", run)
+        assert (code, f"--run: required {program}, given none\n" in err) == (2, True), err
+    code, _, err = polarfab("push", named, "--target", "linux", "--run", "ssh {adress}")
+    assert "given 'ssh {adress}'; no {adress} is known\n" in err
 
 
 def test_routes_of_others_in_the_pools(polarfab, build, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ class Site:
         if not out.exists():
             target(self.system).render(build, out)
         given = old and (old, self.folder / "out" / old.identity)
-        push = DevicePush(build, self.system, {}, out, PushWay("reach {node}", **way), old=given)
+        push = DevicePush(build, self.system, {}, out, PushWay("echo {node}", **way), old=given)
         self.report = push.run()
         return {one.node: one for one in self.report.switches}
 
