@@ -111,7 +111,7 @@ class TableLimits(Model):
 
 
 class PacketBuffer(Model):
-    """Packet memory of a switch, and what lossless priorities take of it (docs/channels.md).
+    """Packet memory of a switch, and what lossless priorities use (docs/concepts/channels.md).
 
     `priorities` are the PFC priorities that it can make lossless, the first channel's first; 0, 6
     and 7 are of others. `size` is its packet memory in bytes, `cell` the unit in which it is given

@@ -9,8 +9,8 @@ split into virtual channels, and a packet changes to the next one on its way:
 - *valley*: only where it came down and goes up again, in a ranking of the switches. One channel
   holds paths that rise and then fall: rising packets wait for links to higher switches, falling
   ones for links to lower switches, so there is no cycle. A path of h links has at most h/2 valleys,
-  so 1 + ⌊h/2⌋ channels are enough (docs/channels.md). A port either leads up or it does not, and a
-  packet changes where both its ports lead up: a switch needs one bit per port.
+  so 1 + ⌊h/2⌋ channels are enough (docs/concepts/channels.md). A port leads up or it does not,
+  and a packet changes where both its ports lead up: a switch needs one bit per port.
 - *single*: never. This is how the tables behave without channels.
 """
 

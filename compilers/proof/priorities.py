@@ -146,7 +146,7 @@ def _unsaid(build: Build) -> Iterator[Problem]:
                 required="priorities, size, cell, cable, reaction, ecn_min, ecn_max and "
                 "ecn_percent, for lossless priorities",
                 given="nothing",
-                todo="take them from the switch's data sheet (docs/hardware.md)",
+                todo="take them from the switch's data sheet (docs/reference/hardware.md)",
             )
             continue
         if len(set(found.priorities)) < len(found.priorities):

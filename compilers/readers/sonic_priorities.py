@@ -1,4 +1,4 @@
-"""Reader of the lossless priorities in SONiC's CONFIG_DB (docs/channels.md)."""
+"""Reader of the lossless priorities in SONiC's CONFIG_DB (docs/concepts/channels.md)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Moving a running fabric from one build to another without losing a packet (docs/plan.md)."""
+"""Moving a running fabric between two builds without losing a packet (docs/how-to/plan.md)."""

@@ -1,9 +1,10 @@
 """From the tables of one repair to those of the next: the rows and classes that differ, in rounds.
 
 Both repairs say where they differ from the build, so nothing else is looked at. The order is that
-of `compilers.update.order` (docs/plan.md has the proof): a row changes after those that its packets
-meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that goes is the
-last to, and one that comes back does so before its members lose the rows that they had meanwhile.
+of `compilers.update.order` (docs/how-to/plan.md has the proof): a row changes after those that its
+packets meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that
+goes is the last to, and one that comes back does so before its members lose the rows that they had
+meanwhile.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A state is one of the borders between rounds, or a mixture inside a round in which each switch has
 carried it out or has not. In every state every packet between switches that both builds have is
-walked, and two things are looked at on the way, from which the rest follows (docs/plan.md): a cell
-that is new leads to one that is new, and no packet is sent back to where it came from.
+walked, and two things are looked at on the way, from which the rest follows (docs/how-to/plan.md):
+a new cell leads to a new one, and no packet is sent back to where it came from.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Routers: read, added to, taken from, saved; and the plain Linux kernel as one.
 
-On Linux, files stand in ETC/polarfab, as Ansible puts them (docs/automation.md).
+On Linux, files stand in ETC/polarfab, as Ansible puts them (docs/targets/automation.md).
 """
 
 from __future__ import annotations

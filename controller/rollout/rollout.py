@@ -3,8 +3,8 @@
 A state machine without I/O. First every switch is read: an update begins only if all hold their
 programs. Then each round is sent to all switches; the next follows when all have confirmed it and
 packets have had time to leave the links. At the first refusal, lost switch or timeout the rounds
-are undone in reverse order, with the same pauses, and the old build stays. docs/plan.md explains
-why no packet is lost either way.
+are undone in reverse order, with the same pauses, and the old build stays. docs/how-to/plan.md
+explains why no packet is lost either way.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A leader records each round before it starts it. If it dies, every switch is at the recorded round
 or the one before (when going back: the one after), a mixture in which no packet is lost
-(docs/plan.md), and its successor continues from there. Packed builds are in the store too, so any
-instance can continue. Functions here block: call them in a `StoreWorker`.
+(docs/how-to/plan.md), and its successor continues from there. Packed builds are in the store too,
+so any instance can continue. Functions here block: call them in a `StoreWorker`.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class ControllerChange:
 
 @dataclass(frozen=True, slots=True)
 class BuildChange:
-    """The fabric is to move to the build in `folder`, in rounds (docs/plan.md).
+    """The fabric is to move to the build in `folder`, in rounds (docs/how-to/plan.md).
 
     Where no controller runs, the next one that is started has that build.
     """

@@ -126,7 +126,7 @@ class Prediction:
         """While the fabric moves to another build: what is promised of every mixture of both.
 
         A pair that both deliver arrives, over no more links than the longest paths of both together
-        (docs/plan.md); of others nothing is known.
+        (docs/how-to/plan.md); of others nothing is known.
 
         Args:
             other: of the build to come.

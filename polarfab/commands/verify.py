@@ -75,7 +75,7 @@ def _emitted_place(
     "--channels/--no-channels",
     "with_channels",
     default=None,
-    help="Count the channels of a lossless fabric (docs/channels.md); by default if it is quick.",
+    help="Count the channels of a lossless fabric; by default if it is quick.",
 )
 @click.option(
     "--emitted",

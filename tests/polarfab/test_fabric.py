@@ -34,7 +34,8 @@ def planes() -> Fabric:
 
 
 def test_the_page_about_python_runs(tmp_path: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text(), re.S)
+    page = (ROOT / "docs/reference/python.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", page, re.S)
     run = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
     )
@@ -48,7 +49,7 @@ def test_the_page_about_python_runs(tmp_path: Path) -> None:
 
 
 def test_the_page_tells_every_method() -> None:
-    page = (ROOT / "docs/python.md").read_text()
+    page = (ROOT / "docs/reference/python.md").read_text()
     public = [name for name in dir(Fabric) if not name.startswith("_") and name not in FIELDS]
     assert [name for name in public if not re.search(rf"\.{name}\b", page)] == []
     assert [name for name in polarfab.__all__ if f"polarfab.{name}" not in page] == []

@@ -1,4 +1,4 @@
-"""A target of another package: that of docs/targets.md, installed as it stands there."""
+"""A target of another package: that of docs/targets/index.md, installed as it stands there."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "targets.md"
+PAGE = ROOT / "docs" / "targets" / "index.md"
 FABRIC = "name: lab\ntopology: {family: polarfly, q: 2}\ntargets: [routetable]\n"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs/plan.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/plan.md"
 FULL = "routing: {balance: compact-valiant, protect: link}\n"
 
 

@@ -37,7 +37,7 @@ def test_every_extra_is_named() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/emulate.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/emulate.md"])
 def test_the_capture_of_the_demo_is_up_to_date(demo: list[str], page: str) -> None:
     shown = [squeezed(line) for line in (ROOT / page).read_text().splitlines()]
     rows = [line for line in demo if line.startswith(("│", "delivered", "over"))]

@@ -1,4 +1,4 @@
-"""The opensm target: what OpenSM's `file` routing engine and QoS need (docs/opensm.md)."""
+"""The opensm target: what OpenSM's `file` routing engine and QoS need (docs/targets/opensm.md)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ GUIDS_A_LINE = 8
 
 @dataclass(frozen=True, slots=True)
 class OpensmVariables:
-    """The variables of the templates (docs/opensm.md lists them)."""
+    """The variables of the templates (docs/targets/opensm.md lists them)."""
 
     identity: str
     folder: str

@@ -1,7 +1,7 @@
 """The OpenFlow pipeline: which tables, priorities and cookies, and which rows a switch has.
 
-Both renderings, wire messages and text for ovs-ofctl, are made from this. docs/openflow.md explains
-the pipeline row by row.
+Both renderings, wire messages and text for ovs-ofctl, are made from this. docs/targets/openflow.md
+explains the pipeline row by row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compilers.targets.openflow.class_groups import Groups, groups, roles
 
 GENERATIONS = 2
 """A program comes in two generations of class and group numbers, so that two builds can stand in
-one switch side by side while it moves from one to the other (docs/plan.md)."""
+one switch side by side while it moves from one to the other (docs/how-to/plan.md)."""
 GROUP_SPACE = 1024
 """Groups of one generation: 1 to 1,024 are those of generation 0, the next as many of 1."""
 OUR_GROUPS = GENERATIONS * GROUP_SPACE

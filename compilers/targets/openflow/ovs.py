@@ -60,7 +60,7 @@ class GroupText:
 
 @dataclass(frozen=True, slots=True)
 class OvsVariables:
-    """The variables of a switch's templates (docs/openflow.md lists them)."""
+    """The variables of a switch's templates (docs/targets/openflow.md lists them)."""
 
     node: str
     identity: str

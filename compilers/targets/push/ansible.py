@@ -1,5 +1,5 @@
 """The ansible target: an inventory and a playbook that push another target's files
-(docs/automation.md).
+(docs/targets/automation.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONNECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class AnsibleVariables(PushVariables):
-    """The variables of the templates (docs/automation.md lists them)."""
+    """The variables of the templates (docs/targets/automation.md lists them)."""
 
     connection: str
     network_os: str

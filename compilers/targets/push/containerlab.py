@@ -1,5 +1,5 @@
 """The containerlab target: the fabric and its hosts as a lab that binds another target's files
-(docs/containerlab.md).
+(docs/targets/containerlab.md).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _image(what: str) -> Option:
 
 @dataclass(frozen=True, slots=True)
 class ContainerlabVariables:
-    """The variables of the templates (docs/containerlab.md lists them)."""
+    """The variables of the templates (docs/targets/containerlab.md lists them)."""
 
     name: str
     identity: str

@@ -1,5 +1,5 @@
 """The nornir target: an inventory for SimpleInventory that names another target's files
-(docs/automation.md).
+(docs/targets/automation.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NORNIR_PLATFORMS = {
 
 @dataclass(frozen=True, slots=True)
 class NornirVariables(PushVariables):
-    """The variables of the templates (docs/automation.md lists them)."""
+    """The variables of the templates (docs/targets/automation.md lists them)."""
 
     platform: str
 

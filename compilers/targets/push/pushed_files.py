@@ -46,7 +46,7 @@ class PushedNode:
 
 @dataclass(frozen=True, slots=True)
 class PushVariables:
-    """The variables that all such templates have (docs/automation.md lists them)."""
+    """The variables that all such templates have (docs/targets/automation.md lists them)."""
 
     name: str
     identity: str

@@ -1,4 +1,4 @@
-"""The eos target: a device config, and the same for Arista's AVD (docs/eos.md).
+"""The eos target: a device config, and the same for Arista's AVD (docs/targets/eos.md).
 
 Packets from hosts share ports in VRF `hosts` (`host_vrf`). A member of a route is a line: `ip route
 vrf hosts PREFIX egress-vrf default INTERFACE NEXTHOP`, ECMP in the same or in several egress VRFs

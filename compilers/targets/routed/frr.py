@@ -1,4 +1,4 @@
-"""The frr target: an integrated frr.conf, static routes or eBGP (docs/frr.md).
+"""The frr target: an integrated frr.conf, static routes or eBGP (docs/targets/frr.md).
 
 Static routes do all that target linux does: the order of ports as routes of rising distance, and
 tables of their own for what depends on where a packet came in (`linux_tables`).
@@ -58,7 +58,7 @@ Route = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class FrrVariables:
-    """The variables of a switch's templates (docs/frr.md lists them)."""
+    """The variables of a switch's templates (docs/targets/frr.md lists them)."""
 
     switch: StaticSwitch
     identity: str

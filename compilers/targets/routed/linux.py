@@ -1,4 +1,4 @@
-"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/linux.md).
+"""The linux target: iproute2 batch files, sysctls and a systemd unit (docs/targets/linux.md).
 
 A next hop is a nexthop object, one a link, for IPv4 and IPv6 alike; a class that shares entering
 traffic is a group of them. The main table holds the order of ports as routes of rising metric:
@@ -53,7 +53,7 @@ class NexthopGroup:
 
 @dataclass(frozen=True, slots=True)
 class LinuxVariables:
-    """The variables of a switch's templates (docs/linux.md lists them)."""
+    """The variables of a switch's templates (docs/targets/linux.md lists them)."""
 
     switch: StaticSwitch
     identity: str

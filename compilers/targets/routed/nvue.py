@@ -1,4 +1,4 @@
-"""The nvue target: a startup.yaml of NVUE, the model of Cumulus Linux (docs/nvue.md).
+"""The nvue target: a startup.yaml of NVUE, the model of Cumulus Linux (docs/targets/nvue.md).
 
 Static routes: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing"; ports:
 the Cumulus Linux user guide, "Switch Port Attributes".

@@ -1,4 +1,4 @@
-"""The srv6 target: hosts choose paths, as weighted nexthops with uSID carriers (docs/srv6.md).
+"""The srv6 target: hosts choose paths by weighted nexthops, uSID carriers (docs/targets/srv6.md).
 
 A host encapsulates a packet in a carrier that names the switches of a path one after the other;
 switches hold one route per switch and their own SIDs, and shift. The paths and weights are those of
@@ -63,7 +63,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Srv6SwitchVariables:
-    """The variables of a switch's templates (docs/srv6.md lists them)."""
+    """The variables of a switch's templates (docs/targets/srv6.md lists them)."""
 
     switch: StaticSwitch
     identity: str
@@ -77,7 +77,7 @@ class Srv6SwitchVariables:
 
 @dataclass(frozen=True, slots=True)
 class Srv6HostVariables:
-    """The variables of a host's templates (docs/srv6.md lists them)."""
+    """The variables of a host's templates (docs/targets/srv6.md lists them)."""
 
     host: str
     identity: str

@@ -7,7 +7,7 @@ import pytest
 from compilers.evaluation.comparison.paper_tables import names, paper_table
 from inventory.problems import InputError
 
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "papers-tables.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "concepts" / "papers-tables.md"
 
 DIFFERENT = {
     "polarfly-5": {},

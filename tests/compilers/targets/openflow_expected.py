@@ -1,4 +1,4 @@
-"""The rules of a switch, written out by hand a row at a time, after docs/openflow.md."""
+"""The rules of a switch, written out by hand a row at a time, after docs/targets/openflow.md."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def class_rules(build, vertex):
 
 
 def expected(build, vertex):
-    """The rules of a switch, a row at a time, in the pipeline of docs/openflow.md."""
+    """The rules of a switch, a row at a time, in the pipeline of docs/targets/openflow.md."""
     a, w, t = build.addressing, build.wiring, build.tables
     pf = 0x5046 << 48
     gateway = format_mac(a.gateway_mac)

@@ -16,7 +16,7 @@ from inventory.problems import InputError
 from tests.compilers.routed import routed
 
 BGP = {"routing": "bgp"}
-PAGE = Path(__file__).parents[3] / "docs" / "frr.md"
+PAGE = Path(__file__).parents[3] / "docs" / "targets" / "frr.md"
 
 
 def speaker(path):

@@ -288,7 +288,7 @@ def test_the_pool_of_links_holds_the_largest_fabric():
     assert 2 * ((order - 2) * ports + 128 + 1) <= IPv4Network("100.64.0.0/10").num_addresses
 
 
-PAGES = Path(__file__).parents[3] / "docs"
+PAGES = Path(__file__).parents[3] / "docs" / "targets"
 
 
 @every

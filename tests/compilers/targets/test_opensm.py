@@ -206,7 +206,7 @@ def test_what_a_linear_table_cannot_do_is_refused(
 
 
 def test_the_example_of_the_page_is_what_comes_out(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "opensm.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "targets" / "opensm.md").read_text()
     (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
     (tmp_path / "fabric.yaml").write_text(spec)
     rendered(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "out")

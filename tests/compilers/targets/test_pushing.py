@@ -170,7 +170,7 @@ def test_nornir_reads_the_inventory(system, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("system", LABS)
 def test_containerlab_has_the_fabric(system, tmp_path):
-    """Nodes and links against the wiring; docs/containerlab.md: the published schema, by hand."""
+    """Nodes and links against the wiring; the published schema: docs/targets/containerlab.md."""
     build = managed(hosts=2)
     folder = pushed(build, tmp_path, "containerlab", system)
     lab = yaml.safe_load((folder / "topology.clab.yml").read_text())

@@ -222,7 +222,7 @@ def test_every_target_is_there():
     assert all(callable(target(name).render) for name in BUILT_IN)
 
 
-PAGES = Path(__file__).parents[3] / "docs"
+PAGES = Path(__file__).parents[3] / "docs" / "targets"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""docs/targets.md: its tables are what the targets themselves say, and what was checked."""
+"""docs/targets/index.md: its tables are what the targets themselves say, and what was checked."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.compilers.targets.evidence import COLUMNS as CHECKED
 from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
 
 TESTS = Path(__file__).parents[2]
-PAGE = Path(__file__).parents[3] / "docs" / "targets.md"
+PAGE = Path(__file__).parents[3] / "docs" / "targets" / "index.md"
 COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS)
 
 

@@ -14,7 +14,7 @@ from compilers.targets.template_variables import SWITCH_FACTS, names_by_file
 from inventory.problems import InputError
 from tests.compilers.targets.test_network_systems import fabric
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "targets"
 PAGES = {
     **{name: ("numbered-links.md", f"{name}.md") for name in ("eos", "junos", "srlinux", "sonic")},
     "nxos": ("numbered-links.md",),
@@ -193,7 +193,7 @@ def test_facts_of_a_switch_are_none_of_the_whole_fabric(tmp_path):
 
 
 def test_every_fact_is_there_and_on_the_page(tmp_path):
-    page = (DOCS / "targets.md").read_text()
+    page = (DOCS / "index.md").read_text()
     words = {field.name for kind in (NodeFacts, NodeLink, NodeHost) for field in fields(kind)}
     assert words <= set(re.findall(r"`(\w+)`", page))
     text = " ".join(f"{{{{ facts.{field.name} }}}}" for field in fields(NodeFacts))

@@ -13,7 +13,7 @@ from controller.cluster import leader_events
 from controller.switches import events
 from controller.upkeep import link_events
 
-PAGE = Path(__file__).parents[3] / "docs" / "events.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "events.md"
 KINDS = [
     kind
     for module in (events, link_events, leader_events)
