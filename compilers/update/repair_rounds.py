@@ -5,6 +5,8 @@ of `compilers.update.order` (docs/how-to/plan.md has the proof): a row changes a
 packets meet next. Rows of aggregates only come and go here, they never lead elsewhere: one that
 goes is the last to, and one that comes back does so before its members lose the rows that they had
 meanwhile.
+Where a destination was cut off, packets are dropped once all others have their new ways, and rows
+that lead there change after that: sooner, they would meet an old row that may lead back.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from compilers.tables.walk import MOST_HOPS
 Numbers = NDArray[Any]
 GONE = -1
 """The egress class of a row that is not there."""
+CUT_OFF = 1 << 20
+"""Beyond any level; the levels of cells whose packets are dropped start here, and are moved down
+behind all others.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +63,10 @@ class RepairRounds:
         level = cells.levels(egress == GONE)
         rounds = np.zeros(len(rows), np.int64)
         np.maximum.at(rounds, cells.row, level)
-        last = int(level.max(initial=0)) + 1
+        last = int(level[~cells.drops].max(initial=0)) + 1
         rounds = np.where(rounds > 0, rounds, np.where(egress == GONE, last, 1))
-        return cls(np.column_stack((rows, egress, rounds)), classes, cells.entered, last)
+        entered = cells.entered[~cells.drops]
+        return cls(np.column_stack((rows, egress, rounds)), classes, entered, last)
 
     def at(self, chosen: NDArray[np.bool_]) -> RepairRounds:
         """What changes at the chosen of all switches, bool[S]."""
@@ -80,13 +87,15 @@ class _Cells:
 
     row: int64[n], the changed row that does it; own: bool[n], whether that row serves nothing else.
     whole: int64[n], the changed row of its aggregate, GONE where there is none. ahead: int64[n],
-    the next of the cells on the new path, n where there is none. entered: int64[n, 2].
+    the next of the cells on the new path, n where there is none. drops: bool[n], cells that forward
+    no more. entered: int64[n, 2], switch and egress.
     """
 
     row: NDArray[np.int64]
     own: NDArray[np.bool_]
     whole: NDArray[np.int64]
     ahead: NDArray[np.int64]
+    drops: NDArray[np.bool_]
     entered: NDArray[np.int64]
 
     @classmethod
@@ -95,14 +104,14 @@ class _Cells:
         routes = after.tables.routes
         ends = behind(routes, rows[:, 1])
         now = after.walker.egress(ends)
-        changed = (now != before.walker.egress(ends)) & (now != no_route(now))
-        switch, column = np.nonzero(changed)
+        switch, column = np.nonzero(now != before.walker.egress(ends))
         own, whole = (_places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends]))
         return cls(
             row=np.where(own >= 0, own, whole),
             own=own >= 0,
             whole=whole,
             ahead=_ahead(after.walker.next_switch(ends), switch, column),
+            drops=now[switch, column] == no_route(now),
             entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
         )
 
@@ -117,15 +126,21 @@ class _Cells:
         level = np.zeros(len(self.row) + 1, np.int64)
         waits = (self.whole >= 0) & (~self.own | gone[self.row])
         for _ in range(MOST_HOPS):
-            found = 1 + level[self.ahead]
+            found = np.where(self.drops, CUT_OFF, 1 + level[self.ahead])
             if waits.any():
                 whole = np.zeros(len(gone), np.int64)
                 np.maximum.at(whole, self.row[~self.own], found[~self.own])
                 found[waits] = np.maximum(found[waits], whole[self.whole[waits]])
             if (found == level[:-1]).all():
-                return found
+                return _moved_down(found)
             level[:-1] = found
-        return np.ones(len(self.row), np.int64)
+        return np.where(self.drops, 2, 1)
+
+
+def _moved_down(level: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Levels from CUT_OFF on right behind the others."""
+    late = level >= CUT_OFF
+    return level - np.where(late, CUT_OFF - 1 - level[~late].max(initial=0), 0)
 
 
 def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArray[np.int64]:
