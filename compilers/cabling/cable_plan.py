@@ -148,7 +148,9 @@ def _numbers(given: NDArray[np.int64], count: int) -> NDArray[np.int64]:
 
 
 def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
-    """The hardware of a damaged fabric, with the cable and bundle numbers of the whole one."""
+    """The hardware of a damaged fabric: its broken ports of hosts, and the cable and bundle
+    numbers of the whole one.
+    """
     before, after = cables_of(whole, known), cables_of(left, known)
     keys, kept = before.keys(), after.keys()
     by = np.argsort(keys)
@@ -156,7 +158,8 @@ def numbered(known: Hardware, whole: Wiring, left: Wiring) -> Hardware:
     bundle = np.zeros(len(after.bundles.cables), np.int64)
     inside = after.bundle >= 0
     bundle[after.bundle[inside]] = before.bundle[place[inside]] + 1
-    return replace(known, cable_number=place + 1, bundle_number=bundle)
+    broken = whole.host_port != left.host_port
+    return replace(known, host_broken=broken, cable_number=place + 1, bundle_number=bundle)
 
 
 def too_long(wiring: Wiring, known: Hardware) -> Iterator[Finding]:

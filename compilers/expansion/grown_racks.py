@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from compilers.cabling.schedule_columns import cable_name, labels_of
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
+
+Values = TypeVar("Values", np.int32, np.bool_)
 
 
 def grown_hardware(
@@ -43,6 +45,7 @@ def grown_hardware(
         rack_units=_joined(known.rack_units, np.full(len(home), units)),
         host_rack=_hosts(known.host_rack, len(fresh), -1),
         host_unit=_hosts(known.host_unit, len(fresh), 0),
+        host_broken=_hosts(known.host_broken, len(fresh), False),
         serial=(*known.serial, *("" for _ in fresh)),
         guid=(*known.guid, *("" for _ in fresh)),
         host_guid=(*known.host_guid, *("" for _ in wiring.host_names[len(known.host_guid) :])),
@@ -50,7 +53,7 @@ def grown_hardware(
     return replace(larger, hand=_labelled(wiring, known, before, cables_of(wiring, larger)))
 
 
-def _hosts(known: NDArray[np.int32], added: int, unknown: int) -> NDArray[np.int32]:
+def _hosts(known: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
     return np.pad(known, ((0, added), (0, 0)), constant_values=unknown)
 
 

@@ -119,9 +119,9 @@ def _no_link(build: Build, entry: int) -> Finding:
 def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Ports that a type has not, that have two cables, and hosts that are too few or too many."""
     w, t = build.wiring, build.topology
-    # An inventory may tell of ports that do not work.
-    working = (w.host_port != 0) if build.hardware else np.True_
-    hosts = np.broadcast_to(t.endpoints[:, None], w.host_port.shape) & working
+    hosts = np.broadcast_to(t.endpoints[:, None], w.host_port.shape)
+    if build.hardware:
+        hosts = hosts & ~build.hardware.host_broken
     for word, port, there in (("link", w.port, w.far >= 0), ("host", w.host_port, hosts)):
         yield from where(
             there & (use.at(port) == ABSENT),

@@ -91,10 +91,11 @@ class Hardware:
     cluster: int32[S] into cluster_names, the rack of the papers; rack: int32[S] into rack_names;
     unit: int32[S], the lowest that the node fills, 0 where none is known. rack_place:
     int32[racks, 2], row and column; rack_units: int32[racks]. host_rack, host_unit: int32[S, P],
-    where hosts stand, -1 and 0 where that is unknown. serial and guid: a text per vertex, "" where
-    unknown; host_guid: a text for each entry of `Wiring.host_names`. types: by
-    `Wiring.node_type`. cabling: `inventory.floor.Cabling` as plain data; hand: cables of the
-    inventory as plain data. plane: from 1, 0 where the fabric has one only.
+    where hosts stand, -1 and 0 where that is unknown. host_broken: bool[S, P], hosts without a
+    port that works. serial and guid: a text per vertex, "" where unknown; host_guid: a text for
+    each entry of `Wiring.host_names`. types: by `Wiring.node_type`. cabling:
+    `inventory.floor.Cabling` as plain data; hand: cables of the inventory as plain data. plane:
+    from 1, 0 where the fabric has one only.
 
     cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
     whole fabric, from 1; empty where nothing is missing.
@@ -109,6 +110,7 @@ class Hardware:
     rack_units: Annotated[NDArray[np.int32], "racks"]
     host_rack: Annotated[NDArray[np.int32], "S P", "-1..racks"]
     host_unit: Annotated[NDArray[np.int32], "S P"]
+    host_broken: Annotated[NDArray[np.bool_], "S P"]
     serial: Annotated[tuple[str, ...], "S"]
     guid: Annotated[tuple[str, ...], "S"]
     host_guid: Annotated[tuple[str, ...], "hosts"]
@@ -165,6 +167,7 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         hand=tuple(cable.model_dump(mode="json") for cable in inventory.cables),
         host_rack=host_rack,
         host_unit=host_unit,
+        host_broken=np.zeros(host_unit.shape, np.bool_),
         plane=plane,
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),

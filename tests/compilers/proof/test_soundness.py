@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compilers.pipeline import compile_fabric
 from compilers.proof import identities, policy_soundness, table_soundness, wiring_soundness
 from compilers.proof.delivery import verify
 from compilers.proof.port_use import PortUse
 from compilers.proof.unsound import Unsound
+from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from tests.compilers.routed import ports_beyond_a_byte, routed
@@ -211,6 +213,24 @@ def test_only_this_check_finds_it(name: str, edit: Edit) -> None:
     report = verify(broken, failures=())
     assert not report.passed
     assert report.unsound.count == found.count
+
+
+def test_a_host_without_port_is_one_whose_port_the_inventory_calls_broken() -> None:
+    """Any host without a port was taken for one, and its address led nowhere."""
+    ports = [{"name": "a{}", "count": 4, "role": "fabric"}, {"name": "h{}", "count": 2}]
+    nodes = [{"name": f"n{v}", "type": "leaf"} for v in range(13)]
+    nodes[3] |= {"disabled_ports": ["h1"]}
+    inventory = {"node_types": {"leaf": {"ports": ports}}, "nodes": nodes}
+    topology = {"family": "polarfly", "q": 3}
+    keys = {"name": "lab", "topology": topology, "hosts_per_node": 2, "inventory": inventory}
+    build = compile_fabric(load_fabric(keys))
+    assert not finds(CHECKS["ports"], build).count
+    for edit in (
+        put("wiring", "host_port", (7, 1), 0),
+        put("hardware", "host_broken", (7, 1), True),
+        put("hardware", "host_broken", (3, 0), False),
+    ):
+        assert [n for n in CHECKS if finds(CHECKS[n], edit(build)).count] == ["ports"]
 
 
 def test_a_host_port_among_alternates_is_named() -> None:
