@@ -24,9 +24,9 @@ class BgpDialect:
     longest of its prefixes. own: a prefix that the switch announces. session: of each neighbour,
     the first one where there is such a neighbour: peer, far. override: policy, of a neighbour with
     one of its own. entry: place, list and metric of an entry of a policy; six: the rest of one for
-    IPv6. preferred: a prefix of a list. everyone: of the entry for all other prefixes. bfd,
-    watched: where BFD watches links, once and of each family. rooted: announces a prefix only
-    while a route of its own has it.
+    IPv6. preferred: of each prefix of a list, the first one names it. everyone: of the entry for
+    all other prefixes. bfd, watched: where BFD watches links, once and of each family. rooted:
+    announces a prefix only while a route of its own has it.
     """
 
     once: tuple[str, ...]
@@ -35,7 +35,7 @@ class BgpDialect:
     session: tuple[str, ...]
     override: tuple[str, ...]
     entry: tuple[str, ...]
-    preferred: str
+    preferred: tuple[str, ...]
     bfd: tuple[str, ...]
     watched: tuple[str, ...]
     everyone: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ def _frr(
             ENTRY + " / match <word> address prefix-list <list>",
             ENTRY + " / set metric <metric>",
         ),
-        preferred="<word> prefix-list <list> seq <row> permit <prefix>",
+        preferred=("<word> prefix-list <list> seq <row> permit <prefix>",),
         bfd=(
             "bfd",
             "bfd / profile fabric",
@@ -151,7 +151,7 @@ EOS = BgpDialect(
         ENTRY + " / match <word> address prefix-list <list>",
         ENTRY + " / set metric <metric>",
     ),
-    preferred="<word> prefix-list <list> / seq <row> permit <prefix>",
+    preferred=("<word> prefix-list <list> / seq <row> permit <prefix>",),
     bfd=("router bfd", "router bfd / interval 300 min-rx 300 multiplier 3 default"),
     watched=(ROUTER + "neighbor fabric-<family> bfd",),
     rooted=True,
@@ -193,7 +193,7 @@ AVD = BgpDialect(
         AVD_ENTRY + "match <word> address prefix-list <list>",
         AVD_ENTRY + "set metric <metric>",
     ),
-    preferred="<word>_prefix_lists <list> / sequence_numbers <row> / action permit <prefix>",
+    preferred=("<word>_prefix_lists <list> / sequence_numbers <row> / action permit <prefix>",),
     bfd=("router_bfd / interval 300", "router_bfd / min_rx 300", "router_bfd / multiplier 3"),
     watched=(AVD_ROUTER + "peer_groups fabric-<family> / bfd true",),
 )
@@ -237,7 +237,7 @@ NXOS = BgpDialect(
         ENTRY + " / match <word> address prefix-list <list>",
         ENTRY + " / set metric <metric>",
     ),
-    preferred="<word> prefix-list <list> seq <row> permit <prefix>",
+    preferred=("<word> prefix-list <list> seq <row> permit <prefix>",),
     bfd=("feature bfd", "bfd interval 300 min_rx 300 multiplier 3"),
     watched=(NXOS_PEER + " / bfd",),
     rooted=True,
@@ -288,7 +288,7 @@ SRLINUX = BgpDialect(
         SRL_ENTRY + "action / bgp / med / operation set",
         SRL_ENTRY + "action / bgp / med / value <metric>",
     ),
-    preferred=SRL_LIST + "exact",
+    preferred=(SRL_LIST + "exact",),
     bfd=(),
     watched=(SRL_GROUP + "failure-detection / enable-bfd true",),
 )
@@ -339,7 +339,7 @@ JUNOS = BgpDialect(
         "policy-options policy-statement <policy> term others then reject",
     ),
     everyone=("policy-options policy-statement <policy> term 20 " + JUNOS_RANGE,),
-    preferred="policy-options policy-statement <list> term 10 from route-filter <prefix> exact",
+    preferred=("policy-options policy-statement <list> term 10 from route-filter <prefix> exact",),
     bfd=(),
     watched=(
         JUNOS_GROUP + "bfd-liveness-detection minimum-interval 300",

@@ -89,7 +89,7 @@ def eos(folder: Path, bfd: bool) -> BgpSwitch:
     avd.faults += ((0, text) for text in same.said.lacking())
     if not _say_the_same(speaker, same):
         avd.fault(0, f"BGP is not as in {router.file}")
-    return _numbered(router, speaker, forwarding(router, avd))
+    return numbered(router, speaker, forwarding(router, avd))
 
 
 def nxos(folder: Path, bfd: bool) -> BgpSwitch:
@@ -110,7 +110,7 @@ def nxos(folder: Path, bfd: bool) -> BgpSwitch:
     for port in sorted({port for _, port in far_ends(router)}):
         for line in sorted({*NO_REDIRECTS} - direct.get(port, set())) if bfd else ():
             router.fault(router.interfaces[port].line, f"interface {port} without{line[1:]}")
-    return _numbered(router, speaker, forwarding(router))
+    return numbered(router, speaker, forwarding(router))
 
 
 def junos(folder: Path, bfd: bool) -> BgpSwitch:
@@ -147,7 +147,7 @@ def sonic(folder: Path, bfd: bool, hwsku: str = "") -> BgpSwitch:
     text, speaker = _sections(read_frr_under_sonic, folder / "frr.conf", FRR_UNDER_SONIC, bfd)
     agree(router, text)
     agree_on_facts(router, text)
-    return _numbered(router, speaker, forwarding(router, text), text.file)
+    return numbered(router, speaker, forwarding(router, text), text.file)
 
 
 def _sections(
@@ -185,7 +185,7 @@ def _tree(
         about = {key: tree[key] for key in keys if key in tree}
         if "prefix_lists" in about:
             about["ip_prefix_lists"] = about.pop("prefix_lists")
-        said.update(dict.fromkeys(in_tree(about | {SRL_INSTANCES: instances}), 0))
+        said.update(in_tree(about | {SRL_INSTANCES: instances}))
         return read(text, name, keys)
 
     router = read_router(apart, file)
@@ -222,10 +222,10 @@ def _announcing(router: RouterText, speaker: Speaker) -> BgpSwitch:
         replace(f, own=tuple(p for p in discarded if is_taken(p, *f.taken)))
         for f in speaker.families
     ]
-    return _numbered(router, speaker, forwarding(router))
+    return numbered(router, speaker, forwarding(router))
 
 
-def _numbered(
+def numbered(
     router: RouterText, speaker: Speaker, rest: EmittedSwitch, file: str = ""
 ) -> BgpSwitch:
     """A speaker whose neighbours have addresses, which are behind the ports of their networks."""

@@ -101,10 +101,15 @@ class Speaker:
                 policy = overridden[0]["policy"]
                 self.said.need(self.dialect.override[1:], overridden[0])
                 metric = self._entry(known, policy, "10", policy)
-                listed = self.said.find(self.dialect.preferred, known | {"list": policy})
-                preferred = {each["prefix"]: metric for each, _ in listed}
+                preferred = dict.fromkeys(self._listed(known | {"list": policy}), metric)
             usual = self._policy(known, policy)
             yield BgpNeighbour(session["peer"], _number(session["far"]), line, usual, preferred)
+
+    def _listed(self, known: Found) -> Iterator[str]:
+        """The prefixes of a list."""
+        first, *others = self.dialect.preferred
+        for found, _ in list(self.said.find(first, known)):
+            yield self.said.need(others, found)["prefix"]
 
     def _policy(self, known: Found, policy: str) -> int:
         """The metric that a policy gives what it has no other for."""

@@ -53,8 +53,13 @@ def nvue(folder: Path) -> EmittedSwitch:
     return forwarding(read_nvue(file.read_text(), str(file)))
 
 
-def read_nvue(text: str, file: str) -> RouterText:
+def read_nvue(text: str, file: str, bgp: Tree | None = None) -> RouterText:
     """The configuration of a switch of Cumulus Linux.
+
+    Args:
+        text: of the file.
+        file: its name.
+        bgp: takes what is said of BGP, under `router` and `bgp`; without it that is unknown.
 
     Raises:
         ValueError: (file, line, text) it is no such file.
@@ -65,6 +70,9 @@ def read_nvue(text: str, file: str) -> RouterText:
         ((word, tree),) = _value(yaml.compose(text, yaml.CSafeLoader))[0].items()
         if word != "set":
             raise ValueError(word)
+        if bgp is not None:
+            bgp["router"] = tree.pop("router")
+            bgp["bgp"] = tree["vrf"]["default"]["router"].pop("bgp")
         router.told |= {"fec", "speed of a part", "parts"}
         for path in unknown_keys(tree, SHAPE):
             router.unknown(_line(path[-1]), " ".join(path))

@@ -90,27 +90,28 @@ def in_sections(
     return others, Statements(said)
 
 
-def in_tree(tree: Any, place: str = "") -> Iterator[str]:
+def in_tree(tree: Any, place: str = "", line: int = 0) -> Iterator[tuple[str, int]]:
     """Statements of a tree of mappings: keys behind each other, without the names of models.
 
-    An entry of a list of mappings is told by its key (`KEYS`).
+    An entry of a list of mappings is told by its key (`KEYS`). Keys may have a `line`.
     """
     if isinstance(tree, dict):
         if place and not tree:
-            yield place
+            yield place, line
         for key, value in tree.items():
             name = str(key).rpartition(":")[2] if str(key).startswith("srl_") else str(key)
-            yield from in_tree(value, f"{place}{BETWEEN}{name}" if place else name)
+            at = getattr(key, "line", line)
+            yield from in_tree(value, f"{place}{BETWEEN}{name}" if place else name, at)
     elif isinstance(tree, list):
         for each in tree:
             if isinstance(each, dict) and each:
                 key = next(key for key in (*KEYS, *each) if key in each)
                 rest = {word: value for word, value in each.items() if word != key}
-                yield from in_tree(rest, f"{place} {each[key]}")
+                yield from in_tree(rest, f"{place} {each[key]}", line)
             else:
-                yield f"{place} {each}"
+                yield f"{place} {each}", line
     else:
-        yield f"{place} {str(tree).lower() if isinstance(tree, bool) else tree}"
+        yield f"{place} {str(tree).lower() if isinstance(tree, bool) else tree}", line
 
 
 def _filled(template: str, known: Found) -> str:

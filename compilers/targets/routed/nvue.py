@@ -1,7 +1,8 @@
-"""The nvue target: a startup.yaml of NVUE, the model of Cumulus Linux (docs/targets/nvue.md).
+"""The nvue target: a startup.yaml of NVUE, the model of Cumulus Linux up to 5.14 (docs/targets/nvue.md).
 
-Static routes: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing"; ports:
-the Cumulus Linux user guide, "Switch Port Attributes".
+Routes and BGP: docs.nvidia.com/networking-ethernet-software/nvue-reference, "Static Routing", "BGP"
+and "Router Policy"; ports: the Cumulus Linux user guide, "Switch Port Attributes"; what 5.15
+changed: its "New and Changed NVUE Commands".
 """
 
 from __future__ import annotations
@@ -9,15 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from compilers.readers.nvue_yaml import nvue
+from compilers.readers import nvue_bgp, nvue_yaml
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
-from compilers.targets.options import SET, Chosen
-from compilers.targets.routed.control_plane import ROUTING
+from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.routed.p2p_links import P2pTarget, P2pVariables
-from inventory.problems import InputError
 
 CUMULUS = Interfaces(
     "linux",
@@ -30,30 +29,16 @@ CUMULUS = Interfaces(
 
 
 class Nvue(P2pTarget):
-    """Static routes of Cumulus Linux."""
+    """Routes of Cumulus Linux."""
 
     name = "nvue"
-    summary = "a startup.yaml for NVUE on Cumulus Linux"
+    summary = "a startup.yaml for NVUE on Cumulus Linux 5.9 to 5.14"
     files = dict.fromkeys(("startup.yaml",), P2pVariables)
     capabilities = Capabilities(frozenset({AGGREGATES}))
     interfaces = CUMULUS
 
-    read = staticmethod(nvue)
-
-    def require(self, build: Build, chosen: Chosen) -> None:
-        """See `Target.require`.
-
-        Raises:
-            InputError: with eBGP.
-        """
-        super().require(build, chosen)
-        if chosen[ROUTING] == "bgp":
-            raise InputError.of(
-                key=f"{SET} {ROUTING}",
-                required="static: NVUE changed its words for BGP between releases",
-                given="bgp",
-                todo="render target frr, whose frr.conf Cumulus Linux takes without NVUE",
-            )
+    read = staticmethod(nvue_yaml.nvue)
+    speaker = staticmethod(nvue_bgp.nvue)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], P2pVariables]:
         """See `Target.variables`."""

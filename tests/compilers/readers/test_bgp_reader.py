@@ -35,7 +35,7 @@ def test_nothing_differs(parameters, tmp_path):
     assert report.pairs == report.delivered == ends * (ends - 1)
 
 
-@pytest.mark.parametrize("name", ["eos", "junos", "nxos", "sonic", "srlinux"])
+@pytest.mark.parametrize("name", ["eos", "junos", "nvue", "nxos", "sonic", "srlinux"])
 @pytest.mark.parametrize("parameters", [{"q": 2, "hosts": 2}, {"family": "oft", "q": 2}])
 def test_nothing_differs_with_numbered_links(name, parameters, tmp_path):
     build = build_of(parameters)
@@ -88,6 +88,23 @@ ELSEWHERE = {
         ("term others then reject", "term others then accept"),
         (JUNOS_TERM + "20", f"{JUNOS_TERM}others then reject\n{JUNOS_TERM}20"),
     ),
+    "nvue": (
+        "startup.yaml",
+        ("remote-as: 42", "remote-as: 41"),
+        ("                peer-group: fabric-ipv4\n", ""),
+        ("min-prefix-len: 29", "min-prefix-len: 31"),
+        ("{0,5}", "{0,0}"),
+        ("compare-always: on", "compare-always: off"),
+        ("multipaths: {ebgp: 1}", "multipaths: {ebgp: 2}"),
+        ("ipv4-unicast: {enable: off}", "ipv4-unicast: {enable: on}"),
+        ("ipv6-nexthop-prefer-global: on", "ipv6-nexthop-prefer-global: off"),
+        (" bfd: {enable: on,", " bfd: {enable: off,"),
+        ("action: {permit: {}}", "action: {deny: {}}"),
+        (", outbound: {route-map: announced-ipv4}", ""),
+        ('network: {"10.0.0.0/29": {}}', 'network: {"10.0.0.8/29": {}}'),
+        (' "10.0.0.0/29": {address-family', ' "10.0.9.0/29": {address-family'),
+        ("    router:\n      bgp: {enable: on", "    acl: {}\n    router:\n      bgp: {enable: on"),
+    ),
     "sonic": (
         "frr.conf",
         ("remote-as 42", "remote-as 41"),
@@ -121,6 +138,21 @@ def test_a_change_is_told_by_every_system(name, tmp_path):
     for old, new in changes:
         change(path, old, new)
         assert check(name, build, tmp_path, BGP).differences, (old, new)
+        path.write_text(before)
+
+
+def test_every_rule_of_a_list_of_nvue_permits(tmp_path):
+    build = build_of({"family": "oft", "q": 2})
+    write("nvue", build, tmp_path, BGP)
+    path = tmp_path / build.wiring.names[0] / "startup.yaml"
+    before = path.read_text()
+    for old, new in (
+        ('{action: permit, match: {"10.0.0.56', '{action: deny, match: {"10.0.0.56'),
+        ("set: {metric: 1}", "set: {metric: 3}"),
+        ("policy: {inbound: {route-map: via-", "policy: {inbound: {route-map: vix-"),
+    ):
+        change(path, old, new)
+        assert check("nvue", build, tmp_path, BGP).differences, (old, new)
         path.write_text(before)
 
 

@@ -74,7 +74,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
         "lossless": ("", NOT_YET),
-        EBGP: ("", "its words differ between releases"),
+        EBGP: (READ, "nvue.md"),
     },
     "nxos": {
         ROUTES: (PARSED, "nxos.md"),

@@ -14,7 +14,7 @@ from tests.compilers.targets.test_network_systems import fabric
 from tests.compilers.targets.test_network_systems_files import avd_sections
 
 BGP = {"routing": "bgp"}
-SYSTEMS = ("eos", "junos", "nxos", "sonic", "srlinux")
+SYSTEMS = ("eos", "junos", "nvue", "nxos", "sonic", "srlinux")
 TIES, NONE, SEVERAL = fabric("pn", q=2), fabric(q=2, hosts=0, ipv6=""), fabric(q=2, hosts=3)
 
 
@@ -72,7 +72,6 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("nvue", {}, "--set routing: required static: NVUE changed its words for BGP"),
         ("sonic", {"srv6": "host"}, "--set srv6: required off with routing=bgp"),
     ],
 )
