@@ -18,6 +18,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import plan
+from compilers.wiring.as_numbers import OWN
 from compilers.wiring.damage import Damage, damage_of, remaining, require_connected
 from compilers.wiring.placed_fabric import Placed, place_fabric
 from compilers.wiring.wiring import Wiring
@@ -87,7 +88,7 @@ def compile_placed(
         addressing=addressing,
         tables=tables,
         hardware=known,
-        base=spec.base.model_dump(mode="json", exclude_defaults=True),
+        base=spec.base.model_dump(mode="json", exclude_defaults=True) | _own_numbers(inventory),
         vars=spec.vars,
         node_vars=_node_vars(inventory),
     )
@@ -96,6 +97,12 @@ def compile_placed(
     with loaded.reported([*beyond, *misnamed(build, spec.targets)]):
         require_targets(build, spec.targets)
     return build
+
+
+def _own_numbers(inventory: Inventory) -> dict[str, dict[str, int]]:
+    """The AS numbers of nodes by name, where any has one."""
+    own = {node.name: node.asn for node in inventory.nodes if node.asn}
+    return {OWN: own} if own else {}
 
 
 def _node_vars(inventory: Inventory) -> dict[str, dict[str, Any]]:

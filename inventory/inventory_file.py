@@ -87,6 +87,7 @@ def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
         *_repeated(_guids(nodes), "a GUID of its own"),
         *_repeated_in_planes(nodes),
         *_repeated(_own(nodes, "datapath_id"), "a datapath id of its own"),
+        *_repeated(_own(nodes, "asn"), "an AS number of its own"),
         *_repeated(_own(nodes, "management"), "a management address of its own"),
         *_repeated(_of_hosts(nodes, "mac"), "a MAC address of its own"),
         *check_floor(nodes, types, data),

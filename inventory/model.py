@@ -9,6 +9,7 @@ from pydantic import Field
 from inventory.floor import Cable, Cabling, DeadLink, Generate, Placement, Rack
 from inventory.sonic_platform import Cage, PlatformFile, PlatformPort, platform_ports
 from inventory.values import (
+    AsNumber,
     DatapathId,
     Guid,
     Line,
@@ -186,7 +187,8 @@ class Node(Model):
 
     unit is the lowest rack unit that it fills, from 1 at the bottom. A planned node is not there
     yet, but keeps its vertex; links and hosts at disabled ports don't work. plane: 1 without it;
-    vertices are told apart by plane. vars: the user's own, before those of its group.
+    vertices are told apart by plane. asn: its AS number where switches speak BGP. vars: the user's
+    own, before those of its group.
     """
 
     name: Name
@@ -203,6 +205,7 @@ class Node(Model):
     disabled_ports: tuple[Line, ...] = ()
     plane: Annotated[Whole, Field(ge=1, le=16)] | None = None
     group: Name | None = None
+    asn: AsNumber | None = None
     vars: Vars = Field(default_factory=dict)
 
 

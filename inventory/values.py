@@ -6,9 +6,10 @@ import re
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Strict, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from inventory.asn_range import FIRST_AS, LAST_AS, RESERVED_AS
 from inventory.names import NAME
 
 MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
@@ -84,6 +85,13 @@ def _management(value: Any) -> Any:
     return address
 
 
+def _as_number(value: int) -> int:
+    if not FIRST_AS <= value <= LAST_AS or value in RESERVED_AS:
+        others = " and ".join(map(str, RESERVED_AS))
+        raise refusal(f"an AS number from {FIRST_AS} to {LAST_AS} other than {others}")
+    return value
+
+
 def _port_name(value: Any) -> Any:
     text = bare = _text(value)
     for placeholder in PLACEHOLDERS if isinstance(text, str) else ():
@@ -141,6 +149,11 @@ Name = Annotated[str, BeforeValidator(_name), _WORD]
 Mac = Annotated[str, BeforeValidator(_mac), _MAC]
 TypeName = Annotated[str, BeforeValidator(_text), _WORD]
 DatapathId = Annotated[int, BeforeValidator(_datapath_id), Strict()]
+AsNumber = Annotated[
+    Whole,
+    AfterValidator(_as_number),
+    WithJsonSchema({"type": "integer", "minimum": FIRST_AS, "maximum": LAST_AS}),
+]
 Management = Annotated[IPv4Address | IPv6Address, BeforeValidator(_management)]
 PortName = Annotated[str, BeforeValidator(_port_name)]
 SystemPortName = Annotated[str, BeforeValidator(_system_port_name)]

@@ -13,6 +13,7 @@ from compilers.spec.policy import Policy
 from compilers.spec.share import LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from inventory.values import (
+    AsNumber,
     Mac,
     Management,
     Model,
@@ -168,7 +169,7 @@ class BaseSpec(Model):
     management: ManagementSpec | None = None
     ntp: tuple[Management, ...] = ()
     syslog: tuple[Management, ...] = ()
-    asn: Annotated[Whole, Field(ge=1, le=4_294_967_294)] | None = None
+    asn: AsNumber | None = None
 
 
 class FabricSpec(Model):

@@ -14,6 +14,7 @@ from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware
 from compilers.wiring.placement import clusters, settle
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
+from inventory.asn_range import PRIVATE_AS
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
@@ -53,5 +54,12 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
         inventory = settle(topology, inventory, plane, others)
     found = clusters(topology, inventory.placement.layout or "")
     with loaded.reported(clashing_macs(spec, inventory, topology, plane)):
-        wiring = wire(topology, inventory, spec.hosts_per_node, found.position, plane)
+        wiring = wire(
+            topology,
+            inventory,
+            spec.hosts_per_node,
+            found.position,
+            plane,
+            spec.base.asn or PRIVATE_AS,
+        )
     return Placed(loaded, topology, inventory, found, wiring)

@@ -19,6 +19,7 @@ from compilers.topology.labelled_graph import Topology
 from compilers.wiring.fixed_cables import pins_of, unequal_ports
 from compilers.wiring.port_assignment import PortGroups, TypePorts, alike_rows, ports_of_links
 from compilers.wiring.wiring_checks import Shortage, Site
+from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -109,6 +110,7 @@ def wire(
     hosts_per_node: int,
     position: NDArray[np.int32] | None = None,
     plane: int = 0,
+    first_asn: int = PRIVATE_AS,
 ) -> Wiring:
     """Place the topology on the inventory's nodes and ports.
 
@@ -118,9 +120,10 @@ def wire(
         hosts_per_node: P; vertices that are not endpoints get none.
         position: int32[S], the order of links to one rack; by vertex without it.
         plane: from 1, where there are several; datapath ids that are not given begin with it.
+        first_asn: the AS number of vertex 0, if its node has none of its own.
 
     Raises:
-        Refused: nodes short of ports, names and datapath ids that clash with those that nodes and
+        Refused: nodes short of ports, names and numbers that clash with those that nodes and
             hosts get where the inventory gives none, cables that are no links, or links between
             ports of different speeds or lanes.
     """
@@ -147,7 +150,8 @@ def wire(
         *site.short_of_ports(short),
         *site.hosts_beyond(hosts),
         *site.clashing_names(host_names, hosts_per_node),
-        *site.clashing_ids(first),
+        *site.clashing_numbers("datapath_id", "a datapath id", first),
+        *site.clashing_numbers("asn", "an AS number", first_asn),
     ]
     present = far >= 0
     far_port = np.zeros_like(port)

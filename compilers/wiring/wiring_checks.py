@@ -103,18 +103,25 @@ class Site:
                     "choose another, or give that host a name",
                 )
 
-    def clashing_ids(self, first: int = 1) -> Iterator[Finding]:
-        """Given datapath ids that are also the usual one (first + vertex) of a node without one."""
-        order = len(self.nodes)
-        for vertex, node in enumerate(self.nodes):
-            if node.datapath_id is None or not 0 <= node.datapath_id - first < order:
+    def clashing_numbers(self, key: str, noun: str, first: int) -> Iterator[Finding]:
+        """Given numbers that are also the usual one (first + vertex) of a node without one.
+
+        Args:
+            key: of the number, such as datapath_id.
+            noun: what it is.
+            first: the usual one of vertex 0.
+        """
+        own: list[int | None] = [getattr(node, key) for node in self.nodes]
+        for vertex, number in enumerate(own):
+            if number is None or not 0 <= number - first < len(own):
                 continue
-            other = self.nodes[node.datapath_id - first]
-            if other.datapath_id is None:
+            if own[number - first] is None:
+                other = self.nodes[number - first].name
+                text = f"{number:#x}" if key == "datapath_id" else str(number)
                 yield self.finding(
                     vertex,
-                    ("datapath_id",),
-                    "a datapath id of its own",
-                    f"{node.datapath_id:#x}, which {other.name} gets as it has none",
-                    f"choose another, or give {other.name} one",
+                    (key,),
+                    f"{noun} of its own",
+                    f"{text}, which {other} gets as it has none",
+                    f"choose another, or give {other} one",
                 )

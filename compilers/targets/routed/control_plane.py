@@ -27,14 +27,11 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric
+from compilers.wiring.as_numbers import as_numbers
+from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
 ROUTING, BFD = "routing", "bfd"
-PRIVATE_AS = 4_200_000_000
-"""The first of the private range of four bytes (RFC 6996)."""
-LAST_AS = 4_294_967_294
-NOT_FOR_USE = (23_456, 65_535)
-"""AS_TRANS (RFC 6793), and the last one of two bytes (RFC 7300)."""
 BLOCK_OF_DESTINATIONS = 256
 """Destinations that are walked to at once."""
 FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
@@ -119,14 +116,14 @@ class BgpSpeaker:
 class ControlPlane:
     """All speakers of a build.
 
-    hops: int8[S, S], links of the compiled paths. egress: int[S, S], their classes. first: the AS
-    number of vertex 0.
+    hops: int8[S, S], links of the compiled paths. egress: int[S, S], their classes. numbers:
+    int64[S], of their systems.
     """
 
     routed: RoutedFabric
     hops: NDArray[np.int8]
     egress: NDArray[np.integer]
-    first: int
+    numbers: NDArray[np.int64]
     bfd: bool
 
     @classmethod
@@ -145,8 +142,9 @@ class ControlPlane:
         blocks = np.array_split(np.arange(order), -(-order // BLOCK_OF_DESTINATIONS))
         hops = np.concatenate([walker.hops(block) for block in blocks], axis=1)
         egress = np.concatenate([walker.egress(block) for block in blocks], axis=1)
-        plane = cls(routed, hops, egress, build.base.get("asn", PRIVATE_AS), chosen[BFD] == "on")
-        if problems := [*_wrong_numbers(plane.first, order), *plane._longer_paths()]:
+        numbers = as_numbers(build.base, build.wiring.names)
+        plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on")
+        if problems := [*_wrong_numbers(numbers), *plane._longer_paths()]:
             raise InputError(few(problems))
         return plane
 
@@ -177,7 +175,7 @@ class ControlPlane:
         topology, pools = routed.build.topology, routed.pools()
         lengths = (a.ipv4_length, 64)
         return BgpSpeaker(
-            number=self.first + vertex,
+            number=int(self.numbers[vertex]),
             router_id=routed.gateways[vertex],
             longest=2 * topology.diameter + 2,
             bfd=self.bfd,
@@ -208,7 +206,7 @@ class ControlPlane:
             peers.append(
                 BgpPeer(
                     interface=link.interface,
-                    number=self.first + there,
+                    number=int(self.numbers[there]),
                     address=addresses[link.port][family] if addresses else "",
                     preferred=preferred,
                     policy=f"via-{link.port}-{name}" if preferred else f"fabric-{name}",
@@ -238,16 +236,15 @@ def require_bgp(build: Build, target: str, chosen: Chosen) -> None:
     Capabilities(frozenset({AGGREGATES})).require(build, f"{target} with routing=bgp")
 
 
-def _wrong_numbers(first: int, order: int) -> list[Problem]:
-    last = first + order - 1
-    wrong = [number for number in NOT_FOR_USE if first <= number <= last]
-    if last <= LAST_AS and not wrong:
+def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
+    """Those that nodes cannot have by themselves are wrong where they are counted on."""
+    if numbers.max() <= LAST_AS and not np.isin(numbers, RESERVED_AS).any():
         return []
     return [
         Problem(
             key="base.asn",
-            required=f"AS numbers for {order:,} switches, none above {LAST_AS}, "
-            f"and not {' or '.join(map(str, NOT_FOR_USE))}",
-            given=f"{first} to {last}",
+            required=f"AS numbers for {len(numbers):,} switches, none above {LAST_AS}, "
+            f"and not {' or '.join(map(str, RESERVED_AS))}",
+            given=f"{numbers.min()} to {numbers.max()}",
         )
     ]

@@ -97,6 +97,9 @@ INVENTORIES: dict[str, str] = {
     "inv-bad-names": nodes("{name: .., type: leaf, hosts: [{name: a/b}]}"),
     "inv-same-vertex": TYPE + "nodes:\n  - {name: a, type: leaf, vertex: 3}\n"
     "  - {name: b, type: leaf, vertex: 3}\n" + SEVEN,
+    "inv-same-asn": TYPE + "nodes:\n  - {name: a, type: leaf, asn: 65001}\n"
+    "  - {name: b, type: leaf, asn: 65001}\n  - {name: c, type: leaf, asn: 65535}\n"
+    "  - {name: d, type: leaf, asn: 0}\n" + SEVEN,
     "inv-same-datapath": TYPE + "nodes:\n  - {name: a, type: leaf, datapath_id: 0xff}\n"
     "  - {name: b, type: leaf, datapath_id: 255}\n" + SEVEN,
     "inv-same-management": TYPE + "nodes:\n  - {name: a, type: leaf, management: 'fd00::1'}\n"
@@ -129,7 +132,7 @@ INVENTORIES: dict[str, str] = {
     "  ok: {ports: [{count: 9}]}\n"
     "nodes:\n  - {name: a, type: ok}\n" + SEVEN,
     "inv-too-few-nodes": TYPE + "nodes:\n  - {name: a, type: leaf, vertex: 8}\n",
-    "inv-usual-name": nodes("{name: h3, type: leaf, vertex: 0, datapath_id: 2}"),
+    "inv-usual-name": nodes("{name: h3, type: leaf, vertex: 0, datapath_id: 2, asn: 4200000001}"),
     "inv-usual-mac": nodes("{name: n0, type: leaf, vertex: 0, hosts: [{mac: 02:00:00:01:00:01}]}"),
     "inv-gateway-mac": nodes("{name: n0, type: leaf, hosts: [{mac: 02:50:46:00:00:01}]}"),
     "inv-state": nodes("{name: n0, type: leaf, state: plannd, disabled_ports: eth1}"),

@@ -1,6 +1,7 @@
 """Files of targets with eBGP: golden ones, AVD's and FRR's own parsers, AS numbers, refusals."""
 
 import json
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -57,6 +58,21 @@ def test_as_numbers_count_on_from_the_one_that_is_given(tmp_path):
         far = SEVERAL.wiring.far[vertex]
         assert all(f" remote-as {64512 + int(v)}\n" in text for v in far[far >= 0])
     assert not target("eos").check_emitted(build, tmp_path, BGP).differences
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, "frr"])
+def test_nodes_have_their_own_as_numbers(name, tmp_path):
+    own = dict(zip(SEVERAL.wiring.names, (7, 65001), strict=False))
+    target(name).render(replace(SEVERAL, base={"node_asn": own}), tmp_path, options=BGP)
+    for vertex, number in ((0, "7"), (1, "65001"), (2, "4200000002")):
+        folder = tmp_path / SEVERAL.wiring.names[vertex]
+        texts = [path.read_text() for path in folder.iterdir() if path.suffix != ".sh"]
+        assert any(re.search(rf"(system|bgp|_as|as)\W+{number}\b", text) for text in texts)
+        far = SEVERAL.wiring.far[vertex]
+        for there in far[far >= 0].tolist():
+            other = own.get(SEVERAL.wiring.names[there], 4_200_000_000 + there)
+            assert any(re.search(rf"-as\W+{other}\b", text) for text in texts)
+    assert not target(name).check_emitted(SEVERAL, tmp_path, BGP).differences
 
 
 @pytest.mark.parametrize(("first", "last"), [(4294967290, 4294967296), (65530, 65536)])
