@@ -15,10 +15,12 @@ from typing import Any
 from controller.app import app_class
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
+from controller.settings import AUDIT_PERIOD
 from controller.switches import framework
 from controller.switches.current import Current, read_build
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
+from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
@@ -62,6 +64,7 @@ def _started() -> tuple[Reporter, Keeper]:
     """The reporter of the fabric that the environment names, started, and its keeper."""
     fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
     keeper = Keeper(fabric)
+    RollingAudit(fabric, AUDIT_PERIOD, lambda: keeper.change)
     reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
     reporter.start("polarfab under ryu-manager")
     return reporter, keeper

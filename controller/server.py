@@ -19,6 +19,7 @@ from controller.switches.current import Current
 from controller.switches.framework import Framework
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
+from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
 
 SIGNAL_POLL = 0.1
@@ -65,6 +66,8 @@ def serve(
     settings.check()
     fabric = LiveFabric(read(), framework.error_names, settings.foreign)
     keeper = Keeper(fabric, settings.duties)
+    if settings.audit:
+        RollingAudit(fabric, settings.audit, lambda: keeper.change)
     context = settings.tls.context() if settings.tls else None
     for address in (settings.listen, *([settings.http] if settings.http else [])):
         check_free(address)

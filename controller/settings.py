@@ -18,6 +18,8 @@ LINK_RATE = 1000.0
 """Most LLDP frames a second that the controller sends."""
 DISCOVERY_PATIENCE = 5.0
 """Seconds that a switch may be disconnected before traffic is routed around it."""
+AUDIT_PERIOD = 300.0
+"""Seconds in which the audit reads every switch once."""
 PENALTY_STEP = 1000.0
 """The penalty of one flap; the thresholds are in the same unit (RFC 2439, §4.2)."""
 
@@ -221,7 +223,8 @@ class Settings:
 
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
     address of the management API. tokens: file of the tokens that allow changes. duties: failures
-    and loads. group: the other controllers of the fabric, or None.
+    and loads. audit: seconds in which every switch is read once; 0: never. group: the other
+    controllers of the fabric, or None.
     """
 
     listen: Address
@@ -233,6 +236,7 @@ class Settings:
     status_file: Path | None = None
     as_json: bool = False
     duties: Duties = field(default_factory=Duties)
+    audit: float = AUDIT_PERIOD
     group: StoreGroup | None = None
 
     def check(self) -> None:

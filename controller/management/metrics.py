@@ -43,6 +43,8 @@ class Metrics(Collector):
             ("switches_connected", "Switches with a session.", health["connected"]),
             ("switches_in_sync", "Switches that hold their program.", health["in_sync"]),
             ("switches_in_error", "Switches that refuse or report errors.", health["errors"]),
+            ("switches_shadowed", "Switches with rows of others over ours.", health["shadowed"]),
+            ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
             ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),

@@ -51,7 +51,7 @@ class Overview:
 
     def health(self) -> dict[str, Any]:
         """The fabric in a few numbers."""
-        fabric = self.fabric
+        fabric, ages = self.fabric, self.fabric.ages
         return {
             "build": fabric.identity,
             **fabric.proved(),
@@ -61,6 +61,8 @@ class Overview:
             "connected": len(fabric.connections),
             "in_sync": len(fabric.in_sync),
             "errors": len(fabric.errors) + len(fabric.duplicates),
+            "shadowed": len(fabric.shadowed),
+            "oldest_audit": max((ages[v] for v in fabric.in_sync), default=None),
             "dead_links": self._dead_links(),
             **self.leading(),
         }
@@ -85,7 +87,7 @@ class Overview:
     def drift(self) -> dict[str, Any]:
         """Foreign rows found in switches, and the number of corrected rows."""
         status = self.fabric.status()
-        return {word: status[word] for word in ("differences", "foreign", "errors")}
+        return {word: status[word] for word in ("differences", "foreign", "shadowed", "errors")}
 
     def floor(self) -> dict[str, Any]:
         """Racks, switches, and links by pairs of switches and ports, which do not change."""
@@ -107,7 +109,7 @@ class Overview:
 
     def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
         fabric, drained = self.fabric, self.ports.drained if self.ports else None
-        connections, in_sync = fabric.connections, fabric.in_sync
+        connections, in_sync, ages = fabric.connections, fabric.in_sync, fabric.ages
         return [
             {
                 "name": name,
@@ -117,6 +119,8 @@ class Overview:
                 "drained": bool(drained is not None and drained[vertex]),
                 "error": status["errors"].get(name, ""),
                 "foreign": status["foreign"].get(name, 0),
+                "shadowed": status["shadowed"].get(name, 0),
+                "audited": ages.get(vertex),
             }
             for datapath, vertex in sorted(
                 fabric.current.programs.by_datapath_id.items(), key=lambda item: item[1]

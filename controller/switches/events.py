@@ -118,6 +118,36 @@ class ProgrammedFault(FaultReport):
     more = "{count} more switches report errors after they were programmed"
 
 
+class RowsShadowed(SwitchEvent):
+    """Rows of others take packets that our rows are for; table and priority of one of them."""
+
+    kind = "shadowed"
+    detail = (
+        "{rows} rows of others stand over its program, one in table {table}, priority {priority}"
+    )
+    line = "switch {node} does not forward as compiled: {text}"
+    more = "{count} more switches have rows of others over their program, the first is {node}"
+
+    rows: int
+    table: int
+    priority: int
+
+
+class DriftFound(SwitchEvent):
+    """A switch in sync no longer held its program, and is put right: rows and groups that were
+    missing, altered, or too many.
+    """
+
+    kind = "drift"
+    detail = "{added} rows and groups missing, {changed} altered, {removed} too many"
+    line = "switch {node} had drifted, and is put right: {text}"
+    more = "{count} more switches had drifted, the first of them {node}: {text}"
+
+    added: int
+    changed: int
+    removed: int
+
+
 class SwitchLeft(SwitchEvent):
     """The connection of a switch has ended."""
 

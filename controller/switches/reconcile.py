@@ -46,6 +46,7 @@ from compilers.targets.openflow.protocol import (
     padded,
 )
 from controller.openflow import multipart, row_forms
+from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
@@ -75,7 +76,8 @@ class Difference:
     """The difference between a switch and its program, and the bundled messages that remove it.
 
     added, changed and removed count rows and groups together, without the marker; foreign counts
-    those of others, whether they are kept or removed.
+    those of others, whether they are kept or removed. shadowing: table and priority of each foreign
+    row that is kept and takes packets that a row of the program is for.
     """
 
     parts: tuple[bytes, ...]
@@ -83,6 +85,7 @@ class Difference:
     changed: int
     removed: int
     foreign: int
+    shadowing: tuple[tuple[int, int], ...] = ()
 
 
 def held(flows: bytes, groups: bytes) -> Held:
@@ -133,7 +136,16 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
         changed=changed + counts[1],
         removed=len(removed) + len(surplus) + (len(held.foreign) if foreign == "remove" else 0),
         foreign=len(held.foreign) + len(held.foreign_groups),
+        shadowing=_shadowing(program, held) if foreign == "keep" else (),
     )
+
+
+def _shadowing(program: Program, held: Held) -> tuple[tuple[int, int], ...]:
+    """Table and priority of each foreign row that stands over a row of the program."""
+    if not held.foreign:
+        return ()
+    ours = (row for block in program.flows for row in _rows(block))
+    return tuple(row_forms.place(row)[:2] for row in shadowing(held.foreign, ours))
 
 
 def _groups(block: Block, layout: Layout) -> Iterator[tuple[int, bytes]]:

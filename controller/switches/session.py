@@ -28,6 +28,7 @@ from controller.switches.events import (
     PeerRejected,
     ProgrammedFault,
     ProgramRefused,
+    RowsShadowed,
     SwitchConnected,
     SwitchLeft,
     SwitchProgrammed,
@@ -233,6 +234,14 @@ class LiveFabric:
         """
         self._switches[self._present[vertex]].wait()
 
+    def compare(self, vertex: int, done: Callable[[Difference | None], None]) -> None:
+        """Read a switch that is in sync and compare it with its program, but change nothing.
+
+        Raises:
+            KeyError: it is not connected.
+        """
+        self._switches[self._present[vertex]].compare(done)
+
     def change(self, vertex: int, parts: Sequence[bytes], done: Done) -> None:
         """Apply these messages (bundled adds) to a switch atomically, after earlier changes.
 
@@ -277,6 +286,19 @@ class LiveFabric:
         return self._switches[self._present[vertex]].generation
 
     @property
+    def ages(self) -> dict[int, float]:
+        """Seconds since each connected switch was last compared with its program, by vertex."""
+        now, present = self.clock(), self._present.items()
+        compared = {vertex: self._switches[key].compared for vertex, key in present}
+        return {vertex: round(now - at, 1) for vertex, at in compared.items() if at is not None}
+
+    @property
+    def shadowed(self) -> dict[int, int]:
+        """How many rows of others stand over rows of ours in each switch that has some."""
+        found = {vertex: self._switches[key].shadowing for vertex, key in self._present.items()}
+        return {vertex: count for vertex, count in sorted(found.items()) if count}
+
+    @property
     def connections(self) -> dict[int, str]:
         """The address of each connected switch, by vertex."""
         return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
@@ -305,6 +327,7 @@ class LiveFabric:
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
             "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
+            "shadowed": {self.names[v]: count for v, count in self.shadowed.items()},
             "differences": dict(self.differences),
             **{name: part() for name, part in self.parts.items()},
         }
@@ -371,8 +394,19 @@ class LiveFabric:
         if switch.vertex is not None and self._present.get(switch.vertex) == switch.key:
             self.hooks.ports(switch.vertex, ports)
 
-    def compared(self, found: Difference) -> None:
-        """A switch has been read."""
+    def compared(self, switch: Switch, found: Difference, corrects: bool) -> None:
+        """A switch has been read; if `corrects`, it gets the difference now."""
+        before, switch.foreign, switch.shadowing = (
+            switch.shadowing,
+            found.foreign,
+            len(found.shadowing),
+        )
+        switch.compared = self.clock()
+        if switch.shadowing > before and switch.vertex is not None:
+            name = self.names[switch.vertex]
+            self.tell(RowsShadowed(name, switch.shadowing, *found.shadowing[-1]))
+        if not corrects:
+            return
         for what in ("added", "changed", "removed"):
             self.differences[what] += getattr(found, what)
         self.differences["none"] += not found.parts

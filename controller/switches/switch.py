@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -31,8 +31,8 @@ class Owner(Protocol):
     def described(self, switch: Switch, ports: bytes) -> None:
         """The switch has described its ports."""
 
-    def compared(self, found: reconcile.Difference) -> None:
-        """The switch has been read."""
+    def compared(self, switch: Switch, found: reconcile.Difference, corrects: bool) -> None:
+        """The switch has been read; if `corrects`, it gets the difference now."""
 
     def synced(self, switch: Switch) -> None:
         """The switch holds its program."""
@@ -45,8 +45,10 @@ class Owner(Protocol):
 class Switch:
     """A connected switch: its vertex (None if not in this build), address and state.
 
-    foreign: rows and groups of others in the switch. again: read it once more afterwards.
-    generation: of the class and group numbers in its program. told: its silence was reported.
+    foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
+    compared: when it was last compared with its program, by the fabric's clock. again: read it once
+    more afterwards. generation: of the class and group numbers in its program. told: its silence
+    was reported.
     """
 
     key: Hashable
@@ -57,6 +59,8 @@ class Switch:
     vertex: int | None = None
     state: Literal["waiting", "reading", "changing", "programmed", "refused"] = "waiting"
     foreign: int = 0
+    shadowing: int = 0
+    compared: float | None = None
     again: bool = False
     generation: int = 0
     told: bool = False
@@ -77,6 +81,25 @@ class Switch:
         self.talk.ask(Multipart.PORT_DESC, b"", self._told_ports)
         self.talk.ask(Multipart.FLOW, flows_wanted(), self._told_flows)
         self.talk.ask(Multipart.GROUP_DESC, b"", self._told_groups)
+
+    def compare(self, done: Callable[[reconcile.Difference | None], None]) -> None:
+        """Read the switch and compare it with its program, but change nothing.
+
+        done gets the difference; None if the switch does not say what it holds or is being changed.
+        """
+        flows: list[bytes | None] = []
+
+        def told(groups: bytes | None) -> None:
+            unmoved = self.vertex is not None and self.state == "programmed" and not self.talk.busy
+            if groups is None or not flows or flows[0] is None or not unmoved:
+                done(None)
+                return
+            found = self._difference(reconcile.held(flows[0], groups))
+            self.owner.compared(self, found, corrects=False)
+            done(found)
+
+        self.talk.ask(Multipart.FLOW, flows_wanted(), flows.append)
+        self.talk.ask(Multipart.GROUP_DESC, b"", told)
 
     def lost(self) -> None:
         """The connection has ended."""
@@ -101,14 +124,19 @@ class Switch:
         elif flows is None or body is None:
             self._refuse(None)
         else:
-            self._put_right(self.vertex, reconcile.held(flows, body))
+            self._put_right(reconcile.held(flows, body))
 
-    def _put_right(self, vertex: int, held: reconcile.Held) -> None:
+    def _difference(self, held: reconcile.Held) -> reconcile.Difference:
+        """The difference to the program that it is to hold now."""
+        if self.vertex is None:
+            raise ValueError("a switch that is not in this build")
         self.generation = generation_of(held.marker)
-        program = self.owner.current.programs.program(vertex, self.generation)
-        found = reconcile.difference(program, held, self.owner.foreign)
-        self.foreign = found.foreign
-        self.owner.compared(found)
+        program = self.owner.current.programs.program(self.vertex, self.generation)
+        return reconcile.difference(program, held, self.owner.foreign)
+
+    def _put_right(self, held: reconcile.Held) -> None:
+        found = self._difference(held)
+        self.owner.compared(self, found, corrects=True)
         if found.parts:
             self.state = "changing"
             self.talk.bundle(found.parts, self._changed)

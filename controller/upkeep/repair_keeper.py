@@ -96,6 +96,11 @@ class Keeper:
         """The build with its current tables: repaired, and with shifted weights."""
         return self._need.programs.build
 
+    @property
+    def change(self) -> int | None:
+        """The number of the last change of tables; None while one, or a move, is under way."""
+        return self.rounds.number if self._active() else None
+
     def status(self) -> dict[str, Any]:
         """Failures, miswires and weights, for the status file."""
         kept = self._kept

@@ -34,6 +34,11 @@ class Rounds:
         """Whether rounds are being sent or wait."""
         return bool(self._left or self._waits)
 
+    @property
+    def number(self) -> int | None:
+        """The number of the last round; None while rounds are being sent or wait."""
+        return None if self.busy else self._number
+
     def start(self, rounds: Iterable[Round]) -> None:
         """Send these rounds, the first at once.
 

@@ -44,6 +44,14 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="What becomes of flows and groups of others in a switch.",
 )
 @click.option(
+    "--audit",
+    default=300.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="Read every switch once in so many seconds and put right what has drifted; 0: never.",
+)
+@click.option(
     "--http",
     metavar="HOST:PORT",
     help="Where the status page, the management API and metrics are.",
@@ -120,6 +128,7 @@ def command(
     tls_ca: Path | None,
     insecure: bool,
     foreign: str,
+    audit: float,
     http: str | None,
     token_file: Path | None,
     status_file: Path | None,
@@ -157,6 +166,7 @@ def command(
         foreign="remove" if foreign == "remove" else "keep",
         status_file=status_file,
         as_json=as_json,
+        audit=audit,
         duties=Duties(
             repair=repair,
             discover=discover,

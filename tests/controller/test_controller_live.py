@@ -209,3 +209,24 @@ def test_a_port_in_use_is_one_message(builds):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "in use" in done.stderr
+
+
+def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds, framework, run):
+    """Rows and groups deleted by hand come back; a foreign drop over all stays, and is named."""
+    audited = run(polarfab(builds[0], framework, "--audit", "2"))
+    audited.wait_for(SWITCHES, "complete")
+    switches.ofctl("del-groups", "s3")  # with them go the rows that lead there
+    switches.ofctl("del-flows", "s5", "table=1")
+    switches.ofctl("add-flow", "s7", "priority=60000,actions=drop")
+    switches.ofctl("add-flow", "s8", "table=9,priority=60000,actions=drop")
+    try:
+        until(lambda: has_program(switches, 3, builds[0]), "the groups of 3")
+        until(lambda: has_program(switches, 5, builds[0]), "the rows of 5")
+        assert audited.wait_for(SWITCHES, "shadowed")["shadowed"] == {"7": 1}
+        audited.says("switch 3 had drifted, and is put right")
+        audited.says("switch 7 does not forward as compiled: rows of others over its program: 1")
+    finally:
+        for name in ("s7", "s8"):
+            switches.ofctl("del-flows", name, "cookie=0/-1")
+    until(lambda: not audited.status()["shadowed"], "the row of others is gone")
+    audited.stop()

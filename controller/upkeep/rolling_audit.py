@@ -1,0 +1,63 @@
+"""The rolling audit: switches in sync are read in turn, and put right where they have drifted.
+
+The switch that was compared with its program the longest time ago comes next, so that all are seen
+once in a period. The audit stands still while tables change. No I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from controller.switches.events import DriftFound
+from controller.switches.reconcile import Difference
+from controller.switches.session import LiveFabric
+
+READINGS_AT_ONCE = 8
+"""Switches that the audit reads at the same time; slow ones hold up the audit, not the fabric."""
+
+
+class RollingAudit:
+    """The audit of a fabric; create it before switches connect.
+
+    period: seconds in which every switch is compared once. change: the number of the last change of
+    tables; None while one is under way.
+    """
+
+    def __init__(self, fabric: LiveFabric, period: float, change: Callable[[], int | None]) -> None:
+        self._fabric, self._period, self._change = fabric, period, change
+        self._asked: set[int] = set()
+        self._begun: dict[int, float] = {}
+        self._allowed, self._since = 0.0, fabric.clock()
+        fabric.hooks.on_tick(self._tick)
+
+    def _tick(self) -> None:
+        fabric, now = self._fabric, self._fabric.clock()
+        rate = fabric.expected / self._period
+        # What was not used in a second is lost: no burst follows a pause.
+        self._allowed = min(self._allowed + (now - self._since) * rate, max(rate, 1.0))
+        self._since = now
+        if self._change() is None:
+            return
+        ages = fabric.ages
+        while self._allowed >= 1 and len(self._asked) < READINGS_AT_ONCE:
+            free = fabric.in_sync - self._asked
+            if not free:
+                return
+            self._allowed -= 1
+            vertex = min(
+                free, key=lambda v: (max(now - ages.get(v, now), self._begun.get(v, 0)), v)
+            )
+            self._asked.add(vertex)
+            self._begun[vertex] = now
+            fabric.compare(vertex, partial(self._compared, vertex, self._change()))
+
+    def _compared(self, vertex: int, change: int | None, found: Difference | None) -> None:
+        """Put a switch right that differs, if it is not the tables that have changed meanwhile."""
+        self._asked.discard(vertex)
+        if found is None or not found.parts or self._change() != change:
+            return
+        self._fabric.tell(
+            DriftFound(self._fabric.names[vertex], found.added, found.changed, found.removed)
+        )
+        self._fabric.reconcile(vertex)

@@ -1,0 +1,105 @@
+"""The audit against switches that keep what they are told: drift, rows of others, its pace."""
+
+import struct
+from dataclasses import replace
+
+import pytest
+
+from compilers.targets.openflow.encoder import Encoder
+from controller.management.overview import Overview
+from controller.switches.current import current_of
+from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
+from controller.upkeep.rolling_audit import RollingAudit
+from tests.compilers.fabrics import polarfly_build
+from tests.controller.fake_switches import FakeNetwork
+
+PERIOD = 13.0
+
+
+@pytest.fixture
+def audited():
+    """The 13 switches of ER_3, programmed; each is to be read once in 13 s."""
+    now = [0.0]
+    build = replace(polarfly_build(3), identity="0123456789abcdef")
+    fabric = LiveFabric(
+        current_of(build, Encoder(build)), lambda *_: ("", ""), clock=lambda: now[0]
+    )
+    keeper = Keeper(fabric)
+    RollingAudit(fabric, PERIOD, lambda: keeper.change)
+    network = FakeNetwork(build, fabric, now)
+    network.connect()
+    assert fabric.complete
+    fabric.drain()
+    return network
+
+
+def foreign(switch, table, priority, place):
+    """A row of another controller: match all, drop."""
+    mod = struct.pack("!QQBBHHHIIIHH", 0x99, 0, table, 0, 0, 0, priority, 0, 0, 0, 0, 0)
+    mod += struct.pack("!HH4x", 1, 4)
+    form = mod[16:17] + mod[22:24] + mod[18:22] + mod[36:38] + mod[:8] + mod[40:]
+    switch.flows[place] = form, mod
+
+
+def kinds(network):
+    return [(event.kind, event.node) for event in network.fabric.drain()]
+
+
+def wait(network, seconds):
+    for _ in range(int(seconds * 4)):
+        network.tick()
+
+
+def test_rows_and_groups_that_were_deleted_come_back_within_a_period(audited):
+    switch = audited.switches[5]
+    before = dict(switch.flows), dict(switch.groups)
+    switch.flows.pop(next(iter(switch.flows)))
+    switch.groups.pop(next(iter(switch.groups)))
+    wait(audited, PERIOD + 1)
+    assert (switch.flows, switch.groups) == before
+    assert ("drift", "5") in kinds(audited)
+    assert audited.fabric.complete
+
+
+def test_every_switch_is_read_once_in_a_period_and_says_so(audited):
+    for _ in range(3):
+        wait(audited, PERIOD)
+        assert max(audited.fabric.ages.values()) <= PERIOD + 1
+    assert kinds(audited) == []
+    overview = Overview(audited.fabric)
+    ages = [one["audited"] for one in overview.state()["switches"]]
+    assert overview.health()["oldest_audit"] == max(ages) <= PERIOD + 1
+    assert len(set(ages)) > 6, "they are spread over the period"
+
+
+def test_rows_of_others_over_ours_are_told_once_and_stay(audited):
+    before = dict(audited.switches[2].flows)
+    foreign(audited.switches[2], 9, 7, "harmless")
+    foreign(audited.switches[3], 0, 60000, "over all")
+    wait(audited, 2 * PERIOD + 1)
+    assert kinds(audited) == [("shadowed", "3")]
+    status = audited.fabric.status()
+    assert (status["foreign"], status["shadowed"]) == ({"2": 1, "3": 1}, {"3": 1})
+    assert Overview(audited.fabric).health()["shadowed"] == 1
+    assert audited.switches[2].flows.keys() == {*before, "harmless"}
+    del audited.switches[3].flows["over all"]
+    wait(audited, PERIOD + 1)
+    assert audited.fabric.status()["shadowed"] == {}
+
+
+def test_a_repair_is_no_drift(audited):
+    """While links fail and come back the audit puts nothing right that is on its way."""
+    for link in range(3):
+        for up in (False, True):
+            audited.cable(0, link, up)
+            wait(audited, 3)
+    wait(audited, PERIOD)
+    assert not [kind for kind, _ in kinds(audited) if kind == "drift"]
+
+
+def test_a_switch_that_does_not_answer_holds_up_nobody(audited):
+    audited.silent.add(4)
+    audited.switches[7].flows.clear()
+    wait(audited, PERIOD + 2)
+    assert audited.switches[7].flows
