@@ -122,9 +122,7 @@ class RowsShadowed(SwitchEvent):
     """Rows of others take packets that our rows are for; table and priority of one of them."""
 
     kind = "shadowed"
-    detail = (
-        "{rows} rows of others stand over its program, one in table {table}, priority {priority}"
-    )
+    detail = "rows of others over its program: {rows}, one in table {table}, priority {priority}"
     line = "switch {node} does not forward as compiled: {text}"
     more = "{count} more switches have rows of others over their program, the first is {node}"
 
