@@ -14,7 +14,8 @@ from typing import Any
 
 from controller.app import app_class
 from controller.reporter import Reporter
-from controller.rollout.mover import Mover
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.move_journal import journalled
 from controller.settings import AUDIT_PERIOD
 from controller.switches import framework
 from controller.switches.current import Current, read_build
@@ -36,7 +37,8 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
-        mover = Mover(reporter.fabric, keeper.foresee)
+        history = BuildHistory(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
+        mover = journalled(reporter.fabric, keeper.foresee, history)
         super().__init__(*args, mover=mover, reporter=reporter, read=_read, **kwargs)
         _hear_interrupts()
 
@@ -54,10 +56,14 @@ def _hear_interrupts() -> None:
     signal.signal(signal.SIGINT, interrupt)
 
 
+def _folder() -> Path:
+    """The build folder that the environment names."""
+    return Path(os.environ.get(BUILD, "build"))
+
+
 def _read() -> Current:
     """The build that the environment names."""
-    folder = Path(os.environ.get(BUILD, "build"))
-    return read_build(folder, unverified=bool(os.environ.get(UNVERIFIED)))
+    return read_build(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
 
 
 def _started() -> tuple[Reporter, Keeper]:

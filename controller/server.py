@@ -12,6 +12,8 @@ from controller import management
 from controller.app import app_class
 from controller.cluster import cluster_member
 from controller.reporter import Reporter
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.move_journal import journalled
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
 from controller.switches import listening
@@ -53,7 +55,7 @@ def serve(
     read: Callable[[], Current],
     settings: Settings,
     write: Callable[[str], None],
-    folder: Path | None = None,
+    folder: Path,
 ) -> None:
     """Program switches until SIGINT or SIGTERM; read returns the build, again at each SIGHUP.
 
@@ -84,16 +86,17 @@ def serve(
 
     manager = framework.app_manager.AppManager.get_instance()
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
+    history = BuildHistory(folder, settings.unverified)
     member, resign = None, None
-    if settings.group and folder:
-        new_mover = partial(Mover, fabric, keeper.foresee)
-        member, resign = cluster_member.join(settings, new_mover, folder, reporter.tick)
-    mover = member.mover if member else Mover(fabric, keeper.foresee)
+    if settings.group:
+        new_mover = partial(Mover, fabric, keeper.foresee, history=history)
+        member, resign = cluster_member.join(settings, new_mover, history, reporter.tick)
+    mover = member.mover if member else journalled(fabric, keeper.foresee, history)
     app = manager.instantiate(
         app_class(framework), mover=mover, reporter=reporter, read=read, member=member
     )
     if settings.http:
-        management.start(settings.http, settings, reporter, keeper, app.flush, mover, folder)
+        management.start(settings.http, settings, reporter, keeper, app.flush, mover)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

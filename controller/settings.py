@@ -224,7 +224,8 @@ class Settings:
     insecure: plain text beyond loopback is allowed. foreign: treatment of foreign rows. http:
     address of the management API. tokens: file of the tokens that allow changes. duties: failures
     and loads. audit: seconds in which every switch is read once; 0: never. group: the other
-    controllers of the fabric, or None.
+    controllers of the fabric, or None. unverified: builds whose walk finds faults are taken from a
+    store, too.
     """
 
     listen: Address
@@ -238,6 +239,7 @@ class Settings:
     duties: Duties = field(default_factory=Duties)
     audit: float = AUDIT_PERIOD
     group: StoreGroup | None = None
+    unverified: bool = False
 
     def check(self) -> None:
         """Refuse settings that would let strangers in by oversight.

@@ -10,12 +10,9 @@ import os
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from pathlib import Path
-from shutil import rmtree
 from typing import Any, Literal
 
 from controller.cluster.leader_events import (
-    BuildInherited,
     LeaderChanged,
     LeadershipLost,
     LeaderWaits,
@@ -27,7 +24,7 @@ from controller.cluster.roles import Roles
 from controller.cluster.store import Etcd
 from controller.cluster.store_worker import Campaign, StoreWorker
 from controller.rollout import shared_record
-from controller.rollout.build_archive import beside, find, unpack
+from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
 from controller.rollout.shared_record import Record
 from controller.settings import Settings
@@ -41,10 +38,10 @@ RETRY = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Inherited:
-    """A predecessor's record, and the builds it names that we do not have, packed."""
+    """A predecessor's record, and the builds it names that we do not have, proved."""
 
     record: Record | None
-    builds: dict[str, bytes | None]
+    builds: dict[str, Current]
 
 
 class ClusterMember:
@@ -57,19 +54,18 @@ class ClusterMember:
     def __init__(
         self,
         mover: Callable[[Callable[[Record], bool]], Mover],
-        folder: Path,
-        read: Callable[[Path], Current],
+        history: BuildHistory,
         election: Election,
         jobs: StoreWorker,
         send: Callable[[Hashable, bytes | None], None],
         again: Callable[[], None],
     ) -> None:
-        self.mover, self.folder = mover(self.agree), folder.resolve()
+        self.mover, self.history = mover(self.agree), history
         self.fabric = self.mover.fabric
         self.state: Literal["follower", "preparing", "leader"] = "follower"
         self.term = 0
         self.roles = Roles(self.fabric, send, self._refused, self.fabric.clock)
-        self._read, self._election, self._jobs, self._again = read, election, jobs, again
+        self._election, self._jobs, self._again = election, jobs, again
         self._record: Record | None = None
         self._writing: Record | None = None
         self._retry: float | None = None
@@ -104,12 +100,10 @@ class ClusterMember:
             self.term, self.state, self._retry = term, "preparing", self.fabric.clock()
         if self._retry is not None and self.fabric.clock() >= self._retry:
             self._retry = None
-            own = self.fabric.identity
-            self._jobs.do(lambda store: _inherit(store, own), self._inherited)
+            own, history = self.fabric.identity, self.history
+            self._jobs.do(lambda store: _inherit(store, own, history), self._inherited)
         if not self.term:
             self.roles.follow(self._election.view.term)
-        elif self.state == "leader" and not self.mover.busy:
-            self.agree(Record(self.fabric.identity))
         self.roles.tick()
 
     def agree(self, record: Record) -> bool:
@@ -124,7 +118,6 @@ class ClusterMember:
     def _written(self, done: bool | Unavailable) -> None:
         if done is True and self._writing:
             self._record = self._writing
-            self._clear(self._record)
         self._writing = None
 
     # From follower to leader
@@ -135,7 +128,7 @@ class ClusterMember:
             if isinstance(found, Unavailable):
                 raise found
             if found.record is not None:
-                self._go_on(found.record, found.builds)
+                self.mover.go_on(found.record, found.builds.__getitem__)
         except (InputError, Unavailable) as error:
             self.fabric.tell(LeaderWaits(self._election.name, str(error)))
             self._retry = self.fabric.clock() + RETRY
@@ -143,46 +136,14 @@ class ClusterMember:
         self._record, self.state = found.record, "leader"
         self.roles.lead(self.term)
 
-    def _go_on(self, record: Record, packed: dict[str, bytes | None]) -> None:
-        """Load the record's build, or resume its move.
-
-        Raises:
-            InputError, Unavailable: one of its builds cannot be had.
-        """
-        current = self.fabric.current
-        old, new = (
-            current if name == current.identity else self._unpacked(name, packed.get(name))
-            for name in (record.build, record.to or record.build)
-        )
-        if current.identity not in (record.build, record.to):
-            self.fabric.tell(BuildInherited(record.to or record.build, current.identity))
-        if record.to:
-            self.mover.resume(old, new, record)
-        elif old is not current:
-            self.fabric.load(old)
-
-    def _unpacked(self, identity: str, data: bytes | None) -> Current:
-        if data is None:
-            raise Unavailable(f"build {identity} is neither on this machine nor in the store")
-        place = beside(self.folder, identity)
-        rmtree(place, ignore_errors=True)
-        unpack(data, place)
-        return self._read(place)
-
     # Builds and events
 
     def _packed(self, identity: str) -> bytes | None:
         """One of our builds, packed; None if it cannot be read (then only we can continue)."""
         try:
-            return find(self.folder, identity)
+            return self.history.packed(identity)
         except InputError:
             return None
-
-    def _clear(self, record: Record) -> None:
-        """Delete unpacked builds that are no longer needed."""
-        for place in beside(self.folder, record.build).parent.glob("*"):
-            if place.name not in (record.build, record.to):
-                rmtree(place, ignore_errors=True)
 
     def _refused(self, datapath_id: int) -> None:
         if datapath_id not in self._told:
@@ -199,16 +160,32 @@ class ClusterMember:
             self.fabric.tell(LeaderChanged(view.leader, view.term))
 
 
-def _inherit(store: shared_record.RecordStore, own: str) -> Inherited:
+def _inherit(store: shared_record.RecordStore, own: str, history: BuildHistory) -> Inherited:
+    """Read the record; prove and keep its builds that are only in the store.
+
+    Raises:
+        Unavailable: one cannot be had, or loses packets.
+    """
     record = shared_record.read(store)
-    needed = {record.build, record.to} - {"", own} if record else set()
-    return Inherited(record, {name: shared_record.fetch(store, name) for name in sorted(needed)})
+    builds = {}
+    for identity in sorted(record.builds - {own}) if record else ():
+        try:
+            if identity in history.kept():
+                builds[identity] = history.read(identity)
+                continue
+            packed = shared_record.fetch(store, identity)
+            if packed is None:
+                raise Unavailable(f"build {identity} is neither on this machine nor in the store")
+            builds[identity] = history.receive(packed, expect=identity)
+        except InputError as error:
+            raise Unavailable(str(error)) from error
+    return Inherited(record, builds)
 
 
 def join(
     settings: Settings,
     mover: Callable[[Callable[[Record], bool]], Mover],
-    folder: Path,
+    history: BuildHistory,
     report: Callable[[], None],
 ) -> tuple[ClusterMember, Callable[[], None]]:
     """Join a cluster of controllers.
@@ -216,7 +193,7 @@ def join(
     Args:
         settings: with a group.
         mover: makes the `Mover`, given the function it calls before each step of a move.
-        folder: the build folder.
+        history: the builds of this controller.
         report: prints pending events, before the process restarts.
 
     Returns:
@@ -225,8 +202,6 @@ def join(
     Raises:
         InputError: the TLS files cannot be used.
     """
-    from controller.switches.current import read_build
-
     group = settings.group
     if group is None:
         raise ValueError("no group")
@@ -242,8 +217,7 @@ def join(
 
     one = ClusterMember(
         mover,
-        folder,
-        lambda place: read_build(place, unverified=True),
+        history,
         election,
         StoreWorker(stores[1]),
         send_urgent,

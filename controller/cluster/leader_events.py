@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from controller.switches.events import BuildEvent, Event
+from controller.switches.events import Event
 
 
 class LeaderEvent(Event):
@@ -71,13 +71,3 @@ class RoleContested(Event):
     more = "{count} more datapath ids do not accept this controller as their master"
 
     datapath_id: str
-
-
-class BuildInherited(BuildEvent):
-    """The fabric holds the previous leader's build, not the one in our folder."""
-
-    kind = "inherited"
-    detail = "{folder_build}"
-    line = more = "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there"
-
-    folder_build: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controller.reporter import Reporter
@@ -40,7 +40,6 @@ def start(
     ports: Keeper,
     flush: Callable[[], None],
     mover: Mover,
-    folder: Path | None,
 ) -> None:
     """Serve the API and the status page; the address must be free.
 
@@ -51,12 +50,13 @@ def start(
         ports: state and load of links.
         flush: sends the contents of the fabric's outbox.
         mover: moves the fabric to other builds.
-        folder: the controller's build folder; without one no build can be applied.
 
     Raises:
         InputError: packages are missing, or the tokens cannot be read.
     """
     require()
+    import eventlet
+
     from controller.management.http_api import Api
     from controller.management.metrics import Metrics
     from controller.management.moves import Moves
@@ -67,7 +67,7 @@ def start(
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
     overview = Overview(reporter.fabric, ports)
     metrics = Metrics(overview)
-    moves = Moves(mover, folder) if folder else None
-    reporter.observers += [one.happened for one in (overview, metrics, moves) if one]
+    moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
+    reporter.observers += [overview.happened, metrics.happened]
     context = settings.tls.context(clients=False) if settings.tls else None
     serve(address, Api(overview, metrics, tokens, flush, moves), context)

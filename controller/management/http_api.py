@@ -154,8 +154,10 @@ class Api:
         self._authorise(request)
         self._lead()
         request.max_content_length = MOST_BUILD
-        options = (request.args.get(word) == "1" for word in ("accept_loss", "unverified"))
-        answer = self._moves.apply(request.get_data(), *options)
+        accept_loss, unverified = (
+            request.args.get(word) == "1" for word in ("accept_loss", "unverified")
+        )
+        answer = self._moves.apply(request.get_data(), accept_loss, unverified, "", 0.0)
         self.flush()
         return _json(answer, 202)
 

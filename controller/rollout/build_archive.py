@@ -1,4 +1,4 @@
-"""Build archives: build folders as ZIP files, and the folders of received builds."""
+"""Build archives: build folders as ZIP files."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from compilers.tables.build_folder import load
-from compilers.tables.generations import MANIFEST
+from compilers.tables.generations import MANIFEST, identity_of
 from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
+FAULTS = OSError, EOFError, NotImplementedError, RuntimeError
+"""What `zipfile` raises for damaged files, besides its own."""
 NAMES = re.compile(r"(manifest|fabric|verified)\.json|arrays/[a-z0-9_]+\.npy")
 
 
@@ -51,29 +52,24 @@ def unpack(data: bytes, folder: Path) -> None:
             (folder / "arrays").mkdir(parents=True)
             for entry in entries:
                 (folder / entry.filename).write_bytes(archive.read(entry))
-    except (BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (BadZipFile, *FAULTS) as error:
         raise _problem("a ZIP file of a build folder", error) from error
 
 
-def beside(folder: Path, identity: str) -> Path:
-    """The folder for a build received from another controller (`cluster_member`)."""
-    return folder.with_name(f".{folder.name}.store") / identity
-
-
-def find(folder: Path, identity: str) -> bytes | None:
-    """A build, packed, from the controller's folder or the folder of received builds, or None.
+def identity_in(data: bytes) -> str:
+    """The identity of a packed build.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: it is not a build.
     """
-    for place in (folder, folder.with_name(f".{folder.name}.next"), beside(folder, identity)):
-        try:
-            found = load(place).identity
-        except InputError:
-            continue
-        if found == identity:
-            return pack(place)
-    return None
+    try:
+        with ZipFile(io.BytesIO(data)) as archive:
+            entry = archive.getinfo(MANIFEST)
+            if entry.file_size > MOST_BUILD:
+                raise BadZipFile(f"more than {MOST_BUILD:,} bytes")
+            return identity_of(archive.read(entry).decode())
+    except (BadZipFile, KeyError, ValueError, *FAULTS) as error:
+        raise _problem("a ZIP file of a build folder", error) from error
 
 
 def _problem(required: str, given: object) -> InputError:

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from time import time
 from typing import Any
 
 from compilers.tables.build import Build
 from compilers.update.loss import PairLoss, loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
+from compilers.update.slots import BEGINNING
+from controller.rollout.build_history import BuildHistory
 from controller.rollout.rollout import Rollout
 from controller.rollout.shared_record import Record
 from controller.switches.current import Current
+from controller.switches.events import BuildInherited, FileUnwritable, TrialOver
 from controller.switches.session import LiveFabric
 from controller.upkeep.live_programs import LivePrograms
 from inventory.problems import InputError, Problem
+
+FALL_BACK_RETRY = 30.0
+"""Seconds after which a fall back that failed is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A build on trial: the one before it, and when (seconds since the epoch) that comes back."""
+
+    before: str
+    until: float
 
 
 class Mover:
@@ -24,8 +41,12 @@ class Mover:
         fabric: the fabric to move.
         foresee: returns a build with the tables that its switches will hold, if these differ
         from the compiled ones.
-        agree: called before each step of a move; returns whether it may be taken
-        (`controller.cluster.cluster_member`).
+        agree: called before each step of a move, and between moves; returns whether it may be taken
+        (`controller.cluster.cluster_member`, `MoveJournal`).
+        history: keeps the builds of a move, and those before; None to keep none.
+        wall: the time of day, seconds since the epoch: trials outlive a process.
+
+    trial: the build on trial that the fabric holds or is moved to. by: who asked for the last move.
     """
 
     def __init__(
@@ -33,9 +54,15 @@ class Mover:
         fabric: LiveFabric,
         foresee: Callable[[Build], Build] = lambda build: build,
         agree: Callable[[Record], bool] = lambda _: True,
+        history: BuildHistory | None = None,
+        wall: Callable[[], float] = time,
     ) -> None:
-        self.fabric, self.foresee, self.agree = fabric, foresee, agree
+        self.fabric, self.foresee, self.history = fabric, foresee, history
         self.rollout: Rollout | None = None
+        self.trial: Trial | None = None
+        self.by = ""
+        self._agree, self._wall = agree, wall
+        self._retry = 0.0
         fabric.hooks.on_tick(self._tick)
         fabric.parts["rollout"] = self.status
 
@@ -46,23 +73,61 @@ class Mover:
 
     def status(self) -> dict[str, Any] | None:
         """The progress of the last move; None before the first."""
-        return self.rollout.status() if self.rollout else None
+        if self.rollout is None:
+            return None
+        trial = self.trial
+        return self.rollout.status() | {
+            "before": trial.before if trial else "",
+            "until": trial.until if trial else None,
+        }
 
-    def move(self, target: Current, accept_loss: bool = False) -> None:
-        """Move to a build, round by round; for the current build, read all switches again.
-
-        Args:
-            target: the build.
-            accept_loss: whether pairs may lose packets if that is unavoidable.
+    def require_settled(self) -> None:
+        """Refuse where a move is in progress, or a build is on trial.
 
         Raises:
-            InputError: a move is in progress, pairs would lose packets, or no order is safe.
+            InputError: so it is.
         """
+        self._require_idle()
+        if self.trial:
+            raise InputError.of(
+                required="a fabric whose build is confirmed",
+                given=f"build {self.fabric.identity} on trial",
+                todo="confirm it, or roll it back",
+            )
+
+    def _require_idle(self) -> None:
         if self.busy:
             raise InputError.of(
                 required="a fabric without a move in progress",
                 given="one that moves to a build",
             )
+
+    def move(
+        self, target: Current, accept_loss: bool = False, by: str = "", within: float = 0.0
+    ) -> None:
+        """Move to a build, round by round; for the current build, read all switches again.
+
+        Args:
+            target: the build.
+            accept_loss: whether pairs may lose packets if that is unavoidable.
+            by: who asked for it.
+            within: seconds in which somebody has to confirm, or the fabric falls back; 0: nobody.
+
+        Raises:
+            InputError: a move is in progress, the current build is on trial, pairs would lose
+                packets, or no order is safe.
+        """
+        self.require_settled()
+        if target.identity != self.fabric.identity and within:
+            self.trial = Trial(self.fabric.identity, self._wall() + within)
+        try:
+            self._move(target, accept_loss, by)
+        except InputError:
+            self.trial = None
+            raise
+
+    def _move(self, target: Current, accept_loss: bool, by: str) -> None:
+        self.by = by
         old, new = _standing(self.fabric.current), target.build
         if old is None or new is None or target.identity == self.fabric.identity:
             self.fabric.load(target)
@@ -70,25 +135,86 @@ class Mover:
         update = plan(old, self.foresee(new))
         if not accept_loss and not (found := loss(update)).none:
             raise InputError(refusal(found))
+        self._keep(self.fabric.current, target)
+        self.agree(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree)
 
-    def load(self, target: Current) -> None:
+    def confirm(self) -> None:
+        """Keep the build that is on trial.
+
+        Raises:
+            InputError: a move is in progress, or no build is on trial.
+        """
+        if self.busy or self.trial is None:
+            given = "a move in progress" if self.busy else "none"
+            raise InputError.of("a build on trial", given)
+        self.trial = None
+        self.agree(Record(self.fabric.identity))
+
+    def roll_back(self, build: str = "", by: str = "") -> None:
+        """Return to a build of the history: the one before by default; it ends a trial.
+
+        Raises:
+            InputError: it is not kept, a move is in progress, or no order of rows is safe.
+        """
+        self._require_idle()
+        if self.history is None:
+            raise InputError.of("a controller that keeps builds", "one that keeps none")
+        before = self.trial.before if self.trial else ""
+        chosen = build or before or self.history.before(self.fabric.identity)
+        if chosen != before:
+            self.trial = None
+        self._load(self.history.read(chosen), by)
+
+    def agree(self, record: Record) -> bool:
+        """Whether this record is written; a build on trial is added to it."""
+        if self.trial:
+            record = replace(record, before=self.trial.before, until=self.trial.until)
+        return self._agree(record)
+
+    def load(self, target: Current, by: str = "") -> None:
         """Move to a build despite losses; if switches are missing, load it on all others at once.
 
         Raises:
-            InputError: a move is in progress, or no order of rows is safe.
+            InputError: a move is in progress, the current build is on trial, or no order of rows is
+                safe.
         """
-        if self.busy or self.fabric.complete:
-            self.move(target, accept_loss=True)
-        else:
-            self.fabric.load(target)
+        self.require_settled()
+        self._load(target, by)
 
-    def resume(self, old: Current, target: Current, record: Record) -> None:
-        """Continue a move that another controller began; call it before switches connect.
+    def _load(self, target: Current, by: str) -> None:
+        if self.fabric.complete:
+            self._move(target, accept_loss=True, by=by)
+        else:
+            before, self.by = self.fabric.identity, by
+            self.fabric.load(target)
+            self._held(before)
+
+    def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
+        """Go on where a controller stopped; call it before switches connect.
+
+        Args:
+            record: of the fabric.
+            read: returns the build of an identity.
 
         Raises:
-            InputError: no order of rows is safe.
+            InputError: a build cannot be had, or no order of rows is safe.
         """
+        current = self.fabric.current
+        old, new = (
+            current if name == current.identity else read(name)
+            for name in (record.build, record.to or record.build)
+        )
+        if record.before:
+            self.trial = Trial(record.before, record.until)
+        if current.identity not in (record.build, record.to):
+            self.fabric.tell(BuildInherited(record.to or record.build, current.identity))
+        if record.to:
+            self._resume(old, new, record)
+        elif old is not current:
+            self.fabric.load(old)
+
+    def _resume(self, old: Current, target: Current, record: Record) -> None:
         if old is not self.fabric.current:
             self.fabric.load(old)
         if old.build is None or target.build is None:
@@ -96,12 +222,54 @@ class Mover:
         update = plan(old.build, target.build)
         if record.round >= update.last:
             self.fabric.load(target)
+            self._held(old.identity)
         elif record.way == "forth" or record.round > 0:
             self.rollout = Rollout(self.fabric, SwitchPrograms(update), target, self.agree, record)
 
     def _tick(self) -> None:
-        if self.rollout is not None:
+        if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()
+            if self.rollout.state == "done":
+                self._held(self.rollout.status()["from"])
+        if not self.busy:
+            self._settled()
+
+    def _settled(self) -> None:
+        """Between moves: a trial that is over ends, or the fabric falls back."""
+        if self.trial and self.fabric.identity == self.trial.before:
+            self.trial = None
+        if self.agree(Record(self.fabric.identity)) and self.trial:
+            now = self._wall()
+            if now >= max(self.trial.until, self._retry):
+                self._retry = now + FALL_BACK_RETRY
+                self.fabric.tell(TrialOver(self.fabric.identity, self.trial.before))
+                try:
+                    self.roll_back(by="nobody confirmed")
+                except InputError as error:
+                    self.fabric.cannot_load(str(error))
+
+    def _keep(self, old: Current, target: Current) -> None:
+        if self.history:
+            with self._told():
+                self.history.note(old, "", spare=target.identity)
+                self.history.keep(old)
+                self.history.keep(target)
+
+    def _held(self, before: str) -> None:
+        """The fabric holds another build than before: so does the folder, and the history."""
+        if self.history:
+            with self._told():
+                self.history.note(self.fabric.current, self.by)
+                self.history.install(self.fabric.identity, before)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell of a file that cannot be written, and go on."""
+        try:
+            yield
+        except InputError as error:
+            place = str(self.history.place) if self.history else ""
+            self.fabric.tell(FileUnwritable(place, str(error)))
 
 
 def _standing(current: Current) -> Build | None:

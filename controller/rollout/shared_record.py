@@ -1,9 +1,10 @@
-"""The shared record of a cluster of controllers: the fabric's build, and the progress of a move.
+"""The record of a fabric's build and of the progress of a move, shared through a store.
 
-A leader records each round before it starts it. If it dies, every switch is at the recorded round
-or the one before (when going back: the one after), a mixture in which no packet is lost
-(docs/how-to/plan.md), and its successor continues from there. Packed builds are in the store too,
-so any instance can continue. Functions here block: call them in a `StoreWorker`.
+A controller records each round before it starts it. If it dies, every switch is at the recorded
+round or the one before (when going back: the one after), a mixture in which no packet is lost
+(docs/how-to/plan.md), and its successor continues from there. The record of a controller without a
+store is in a file (`move_journal`). Packed builds are in the store too, so any instance can
+continue. Functions here block: call them in a `StoreWorker`.
 """
 
 from __future__ import annotations
@@ -24,12 +25,22 @@ QUICK = 1
 class Record:
     """The identity of the current build; during a move also that of the target, the round that has
     begun, and whether it is carried out ("forth") or undone ("back").
+
+    before, until: of a build on trial, the build that the fabric falls back to at this time, in
+    seconds since the epoch, unless somebody confirms.
     """
 
     build: str
     to: str = ""
     round: int = 0
     way: Literal["forth", "back"] = "forth"
+    before: str = ""
+    until: float = 0.0
+
+    @property
+    def builds(self) -> set[str]:
+        """The identities of the builds that it names."""
+        return {self.build, self.to, self.before} - {""}
 
 
 class RecordStore(Protocol):
@@ -51,7 +62,21 @@ class RecordStore(Protocol):
 def read(store: RecordStore) -> Record | None:
     """The record, or None if there is none."""
     found = store.get("record")
-    return Record(**json.loads(found)) if found else None
+    return decoded(found) if found else None
+
+
+def encoded(record: Record) -> bytes:
+    """The record as JSON."""
+    return json.dumps(asdict(record)).encode()
+
+
+def decoded(text: bytes) -> Record:
+    """A record from JSON.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    return Record(**json.loads(text))
 
 
 def write(
@@ -62,12 +87,12 @@ def write(
     pack: returns a build, packed, by its identity, or None.
     """
     stored = {key.split("/")[1] for key in store.keys("builds/") if key.endswith("/parts")}
-    needed = {record.build, record.to} - {""}
+    needed = record.builds
     for identity in sorted(needed - stored):
         packed = pack(identity)
         if packed is not None and not _put_build(store, term, identity, packed):
             return False
-    if not store.put("record", json.dumps(asdict(record)).encode(), term):
+    if not store.put("record", encoded(record), term):
         return False
     return all(store.delete(f"builds/{identity}/", term) for identity in sorted(stored - needed))
 

@@ -291,8 +291,28 @@ class MoveFinished(BuildEvent):
     more = "{count} more moves have ended"
 
 
+class BuildInherited(BuildEvent):
+    """The fabric holds the build of an earlier controller, not the one in our folder."""
+
+    kind = "inherited"
+    detail = "{folder_build}"
+    line = more = "the fabric holds build {node}, the folder {text}; SIGHUP moves the fabric there"
+
+    folder_build: str
+
+
+class TrialOver(BuildEvent):
+    """Nobody has confirmed a build that was applied for a trial: the fabric goes back."""
+
+    kind = "unconfirmed"
+    detail = "{before}"
+    line = more = "nobody has confirmed build {node}: the fabric goes back to build {text}"
+
+    before: str
+
+
 class FileUnwritable(Event):
-    """The status file, or the build folder, cannot be written."""
+    """A file or folder of the controller cannot be written."""
 
     kind = "status"
     subject = "{file}"

@@ -177,6 +177,7 @@ def command(
             damping=Damping.parse(damping, "--damping"),
         ),
         group=StoreGroup.parse(store, name or gethostname()) if store else None,
+        unverified=unverified,
     )
     if unverified:
         say(f"{folder} may be unverified: nobody has shown that these tables deliver every packet")

@@ -56,4 +56,5 @@ serve(
     lambda: current_of(build, Spoiled(build)),
     Settings(Address("127.0.0.1", int(sys.argv[3]), "--listen"), status_file=Path(sys.argv[4])),
     print,
+    Path(sys.argv[1]),
 )

@@ -19,6 +19,7 @@ from compilers.update.slots import BEGINNING
 from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.leading import LEADER_PERIOD, Election, Unavailable
 from controller.openflow import messages as wire
+from controller.rollout.build_history import BuildHistory
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import SETTLE
 from controller.rollout.shared_record import RECORD_CHUNK_BYTES, Record, fetch, read, write
@@ -123,10 +124,10 @@ class Instance:
         words = lambda kind, code: (f"error {kind}", f"code {code}")  # noqa: E731
         self.fabric = LiveFabric(current, words, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
+        history = BuildHistory(folder)
         self.several = ClusterMember(
-            lambda agree: Mover(self.fabric, agree=agree),
-            folder,
-            lambda place: read_build(place, unverified=True),
+            lambda agree: Mover(self.fabric, agree=agree, history=history),
+            history,
             self.election,
             Later(site.store),
             lambda *out: self.sent.append(out),
@@ -221,8 +222,6 @@ def moving(tmp_path, case):
     site.until(lambda: a.fabric.complete)
     site.walking = True
     a.several.mover.move(read_build(site.folder / "new", unverified=True), accept_loss=True)
-    # Applied over the API, a build lies beside the leader's own.
-    save(site.new, site.folder / "a" / ".build.next")
     return site, a
 
 

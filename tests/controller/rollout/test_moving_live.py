@@ -18,7 +18,7 @@ from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from mininet_scenarios.engines.inner_engine import MininetEngine
-from mininet_scenarios.scenario.engine import Setup
+from mininet_scenarios.scenario.engine import ControllerChange, Setup
 from tests.controller.conftest import POLARFAB, SWITCHES, polarfab
 from tests.controller.rollout.test_hitless_live import controller_of
 from tests.controller.rollout.windows import loses_nothing
@@ -77,15 +77,41 @@ class Site:
         os.kill(controller_of(self.work), signal.SIGHUP)
         until(lambda: "is complete" in "".join(self.log.split(text)[before + 1 :]), text, 60)
 
+    def begin(self, build, round):
+        """Have the controller move to a build, and wait until it is in this round."""
+        before = self.log.count(f"round {round} of")
+        rmtree(self.folder)
+        copytree(build, self.folder)
+        os.kill(controller_of(self.work), signal.SIGHUP)
+        until(lambda: self.log.count(f"round {round} of") > before, f"round {round}", 60)
+
+    def interrupted(self, build, round):
+        """Have the controller move to a build, kill it in this round, and start it again."""
+        self.begin(build, round)
+        self.engine.apply(ControllerChange(running=False))
+        before = self.log.count("all switches hold build")
+        self.engine.apply(ControllerChange(running=True))
+        until(lambda: self.log.count("all switches hold build") > before, "the move is over", 60)
+        self.engine.settle(60)
+
     def moves_without_loss(self, build):
         """Move while 13 hosts send to each other."""
         loses_nothing(self.engine, INTERVALS, lambda _: self.move(build), SWITCHES)
         assert "round 1 of" in self.log
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(MINIMAL, FULL), pytest.param(FULL, MINIMAL, marks=pytest.mark.long)]
-)
+def test_a_controller_that_is_killed_in_a_move_goes_on_and_loses_nothing(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    first, then = compiled(tmp_path / "one", MINIMAL), compiled(tmp_path / "two", FULL)
+    with Site(tmp_path, first) as site:
+        loses_nothing(site.engine, INTERVALS, lambda _: site.interrupted(then, 2), SWITCHES)
+        assert f"all switches hold build {load(then).identity}" in site.log
+        assert not (tmp_path / ".current.journal").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("old", "new"), [(MINIMAL, FULL), (FULL, MINIMAL)])
 def test_a_policy_change_loses_nothing(tmp_path, old, new):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

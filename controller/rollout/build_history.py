@@ -1,0 +1,222 @@
+"""Build history: the builds that a controller's fabric held, kept beside its build folder.
+
+`.NAME.history` has a folder for each of the last builds, and the list of them. Builds that come
+from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every
+pair over every way. The sender's mark is not asked, and not kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import time
+from typing import Any
+
+from compilers.proof.delivery import Report, verify
+from compilers.tables.artefact import put_file, put_folder, remove
+from compilers.tables.build_folder import load, write
+from compilers.tables.generations import VERIFIED, put
+from compilers.tables.verified_mark import mark_verified
+from controller.rollout.build_archive import identity_in, pack, unpack
+from controller.switches.current import Current, read_build
+from inventory.problems import InputError
+
+BUILDS_KEPT = 5
+"""Builds that are kept; older ones are removed."""
+ENTRIES_KEPT = 100
+"""Entries of the list that are kept."""
+LIST = "history.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A build that the fabric came to hold: when (seconds since the epoch), and by whom."""
+
+    build: str
+    name: str
+    at: float
+    by: str
+    proved: str
+
+
+class BuildHistory:
+    """The builds of a controller; folder is its build folder.
+
+    unverified: take builds from elsewhere whose walk finds faults; digests, types and bounds have
+    to be right all the same.
+    """
+
+    def __init__(self, folder: Path, unverified: bool = False) -> None:
+        self.folder, self.unverified = folder.resolve(), unverified
+        self.place = self.folder.with_name(f".{self.folder.name}.history")
+
+    def receive(
+        self,
+        data: bytes,
+        unverified: bool = False,
+        breathe: Callable[[], None] = lambda: None,
+        expect: str = "",
+    ) -> Current:
+        """Prove a packed build from elsewhere, and keep it.
+
+        Args:
+            data: the build.
+            unverified: keep it although its walk finds faults.
+            breathe: called a few times a second while it is walked.
+            expect: the identity that it has to have; any by default.
+
+        Raises:
+            InputError: it is not a build, loses packets, or cannot be written.
+        """
+        allowed = unverified or self.unverified
+
+        def fill(beside: Path) -> None:
+            unpack(data, beside)
+            (beside / VERIFIED).unlink(missing_ok=True)
+            _prove(beside, allowed, breathe)
+
+        identity = identity_in(data)
+        if expect and identity != expect:
+            raise InputError.of(f"build {expect}", f"build {identity}")
+        place = self.place / identity
+        put_folder(place, fill)
+        return read_build(place, unverified=allowed)
+
+    def read(self, identity: str) -> Current:
+        """A build that is kept.
+
+        Raises:
+            InputError: it is not kept, or damaged.
+        """
+        for place in (self.place / identity, self.folder):
+            if _identity(place) == identity:
+                return read_build(place, unverified=True)
+        required = f"one of the builds that are kept ({', '.join(self.kept()) or 'none'})"
+        raise InputError.of(required, identity, key="build", file=str(self.place))
+
+    def packed(self, identity: str) -> bytes | None:
+        """A build of the controller's folder or one that is kept, packed; None if there is none.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        for place in (self.folder, self.place / identity):
+            if _identity(place) == identity:
+                return pack(place)
+        return None
+
+    def kept(self) -> list[str]:
+        """The identities of the builds that are kept."""
+        return sorted(one.name for one in self.place.glob("[0-9a-f]*") if one.is_dir())
+
+    def keep(self, current: Current) -> None:
+        """Keep a build, whatever becomes of the folder that it was read from.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        build, place = current.build, self.place / current.identity
+        if build is None or place.is_dir():
+            return
+
+        def fill(beside: Path) -> None:
+            write(build, beside)
+            if current.proved.delivery:
+                mark_verified(beside, current.identity, {"proved": asdict(current.proved)})
+
+        put_folder(place, fill)
+
+    def install(self, identity: str, instead_of: str) -> None:
+        """Put a build that is kept into the controller's folder, if that has this other one.
+
+        Raises:
+            InputError: it cannot be written.
+        """
+        if _identity(self.folder) == instead_of and _identity(self.place / identity) == identity:
+            source = self.place / identity
+            put(self.folder, lambda beside: _copy(source, beside))
+
+    def entries(self) -> list[Held]:
+        """The builds that the fabric held, the newest last; none if the list cannot be read."""
+        try:
+            return [Held(**entry) for entry in json.loads((self.place / LIST).read_text())]
+        except (OSError, ValueError, TypeError):
+            return []
+
+    def note(self, current: Current, by: str, spare: str = "") -> None:
+        """The fabric has come to hold a build; remove what is older than `BUILDS_KEPT`.
+
+        Args:
+            current: the build.
+            by: who asked for it.
+            spare: another build that is not to be removed.
+
+        Raises:
+            InputError: the list cannot be written.
+        """
+        entries = self.entries()
+        name = current.build.name if current.build else ""
+        if not entries or entries[-1].build != current.identity:
+            entries.append(Held(current.identity, name, time(), by, str(current.proved)))
+            text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
+            put_file(self.place / LIST, [text.encode()], folders=True)
+        self._forget(entries, spare)
+
+    def before(self, identity: str) -> str:
+        """The build that the fabric held before this one, and that is still kept.
+
+        Raises:
+            InputError: there is none.
+        """
+        kept = set(self.kept())
+        for entry in reversed(self.entries()):
+            if entry.build != identity and entry.build in kept:
+                return entry.build
+        raise InputError.of(
+            "a fabric that held another build", "none is kept", file=str(self.place)
+        )
+
+    def _forget(self, entries: list[Held], spare: str) -> None:
+        newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
+        for identity in set(self.kept()) - {*newest, spare}:
+            remove(self.place / identity)
+
+
+def _prove(folder: Path, unverified: bool, breathe: Callable[[], None]) -> None:
+    """Walk a build, and mark it as proved if it is.
+
+    Raises:
+        InputError: it is damaged, or loses packets.
+    """
+    build = load(folder)
+    report = verify(build, progress=lambda _done, _all: breathe())
+    if report.passed:
+        mark_verified(folder, build.identity, report.as_dict())
+    elif not unverified:
+        raise InputError.of("a build that passes polarfab verify", _fault(report))
+
+
+def _fault(report: Report) -> str:
+    if texts := report.unsound.texts():
+        return texts[0]
+    wrong = report.pairs - report.minimal
+    if report.faults:
+        return f"one in which {wrong:,} of {report.pairs:,} pairs fail: {report.faults[0].fault}"
+    strays = report.ways.strays if report.ways else 0
+    return f"one whose alternates lose packets at {strays:,} places"
+
+
+def _identity(folder: Path) -> str:
+    """The identity of the sound build in a folder, or ""."""
+    try:
+        return load(folder).identity
+    except InputError:
+        return ""
+
+
+def _copy(source: Path, place: Path) -> Any:
+    from shutil import copytree
+
+    return copytree(source, place, dirs_exist_ok=True)

@@ -1,0 +1,89 @@
+"""The move journal of a controller without a store: its `Record` in a file beside the build folder.
+
+Each round is on the disk before it is sent, so a controller that was killed goes on with the move
+when it starts again, as its successor would with a store. Between moves there is no file, but for a
+build on trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from compilers.tables.artefact import replace_file
+from compilers.tables.build import Build
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.mover import Mover
+from controller.rollout.shared_record import Record, decoded, encoded
+from controller.switches.events import FileUnwritable
+from controller.switches.session import LiveFabric
+from inventory.problems import InputError
+
+
+class MoveJournal:
+    """The record in `.NAME.journal` beside a build folder."""
+
+    def __init__(self, folder: Path, fabric: LiveFabric) -> None:
+        place = folder.resolve()
+        self.file, self.fabric = place.with_name(f".{place.name}.journal"), fabric
+        self._record: Record | None = None
+        self._unwritable = False
+
+    def read(self) -> Record | None:
+        """The record that an earlier process left, or None.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        try:
+            self._record = decoded(self.file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError.of(
+                "the progress of a move",
+                str(error),
+                "remove it: the build of the folder is loaded on all switches at once",
+                str(self.file),
+            ) from error
+        return self._record
+
+    def agree(self, record: Record) -> bool:
+        """Write the record; True, also where that fails: then a kill may cost packets.
+
+        A failure is told once, until a record can be written again.
+        """
+        if record == self._record:
+            return True
+        try:
+            if record.to or record.before:
+                replace_file(self.file, [encoded(record)])
+            else:
+                self.file.unlink(missing_ok=True)
+            self._unwritable = False
+        except OSError as error:
+            if not self._unwritable:
+                self.fabric.tell(FileUnwritable(str(self.file), error.strerror or str(error)))
+            self._unwritable = True
+        self._record = record
+        return True
+
+
+def journalled(
+    fabric: LiveFabric, foresee: Callable[[Build], Build], history: BuildHistory
+) -> Mover:
+    """The mover of a controller without a store; it goes on with a move that a kill interrupted.
+
+    Call it before switches connect.
+
+    Raises:
+        InputError: the journal cannot be read.
+    """
+    journal = MoveJournal(history.folder, fabric)
+    mover = Mover(fabric, foresee, journal.agree, history)
+    if record := journal.read():
+        try:
+            mover.go_on(record, history.read)
+        except InputError as error:
+            fabric.cannot_load(f"the move in {journal.file.name} cannot be continued: {error}")
+    return mover

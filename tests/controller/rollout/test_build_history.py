@@ -1,0 +1,118 @@
+"""Builds from elsewhere are proved when they come in, whatever their sender says of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.tables.build_folder import load, save, write
+from compilers.tables.generations import MANIFEST
+from compilers.tables.verified_mark import mark_verified
+from controller.rollout.build_archive import pack
+from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
+from controller.switches.current import current_of
+from inventory.problems import InputError
+from tests.compilers.fabrics import polarfly_build
+
+PROVED = {"proved": {"delivery": True, "identities": True, "ways": True, "failures": ["link"]}}
+
+
+@pytest.fixture
+def history(tmp_path):
+    return BuildHistory(tmp_path / "build")
+
+
+def sent(folder, build):
+    """A build as somebody sends it who says that all is proved."""
+    identity = write(build, folder)
+    mark_verified(folder, identity, PROVED)
+    return replace(build, identity=identity), pack(folder)
+
+
+def wrong_route(build):
+    """All packets of switch 0 to switch 5 back to where they came from."""
+    egress = build.tables.routes.egress.copy()
+    egress[0, 5] = (egress[0, 5] + 1) % 3
+    routes = replace(build.tables.routes, egress=egress)
+    return replace(build, tables=replace(build.tables, routes=routes))
+
+
+def far_egress(build):
+    """A class that no switch has, which the encoder would look up."""
+    egress = build.tables.routes.egress.copy()
+    egress[0, 5] = np.iinfo(egress.dtype).max - 2
+    routes = replace(build.tables.routes, egress=egress)
+    return replace(build, tables=replace(build.tables, routes=routes))
+
+
+def test_a_good_build_gets_our_mark(tmp_path, history):
+    made, data = sent(tmp_path / "sent", polarfly_build(3))
+    breaths = []
+    received = history.receive(data, breathe=lambda: breaths.append(1))
+    assert (received.identity, str(received.proved)) == (made.identity, "delivery, identities")
+    assert breaths
+    assert history.kept() == [made.identity]
+    assert str(history.read(made.identity).proved) == "delivery, identities"
+    assert history.packed(made.identity)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [(wrong_route, "1 of 156 pairs"), (far_egress, "route_egress has values outside")],
+)
+def test_a_build_that_loses_packets_is_refused(tmp_path, history, spoil, said):
+    _, data = sent(tmp_path / "sent", spoil(polarfly_build(3)))
+    with pytest.raises(InputError, match=said):
+        history.receive(data)
+    assert history.kept() == []
+
+
+def test_a_build_that_loses_packets_can_be_asked_for(tmp_path, history):
+    made, data = sent(tmp_path / "sent", wrong_route(polarfly_build(3)))
+    assert str(history.receive(data, unverified=True).proved) == "nothing"
+    assert str(history.read(made.identity).proved) == "nothing"
+
+
+def test_a_damaged_build_is_refused_all_the_same(tmp_path, history):
+    sent(tmp_path / "sent", polarfly_build(3))
+    file = tmp_path / "sent" / "arrays" / "far.npy"
+    file.write_bytes(file.read_bytes()[:-1] + b"\x07")
+    with pytest.raises(InputError, match="a changed file"):
+        history.receive(pack(tmp_path / "sent"), unverified=True)
+    manifest = tmp_path / "sent" / MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"switches": 12}))
+    with pytest.raises(InputError):
+        history.receive(pack(tmp_path / "sent"), unverified=True)
+    assert history.kept() == []
+
+
+def test_another_build_than_the_record_names_is_refused(tmp_path, history):
+    _, data = sent(tmp_path / "sent", polarfly_build(3))
+    with pytest.raises(InputError, match="required build 0123"):
+        history.receive(data, expect="0123")
+
+
+def test_the_last_builds_are_kept(tmp_path, history):
+    identities = []
+    for number in range(BUILDS_KEPT + 2):
+        made = save(replace(polarfly_build(3), name=f"lab{number}"), tmp_path / "build")
+        current = current_of(made, None)
+        history.keep(current)
+        history.note(current, "alice")
+        identities.append(made.identity)
+    assert history.kept() == sorted(identities[-BUILDS_KEPT:])
+    assert [one.build for one in history.entries()] == identities
+    assert history.before(identities[-1]) == identities[-2]
+
+
+def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, history):
+    old = save(polarfly_build(3), tmp_path / "build")
+    new, data = sent(tmp_path / "sent", replace(polarfly_build(3), name="other"))
+    history.receive(data)
+    history.install(new.identity, instead_of="0123456789abcdef")
+    assert load(tmp_path / "build").identity == old.identity
+    history.install(new.identity, instead_of=old.identity)
+    assert load(tmp_path / "build").identity == new.identity

@@ -1,0 +1,221 @@
+"""A lone controller that is killed in a move or while a build is on trial, and its next process."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from compilers.tables.build_folder import load, save
+from compilers.update.move_plan import plan
+from controller.rollout.build_history import BuildHistory
+from controller.rollout.move_journal import journalled
+from controller.rollout.mover import FALL_BACK_RETRY
+from controller.rollout.rollout import SETTLE
+from controller.switches.current import read_build
+from controller.switches.session import LiveFabric
+from inventory.problems import InputError
+from tests.compilers.update.updates import Moving, build
+from tests.controller.cluster.endpoint import Endpoint
+
+Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
+WITHIN = 600.0
+
+
+def words(kind, code):
+    return f"error {kind}", f"code {code}"
+
+
+class Site:
+    """The switches of a fabric, and the process of a controller that can be killed."""
+
+    def __init__(self, folder):
+        self.folder, self.now = folder / "build", 1e9
+        self.old = save(build(Q3), self.folder)
+        self.new = save(build(Q3, POLICY), folder / "new")
+        self.update = plan(self.old, self.new)
+        self.moving, self.walking = Moving(self.update), False
+        self.ends = {int(n): Endpoint(int(n)) for n in self.update.nodes.datapath_id}
+        self.start()
+
+    def start(self):
+        """A new process: it has only what is on the disk."""
+        current = read_build(self.folder, unverified=True)
+        self.fabric = LiveFabric(current, words, clock=lambda: self.now)
+        history = BuildHistory(self.folder)
+        self.mover = journalled(self.fabric, lambda made: made, history)
+        self.mover._wall = lambda: self.now
+        for number, end in self.ends.items():
+            end._filled = []
+            self.fabric.connected(number, number)
+
+    def step(self, only=None):
+        self.now += SETTLE
+        self.fabric.tick()
+        while out := self.fabric.take():
+            for o in out:
+                if o.data is None or (only is not None and o.key not in only):
+                    continue
+                for answer in self.ends[o.key].take(o.data):
+                    self.fabric.received(o.key, answer)
+                if self.walking:
+                    self.walk()
+
+    def walk(self):
+        ids = self.update.nodes.datapath_id.tolist()
+        self.moving.switches = [self.ends[number].switch for number in ids]
+        assert not self.moving.worst()[1], "packets are lost or loop"
+
+    def until(self, true, only=None, steps=300):
+        for _ in range(steps):
+            if true():
+                return
+            self.step(only)
+        pytest.fail(str(self.mover.status()))
+
+    def holds(self, identity):
+        return self.fabric.complete and self.fabric.identity == identity and not self.mover.busy
+
+    def move(self, **options):
+        self.until(lambda: self.fabric.complete)
+        self.mover.move(read_build(self.folder.parent / "new", unverified=True), True, **options)
+
+    @property
+    def journal(self):
+        return self.folder.with_name(".build.journal")
+
+    def told(self, kind):
+        return [event.text for event in self.fabric.drain() if event.kind == kind]
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def test_the_next_process_goes_on_with_a_move(site):
+    """Killed in every round, at once with those who heard it and those who did not."""
+    site.move()
+    site.walking = True
+    for round in range(site.update.last + 1):
+        reached = lambda round=round: site.mover.rollout.round == round  # noqa: E731
+        heard = Random(round).sample(sorted(site.ends), 6)  # noqa: S311
+        site.until(reached)
+        site.step(only=heard)
+        assert json.loads(site.journal.read_text())["round"] == round
+        assert load(site.folder).identity == site.old.identity
+        site.start()
+        assert site.mover.busy or round == site.update.last
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    assert load(site.folder).identity == site.new.identity, "the folder has it"
+    assert not site.journal.exists()
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    assert site.fabric.differences["none"] == len(site.ends)
+
+
+def test_a_move_that_was_taken_back_is_taken_back_further(site):
+    site.move()
+    site.until(lambda: site.mover.rollout.round == 2 and not site.mover.rollout._sent)
+    site.walking = True
+    site.mover.rollout.reason = "for this test"
+    site.until(lambda: site.mover.rollout.state == "back" and site.mover.rollout.round == 1)
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.mover.rollout.state == "failed"
+    assert load(site.folder).identity == site.old.identity
+
+
+def test_a_folder_that_was_replaced_before_the_move(site):
+    """As SIGHUP does it: the folder has the new build from the start; the old one is kept."""
+    site.until(lambda: site.fabric.complete)
+    save(build(Q3, POLICY), site.folder)
+    site.mover.load(read_build(site.folder, unverified=True))
+    site.until(lambda: site.mover.rollout.round == 1)
+    site.walking = True
+    site.start()
+    assert site.fabric.identity == site.old.identity
+    site.until(lambda: site.holds(site.new.identity))
+
+
+def test_a_journal_whose_builds_are_gone_is_told(site):
+    site.journal.write_text('{"build": "0000000000000000", "to": "1111111111111111"}')
+    site.start()
+    assert "0000000000000000" in site.told("kept")[0]
+    site.until(lambda: site.holds(site.old.identity))
+    site.journal.write_text("{")
+    with pytest.raises(InputError, match="progress of a move"):
+        site.start()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_build_that_nobody_confirms_goes(site, killed):
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    site.walking = True
+    assert site.mover.status()["before"] == site.old.identity
+    with pytest.raises(InputError, match="on trial"):
+        site.mover.load(read_build(site.folder, unverified=True))
+    if killed:
+        site.start()
+        site.until(lambda: site.fabric.complete)
+        assert site.fabric.identity == site.new.identity
+    site.now += WITHIN
+    site.step()
+    assert site.told("unconfirmed") == [site.old.identity]
+    if killed:
+        site.until(lambda: site.mover.rollout.round == 1)
+        site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    site.step()
+    assert (site.mover.trial, site.journal.exists()) == (None, False)
+    assert load(site.folder).identity == site.old.identity
+
+
+def test_a_build_that_is_confirmed_stays(site):
+    with pytest.raises(InputError, match="a build on trial"):
+        site.mover.confirm()
+    site.move(within=WITHIN, by="alice")
+    site.until(lambda: site.holds(site.new.identity))
+    site.mover.confirm()
+    site.now += WITHIN
+    site.step()
+    assert site.holds(site.new.identity)
+    assert not site.journal.exists()
+
+
+def test_a_fall_back_that_is_refused_is_tried_again(site):
+    site.move(within=1.0)
+    site.until(lambda: site.holds(site.new.identity))
+    site.ends[3].takes = 0
+    site.now += WITHIN
+    site.until(lambda: site.mover.rollout.state == "failed")
+    site.ends[3].takes = 1 << 30
+    site.now += FALL_BACK_RETRY
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_rollback_and_history(site):
+    site.until(lambda: site.fabric.complete)
+    with pytest.raises(InputError, match="none is kept"):
+        site.mover.roll_back()
+    site.move(by="alice")
+    site.until(lambda: site.holds(site.new.identity))
+    site.mover.roll_back(by="bob")
+    site.until(lambda: site.holds(site.old.identity))
+    held = [(one.build, one.by) for one in site.mover.history.entries()]
+    old, new = site.old.identity, site.new.identity
+    assert held == [(old, ""), (new, "alice"), (old, "bob")]
+    assert set(site.mover.history.kept()) == {old, new}
+    with pytest.raises(InputError, match="one of the builds that are kept"):
+        site.mover.roll_back("2" * 16)
+
+
+def test_a_journal_that_cannot_be_written_is_told_once(site):
+    site.journal.mkdir()
+    (site.journal / "file").touch()
+    site.move()
+    site.until(lambda: site.holds(site.new.identity))
+    assert len(site.told("status")) == 1
