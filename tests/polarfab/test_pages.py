@@ -1,0 +1,108 @@
+"""The commands of the README and the manual run as they stand, and print what is shown there."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.polarfab.conftest import Run
+from tests.polarfab.pages import PAGES, ROOT, Command, blocks, matches
+
+COLUMNS = "100"
+
+
+def marked(page: Path) -> object:
+    """A page as a parameter; live if one of its blocks is."""
+    live = any(block.mark.startswith("live") for block in blocks(page))
+    name = page.relative_to(ROOT).with_suffix("").as_posix()
+    return pytest.param(page, id=name, marks=[pytest.mark.live] if live else [])
+
+
+WITH_COMMANDS = [
+    page
+    for page in PAGES
+    if any(b.language == "console" and not b.mark.startswith("not run") for b in blocks(page))
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where a reader stands: a folder with nothing but the examples."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", COLUMNS)
+    return tmp_path
+
+
+def run(command: Command, polarfab: Run, folder: Path) -> tuple[int, str]:
+    """Exit code and what is printed, errors last; polarfab runs in this process."""
+    words = shlex.split(command.words, comments=True)
+    if words[0] == "polarfab" and not set(words) & {"|", ">", "&&", ";", "2>"}:
+        code, out, err = polarfab(*words[1:])
+        return code, out + err
+    tools = folder / ".tools"
+    tools.mkdir(exist_ok=True)
+    (tools / "polarfab").write_text(f'#!/bin/sh\nexec {sys.executable} -m polarfab "$@"\n')
+    (tools / "polarfab").chmod(0o755)
+    way = {"PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["/bin/sh", "-c", command.words], capture_output=True, text=True, env=os.environ | way
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in WITH_COMMANDS])
+def test_the_commands_of_a_page_run(
+    page: Path, folder: Path, polarfab: Run, request: pytest.FixtureRequest
+) -> None:
+    for block in blocks(page):
+        if block.writes:
+            file = folder / block.writes
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
+        if block.language != "console" or block.mark.startswith("not run"):
+            continue
+        commands = list(block.commands())
+        for command in commands:
+            code, printed = run(command, polarfab, folder)
+            last = command is commands[-1] and block.mark.startswith("exits ")
+            assert code == (int(block.mark.split()[1]) if last else 0), (
+                f"{block.where}: $ {command.words}\n{printed}"
+            )
+            lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
+            if not command.shown or matches(command.shown, lines):
+                continue
+            if request.config.getoption("--update-golden"):
+                old, new = ("\n".join([command.words, *part]) for part in (command.shown, lines))
+                page.write_text(page.read_text().replace(f"{old}\n", f"{new}\n"))
+                continue
+            assert "\n".join(lines) == "\n".join(command.shown), f"{block.where}: {command.words}"
+
+
+def test_every_block_says_what_it_is() -> None:
+    every = [block for page in PAGES for block in blocks(page)]
+    assert [block.where for block in every if not block.language] == []
+
+
+def test_commands_stand_in_console_blocks() -> None:
+    stray = [
+        f"{block.where}: {line}"
+        for page in PAGES
+        for block in blocks(page)
+        if block.language in ("text", "sh", "bash")
+        for line in block.text.splitlines()
+        if line.startswith("$ ")
+    ]
+    assert stray == []
+
+
+def test_few_blocks_are_not_run_and_each_says_why() -> None:
+    every = [block for page in PAGES for block in blocks(page) if block.language == "console"]
+    shown = [block for block in every if block.mark.startswith("not run")]
+    assert [block.where for block in shown if len(block.mark) < len("not run: it is")] == []
+    assert len(shown) * 2 < len(every), f"{len(shown)} of {len(every)}"
