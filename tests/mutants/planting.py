@@ -36,7 +36,9 @@ from tests.mutants.source_mutants import ROOT, SourceMutant
 LIMIT = 300
 """Seconds of CPU after which a process with a mutant is ended: it runs in a circle."""
 ENOUGH = 30.0
-"""Seconds that the tests of one mutant may take, as they took without it."""
+"""Seconds that the tests of one mutant may take, as they took without it; those of its own folder
+are all run.
+"""
 QUIET = ("-q", "-p", "no:cacheprovider", "-m", "not (live or long or browser)")
 SEEN = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED, None)
 """How tests end with a mutant that they see; modules may fail to load, and circles are ended."""
@@ -197,6 +199,7 @@ def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]
     what the function made for the first of them, or where it runs when a module is imported.
     """
     function = f"{mutant.file} {mutant.function or '<module>'}"
+    own = Path("tests", mutant.file).parent
     found = [
         (_rank(mutant, function, there, called), seconds, name, file)
         for file, there in calls.items()
@@ -207,8 +210,8 @@ def _tests(mutant: SourceMutant, calls: dict[str, Calls]) -> dict[str, list[str]
     cost: dict[str, tuple[int, float]] = {}
     spent = 0.0
     for rank, seconds, name, file in sorted(found):
-        if spent and spent + seconds > ENOUGH:
-            break
+        if spent and spent + seconds > ENOUGH and Path(file).parent != own:
+            continue
         spent += seconds
         result[file].append(name)
         first, before = cost.get(file, (rank, 0.0))

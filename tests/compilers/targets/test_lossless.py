@@ -210,6 +210,20 @@ def test_a_wrong_table_is_seen(what, change, rendered, tmp_path, monkeypatch):
     assert all(e.file.startswith(str(tmp_path / node)) for e in report.examples)
 
 
+def test_a_group_that_may_drop_is_no_fault_beside_the_others(rendered, tmp_path, monkeypatch):
+    monkeypatch.setattr(sonic_priorities, "check_statements", lambda *_: None)
+    build, out = rendered("hop", "minimal")
+    node = tmp_path / build.wiring.names[3]
+    shutil.copytree(out / node.name, node)
+    tree = json.loads((node / "config_db.json").read_text())
+    pool = tree["BUFFER_PROFILE"][tree["BUFFER_PG"]["Ethernet0|3-4"]["profile"]]["pool"]
+    tree["BUFFER_PROFILE"]["lossy"] = {"pool": pool, "size": "0", "dynamic_th": "3"}
+    tree["BUFFER_PG"]["Ethernet0|0"] = {"profile": "lossy"}
+    (node / "config_db.json").write_text(json.dumps(tree, indent=2))
+    report = target("sonic").check_emitted(build, tmp_path, {"lossless": "hop"}, only={3})
+    assert (report.differences, report.examples) == (0, ())
+
+
 @pytest.mark.parametrize("word", ["dscp_to_tc_map", "tc_to_queue_map", "tc_to_dscp_map"])
 def test_a_map_of_ports_that_lead_the_other_way_is_seen(word, rendered, tmp_path, monkeypatch):
     monkeypatch.setattr(sonic_priorities, "check_statements", lambda *_: None)
