@@ -1,6 +1,6 @@
 """The command line: which verbs there are, and what becomes of errors.
 
-A verb is the `command` of `polarfab/commands/<verb>.py`, imported only when it is called.
+A verb is the `command` of `polarfab/commands/<section>/<verb>.py`, imported only when it is called.
 Exit codes: 0 good, 1 a check found something, 2 bad input or a machine without the
 means (disk, memory, permission), 3 our bug, 130 interrupted, 141 nobody reads the output any more,
 143 terminated.
@@ -20,40 +20,12 @@ from types import FrameType
 
 import click
 
-from inventory.problems import InputError, nearest
+from inventory.problems import InputError, did_you_mean, few
 from polarfab import __version__
-
-VERBS = {
-    "design": "Which fabrics can be built: sizes, efficiency, cost; the papers' tables.",
-    "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
-    "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
-    "compile": "Spec and inventory to verified tables in a build folder.",
-    "verify": "Walk every ordered pair through a build's tables.",
-    "throughput": "How much hosts can send under traffic patterns, by the tables.",
-    "explain": "The paths between two nodes, hop by hop, with ports.",
-    "targets": "The systems that render can write for: what they can do, their options.",
-    "render": "Write every switch's configuration for a target.",
-    "draw": "The racks as a picture or an interactive page, and plots.",
-    "cables": "Cable schedule, labels, bill of materials, install phases.",
-    "inventory": "Import and export NetBox and Nautobot data.",
-    "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
-    "check-routes": "Routing tables of switches against the build: missing, stale, wrong.",
-    "push": "Have routers hold the build's routes: read, add, take away, prove, save.",
-    "expand": "The larger fabric, and only what must be added.",
-    "diff": "What differs between two builds, or between the configurations of both.",
-    "plan": "What a move between two builds changes, in which rounds; proof that nobody loses.",
-    "rehearse": "Try a move between two builds on an emulated fabric, under traffic.",
-    "fsck": "A build or rendered folder, every file against its digest.",
-    "rollback": "Put back the build that was proved before the one that is there.",
-    "gc": "Remove what killed processes left beside builds and renders.",
-    "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
-    "status": "How the fabric of a running controller is.",
-    "apply": "Move a running fabric to another build, without losing a packet.",
-    "emulate": "Bring a scenario up on real parts, check it, tear it down.",
-    "bench": "Our speed beside that of peers, in one run.",
-    "completion": "Print the completion script of a shell.",
-}
-
+from polarfab.next_steps import say_next
+from polarfab.old_words import renewed
+from polarfab.output import volume_options, warn
+from polarfab.verb_list import SECTIONS, VERBS
 
 MACHINE = frozenset(
     {
@@ -71,6 +43,7 @@ class Verbs(click.Group):
         """Run a verb; end as a signal would when nobody reads its output any more."""
         try:
             result: object = super().invoke(ctx)
+            say_next(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
             _drop_output()
@@ -81,26 +54,39 @@ class Verbs(click.Group):
         """The verbs in the order of the work, not of the alphabet."""
         return list(VERBS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb and its words, old ones replaced by those of today."""
+        words, lines = renewed(args[0], args)
+        for line in lines:
+            warn(f"deprecated: {line}")
+        return super().resolve_command(ctx, words)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb's module."""
         if cmd_name not in VERBS:
-            near = nearest(cmd_name, VERBS)
-            hint = f" Did you mean {near!r}?" if near else ""
-            ctx.fail(f"there is no verb {cmd_name!r}.{hint}")
-        module = import_module(f"polarfab.commands.{cmd_name.replace('-', '_')}")
+            todo = did_you_mean(cmd_name, VERBS, "polarfab --help lists them")
+            ctx.fail(f"required a verb, given {cmd_name}; {todo}")
+        name = cmd_name.replace("-", "_")
+        module = import_module(f"polarfab.commands.{VERBS[cmd_name]}.{name}")
         command: click.Command = module.command
+        for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+            if "--quiet" not in {word for option in each.params for word in option.opts}:
+                each.params += volume_options()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The verbs with their one-line help, without importing them."""
-        with formatter.section("Verbs"):
-            formatter.write_dl(list(VERBS.items()))
+        for section in SECTIONS:
+            with formatter.section(section.heading):
+                formatter.write_dl(list(section.verbs.items()))
 
 
 @click.group(
     cls=Verbs,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Start with:  polarfab compile fabric.yaml -o build && polarfab explain build 0 12",
+    epilog="Start with:  polarfab init lab && polarfab compile lab/fabric.yaml -o build",
 )
 @click.version_option(__version__, prog_name="polarfab")
 def cli() -> None:
@@ -124,22 +110,47 @@ def main() -> None:
         # click returns the code of an Exit here; a verb returns nothing.
         sys.exit(cli.main(standalone_mode=False, prog_name="polarfab"))
     except click.ClickException as error:
-        error.show()
+        warn(f"error: {usage_message(error)}")
         sys.exit(2)
     except InputError as error:
-        for problem in error.problems:
-            click.echo(f"error: {problem}", err=True)
+        for problem in error.problems if "--verbose" in sys.argv else few(error.problems):
+            warn(f"error: {problem}")
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
     except MemoryError as error:
-        click.echo(f"error: this machine has too little memory for that: {error}", err=True)
+        warn(f"error: this machine has too little memory for that: {error}")
         sys.exit(2)
     except Exception as error:
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
             sys.exit(_refused(OSError("the working directory was deleted; cd to another one")))
         sys.exit(_refused(error) if getattr(error, "errno", None) in MACHINE else _our_bug())
+
+
+def usage_message(error: click.ClickException) -> str:
+    """What click found wrong with the words of a verb, in the form of our own messages."""
+    context = getattr(error, "ctx", None)
+    seen = f"{context.command_path} --help shows what it takes" if context else ""
+    option = getattr(error, "param", None)
+    key = (
+        option.opts[0]
+        if isinstance(option, click.Option)
+        else option and option.make_metavar(context or click.Context(click.Command("polarfab")))
+    )
+    match error:
+        case click.MissingParameter() if key:
+            text = f"{key}: required a value, given none"
+        case click.NoSuchOption():
+            near = error.possibilities
+            text = f"required an option, given {error.option_name}"
+            seen = f"did you mean {' or '.join(sorted(near))}?" if near else seen
+        case click.BadParameter() if key:
+            text = f"{key}: {error.message.rstrip('.')}"
+        case _:
+            text = error.format_message().rstrip(".")
+            seen = "" if ";" in text else seen
+    return "; ".join(part for part in (text, seen) if part)
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> None:
@@ -168,7 +179,7 @@ def _refused(error: Exception) -> int:
         except OSError as unwritten:
             message = f"standard output cannot be written: {unwritten.strerror}"
             _drop_output()
-    click.echo(f"error: {message}", err=True)
+    warn(f"error: {message}")
     return 2
 
 

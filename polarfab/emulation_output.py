@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import print_facts, print_json, print_table, progress, say
+from polarfab.output import print_facts, print_json, print_table, progress, say, warn
 from polarfab.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mininet_scenarios.verdict.result import Result
 
 LISTED_RUNS = 12
-"""Events that are printed; all are in the JSON and in the report."""
+"""Events that are printed without --verbose; all are in the JSON and in the report."""
 SHOWN_MISMATCHES = 10
 """Mismatches of a check that are printed; all are in the JSON."""
 
@@ -63,7 +63,7 @@ def run(
     try:
         found = Emulation(loaded, keep, unverified, terminal, observer).run()
     except EngineError as error:
-        say(f"the emulation failed: {error}")
+        warn(f"the emulation failed: {error}")
         say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
         raise click.exceptions.Exit(1) from error
     except WrongTables as error:
@@ -130,8 +130,8 @@ def _print(found: Emulated) -> None:
     print_facts("", [delivered, *hops, *exercise, *builds, *slowed, seconds])
     for check in result.checks:
         for mismatch in check.mismatches[:SHOWN_MISMATCHES]:
-            say(f"wrong: {check.name}: {mismatch}")
+            warn(f"wrong: {check.name}: {mismatch}")
         if more := len(check.mismatches[SHOWN_MISMATCHES:]):
-            say(f"wrong: {check.name}: {more:,} more like these")
+            warn(f"wrong: {check.name}: {more:,} more like these")
     verdict = "passed" if result.passed else "FAILED"
     say(f"{facts['scenario']} {verdict} in {result.seconds['all']:.1f} s")

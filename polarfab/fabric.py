@@ -444,18 +444,18 @@ class Fabric(RunnableFabric):
 
         return WiringReport.of(self.builds, map(Path, facts), form)
 
-    def expand(self, racks: str) -> GrowthReport:
-        """The larger fabric (`.build`) with more racks on unused ports; no cable is moved.
+    def expand(self, clusters: str) -> GrowthReport:
+        """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.
 
         Args:
-            racks: `quadric:N` or `fan:N` for odd q, `nucleus` for even q.
+            clusters: `quadric:N` or `fan:N` for odd q, `nucleus` for even q.
 
         Raises:
             InputError: the fabric does not grow so, or lacks ports or addresses for it.
         """
         from compilers.expansion.growth_report import GrowthReport
 
-        return GrowthReport.of_racks(self.build, racks)
+        return GrowthReport.of_clusters(self.build, clusters)
 
     def remaining(self, larger: Fabric) -> GrowthReport:
         """What is to be added to come from this part of a fabric to more of the same fabric.

@@ -1,8 +1,13 @@
-"""The output of every verb: tables and progress for people, JSON for machines."""
+"""The output of every verb: tables and progress for people, JSON for machines.
+
+Every verb takes --quiet and --verbose (`volume_options`): quiet leaves out notes and progress,
+verbose shows lists in full.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,6 +17,57 @@ from typing import Any
 import click
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
+
+MOST_ROWS = 40
+"""Rows of a table that are printed without --verbose."""
+PIPE_WIDTH = 120
+"""Columns of what is not a terminal, unless COLUMNS says another number."""
+
+
+def _louder(step: int) -> Callable[[click.Context, click.Parameter, bool], None]:
+    """Set the volume, and keep where the parameters will be for `polarfab.next_steps`."""
+
+    def remember(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
+        context.meta["given"] = context.params
+        if wanted:
+            context.meta["volume"] = step
+
+    return remember
+
+
+def volume_options() -> list[click.Parameter]:
+    """The options --quiet and --verbose."""
+    return [
+        click.Option(
+            [name],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_louder(step),
+            help=what,
+        )
+        for name, step, what in (
+            ("--quiet", -1, "No notes and no progress: results, warnings and errors only."),
+            ("--verbose", 1, "Lists in full."),
+        )
+    ]
+
+
+def volume() -> int:
+    """-1 where the user wants it quiet, 1 verbose, else 0."""
+    context = click.get_current_context(silent=True)
+    return int(context.meta.get("volume", 0)) if context else 0
+
+
+def chosen_format(form: str | None, as_json: bool, usual: str = "table") -> str:
+    """The format that --format and --json ask for, the usual one where neither does.
+
+    Raises:
+        UsageError: they contradict each other.
+    """
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json is --format json; leave --format {form} or --json out")
+    return "json" if as_json else form or usual
 
 
 def print_json(value: Any) -> None:
@@ -30,17 +86,31 @@ def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on stdout; numbers to the right."""
+    """A table on stdout, numbers to the right; the first rows of many, the columns that fit."""
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold")
+    from polarfab.table_widths import fitting
+
     body = [list(row) for row in rows]
-    for i, column in enumerate(columns):
-        numeric = bool(body) and all(isinstance(row[i], int | float) for row in body)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in body:
-        table.add_row(*map(_cell, row))
-    _console().print(table)
+    shown = body if volume() > 0 else body[:MOST_ROWS]
+    numeric = [
+        bool(body) and all(isinstance(row[i], int | float) for row in body)
+        for i, _ in enumerate(columns)
+    ]
+    heads, cells = [*map(in_words, columns)], [[*map(_cell, row)] for row in shown]
+    console = _console()
+    widths = fitting(heads, cells, numeric, console.width)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for head, right, width in zip(heads, numeric, widths, strict=False):
+        justify: Any = "right" if right else "left"
+        table.add_column(head, justify=justify, overflow="fold", width=width)
+    for row in cells:
+        table.add_row(*(_marked(cell) for cell in row[: len(widths)]))
+    console.print(table)
+    if left_out := heads[len(widths) :]:
+        say(f"left out for want of width: {', '.join(left_out)}; --json has all")
+    if more := len(body) - len(shown):
+        say(f"{more:,} more rows: --verbose prints them, --json has all")
 
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
@@ -49,9 +119,15 @@ def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
 
     table = Table(show_header=False, box=None)
     for name, value in facts:
-        table.add_row(name, _cell(value))
-    _console().print(title, style="bold")
+        table.add_row(in_words(name), _cell(value))
+    if title:
+        _console().print(title, style="bold")
     _console().print(table)
+
+
+def in_words(name: str) -> str:
+    """`max hops` for the key `max_hops`."""
+    return name.replace("_", " ")
 
 
 def _console() -> Any:
@@ -63,7 +139,8 @@ def _console() -> Any:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
-    wide = None if sys.stdout.isatty() else 120
+    told = sys.stdout.isatty() or "COLUMNS" in os.environ
+    wide = None if told else PIPE_WIDTH
     return PipeConsole(width=wide, highlight=False, emoji=False, markup=False)
 
 
@@ -77,10 +154,17 @@ def _cell(value: object) -> str:
     return "–" if value is None else str(value)
 
 
+def _marked(cell: str) -> Any:
+    """A check that has failed stands out; rich leaves colours to terminals, and to NO_COLOR."""
+    from rich.text import Text
+
+    return Text(cell, style="bold red") if cell in ("FAIL", "failed") else cell
+
+
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """A progress bar on stderr, shown where stderr is a terminal; yields report(done, all)."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or volume() < 0:
         yield None
         return
     from rich.console import Console
@@ -116,9 +200,17 @@ def say_unread(switches: Sequence[str]) -> None:
     """How many switches had no file, and the first of them."""
     if switches:
         few = ", ".join(switches[:3]) + ", …" * (len(switches) > 3)
-        say(f"{len(switches):,} switch{'es' * (len(switches) != 1)} without a file: {few}")
+        warn(f"{len(switches):,} switch{'es' * (len(switches) != 1)} without a file: {few}")
 
 
 def say(message: str) -> None:
-    """A line for people, on stderr."""
-    click.echo(message, err=True)
+    """A note for people, on stderr; none with --quiet."""
+    if volume() >= 0:
+        click.echo(message, err=True)
+
+
+def warn(message: str) -> None:
+    """A line on stderr about something wrong, its first word in red on a terminal."""
+    word, sign, rest = message.partition(":")
+    loud = bool(sign) and " " not in word and "NO_COLOR" not in os.environ
+    click.echo(f"{click.style(word, fg='red', bold=True)}:{rest}" if loud else message, err=True)

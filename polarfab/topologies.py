@@ -24,6 +24,20 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     return build_any(family, parameters)
 
 
+def starter_files(
+    name: str, family: str, *, hosts: int = 1, **parameters: int | str | None
+) -> dict[str, str]:
+    """A fabric.yaml and an inventory.yaml that fit each other, as texts by file name.
+
+    Raises:
+        InputError: there is no such family, or its parameters have no construction.
+    """
+    from compilers.wiring.starter_files import StarterFiles
+
+    files = StarterFiles.of(name, family, parameters, hosts, "inventory.yaml")
+    return {"fabric.yaml": files.fabric(), "inventory.yaml": files.hardware()}
+
+
 def design(
     radix: int | Iterable[int] | None = None,
     min_nodes: int = 1,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import say
+from polarfab.output import warn
 
 if TYPE_CHECKING:
     from compilers.proof.delivery import Report
@@ -29,7 +29,7 @@ def say_caveats(fabric: Fabric) -> None:
     """Warn of what the policy of a fabric promises and nobody proved."""
     for proved in dict.fromkeys(fabric.proved):
         if proved.caveat:
-            say(f"warning: {proved.caveat}; polarfab verify {fabric.folder} walks them")
+            warn(f"warning: {proved.caveat}; polarfab verify {fabric.folder} walks them")
 
 
 def stop_if_wrong(build: Build, report: Report) -> None:
@@ -38,18 +38,18 @@ def stop_if_wrong(build: Build, report: Report) -> None:
         return
     names = build.wiring.names
     for text in report.unsound.texts():
-        say(f"unsound: {text}")
+        warn(f"unsound: {text}")
     if more := report.unsound.count - len(report.unsound.findings):
-        say(f"unsound: {more:,} more values")
+        warn(f"unsound: {more:,} more values")
     for fault in report.faults:
-        say(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
+        warn(f"wrong: {names[fault.source]} to {names[fault.destination]}: {fault.fault}")
     if wrong := report.pairs - report.minimal:
-        say(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
+        warn(f"{wrong:,} of {report.pairs:,} pairs do not take a minimal path")
     if report.ways and report.ways.strays:
-        say(f"{report.ways.strays:,} ways of the alternates lead nowhere")
+        warn(f"{report.ways.strays:,} ways of the alternates lead nowhere")
     for case in report.broken:
-        say(f"protection fails: {case.lost_pairs:,} pairs are lost, kind of failure: {case.kind}")
-    say("the build is not usable")
+        warn(f"protection fails: {case.lost_pairs:,} pairs are lost, kind of failure: {case.kind}")
+    warn("the build is not usable")
     raise click.exceptions.Exit(1)
 
 
@@ -58,10 +58,10 @@ def say_emitted(report: EmittedReport) -> None:
     from compilers.readers.difference_list import UNEXPECTED
 
     for example in report.examples:
-        say(f"wrong: {example}")
+        warn(f"wrong: {example}")
     if (more := report.differences - len(report.examples)) > 0:
-        say(f"{more:,} more differences")
+        warn(f"{more:,} more differences")
     if any(example.says.startswith(UNEXPECTED) for example in report.examples):
-        say("statements of your own templates: accept them by how they begin, with --accept TEXT")
+        warn("statements of your own templates: accept them by how they begin, with --accept TEXT")
     if lost := report.pairs - report.delivered:
-        say(f"{lost:,} of {report.pairs:,} pairs are not delivered by these files")
+        warn(f"{lost:,} of {report.pairs:,} pairs are not delivered by these files")

@@ -1,1 +1,1 @@
-"""Expansion of a fabric by racks: nothing that is installed changes, and additions are listed."""
+"""Expansion of a fabric by clusters: nothing installed changes, additions are listed."""

@@ -1,4 +1,4 @@
-"""The base of an expansion: the original PolarFly, and the racks added so far."""
+"""The base of an expansion: the original PolarFly, and the clusters added so far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replicated_clusters import Expansion, check, expand
+from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
 from inventory.problems import InputError, Problem
 
 
@@ -16,8 +16,8 @@ from inventory.problems import InputError, Problem
 class BaseFabric:
     """A fabric that may have grown.
 
-    first: the original fabric. method and count: the kind and number of racks added, "" and 0 for
-    none.
+    first: the original fabric. method and count: the kind and number of clusters added, "" and 0
+    for none.
     """
 
     topology: Topology
@@ -27,18 +27,17 @@ class BaseFabric:
 
     @classmethod
     def of(cls, topology: Topology) -> BaseFabric:
-        """The base of a topology, by its parameters; racks are always added in the same order."""
+        """The base of a topology, by its parameters; clusters are added in one order."""
         if topology.family not in ("polarfly", "polarfly-expanded"):
             return cls(topology, topology, "", 0)
-        method, _, count = str(topology.parameters.get("racks", ":0")).partition(":")
         first = FAMILIES["polarfly"].build({"q": int(topology.parameters["q"])})
-        return cls(topology, first, method, int(count))
+        return cls(topology, first, *added_clusters(topology))
 
     def problems(self, method: str, count: int) -> list[Problem]:
-        """Problems of adding `count` more racks of a kind."""
+        """Problems of adding `count` more clusters of a kind."""
         if self.method not in ("", method):
             given = f"{method}, where {self.count} by {self.method} were added"
-            return [Problem(f"more racks by {self.method}", given, "", key="racks")]
+            return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
         if count < 1 or self.method == "":
             return check(self.first, method, count)
         return [
@@ -47,10 +46,10 @@ class BaseFabric:
         ]
 
     def require(self, method: str, count: int) -> None:
-        """Refuse racks that cannot be added.
+        """Refuse clusters that cannot be added.
 
         Raises:
-            InputError: the fabric cannot grow by these racks, or is damaged.
+            InputError: the fabric cannot grow by these clusters, or is damaged.
         """
         if problems := self.problems(method, count):
             raise InputError(problems)
@@ -63,7 +62,7 @@ class BaseFabric:
             raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
 
     def grown(self, method: str, count: int) -> Expansion:
-        """The fabric with `count` more racks; `added` counts from the fabric as it is."""
+        """The fabric with `count` more clusters; `added` counts from the fabric as it is."""
         larger = expand(self.first, method, self.count + count)
         new = larger.added[larger.added.max(axis=1) >= self.topology.graph.order]
         return replace(larger, added=new)

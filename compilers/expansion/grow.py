@@ -1,4 +1,4 @@
-"""The larger fabric that a number of racks makes of a build (PolarFly paper, §VI)."""
+"""The larger fabric that a number of clusters makes of a build (PolarFly paper, §VI)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
 from compilers.expansion.base_fabric import BaseFabric
+from compilers.expansion.generated_ports import with_ports
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring
 from compilers.expansion.spare_ports import Spare, needed, require_room, room
@@ -33,8 +34,8 @@ class Grown:
 
     build: of the larger fabric. cables: all of its cables. added: int64[A], the new ones among
     them. moved: the number of old cables with a different end or port in the larger fabric. spare:
-    int64[N'], ports for links that stay unused. fits: the number of racks of the kind that the old
-    fabric's ports allow. changes: for each old switch, int64[S] each, the table changes:
+    int64[N'], ports for links that stay unused. fits: the number of clusters of the kind that the
+    old fabric's ports allow. changes: for each old switch, int64[S] each, the table changes:
     rows_added, rows_changed, classes_added, classes_changed.
     """
 
@@ -49,14 +50,15 @@ class Grown:
 
 
 def grow(build: Build, method: str, count: int) -> Grown:
-    """The build grown by `count` racks on unused ports, with new tables.
+    """The build grown by `count` clusters on unused ports, with new tables.
 
     Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
-    those that they copy, and racks of their own. An expanded fabric grows further by racks of the
-    same kind only.
+    those that they copy; they fill the inventory's racks that have room, then racks of their own.
+    Made-up hardware gets the ports that it needs. An expanded fabric grows further by clusters of
+    the same kind only.
 
     Raises:
-        InputError: the topology cannot grow by these racks or is damaged, or it lacks ports or
+        InputError: the topology cannot grow by these clusters or is damaged, or it lacks ports or
             addresses, or the larger fabric has more than `LARGEST_SHORTEST` switches.
     """
     base = BaseFabric.of(build.topology)
@@ -64,8 +66,9 @@ def grow(build: Build, method: str, count: int) -> Grown:
     expansion = base.grown(method, count)
     old, order = build.topology.graph.order, expansion.topology.graph.order
     if order > LARGEST_SHORTEST:
-        raise InputError.of(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="racks")
-    known = hardware_of(build)
+        raise InputError.of(f"at most {LARGEST_SHORTEST:,} switches", f"{order:,}", key="clusters")
+    wired, known = with_ports(build.wiring, hardware_of(build), expansion)
+    build = replace(build, wiring=wired)
     spare = Spare.of(build.wiring, known.types)
     fits = _fits(base, method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
@@ -97,7 +100,7 @@ def grow(build: Build, method: str, count: int) -> Grown:
 
 
 def _fits(base: BaseFabric, method: str, spare: Spare, wiring: Wiring) -> int:
-    """The most racks for which no node runs out of ports; every rack needs more of them."""
+    """The most clusters for which no node runs out of ports; every one needs more of them."""
     count = 0
     while not base.problems(method, count + 1):
         larger = base.grown(method, count + 1)

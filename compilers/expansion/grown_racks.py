@@ -21,28 +21,41 @@ Values = TypeVar("Values", np.int32, np.bool_)
 def grown_hardware(
     expansion: Expansion, wiring: Wiring, known: Hardware, before: Cables
 ) -> Hardware:
-    """The hardware of the larger fabric, its new racks in a row behind the last.
+    """The hardware of the larger fabric: new nodes in racks with room, then in racks of their own.
 
-    Every cable gets an inventory entry, so that it keeps its label when cables are renumbered.
+    A cluster goes whole into the first rack with room, else over those with room in their order,
+    else into new racks, in a row behind the last. Every cable gets an inventory entry, so that it
+    keeps its label when cables are renumbered.
     """
     old, layout = len(known.rack), expansion.layout
     first = int(layout.rack[old:].min())
     fresh, names = layout.rack[old:] - first, layout.names[first:]
     height = max(known.types[t].units for t in wiring.node_type[old:].tolist())
     units = max(int(known.rack_units.max()), height)
-    part, place = np.divmod(layout.position[old:], units // height)
-    home, rack = np.unique(np.stack((fresh, part), axis=1), axis=0, return_inverse=True)
-    labels = [names[c] if p == 0 else f"{names[c]}-part{p + 1}" for c, p in home.tolist()]
+    seats = units // height
+    free = _free(wiring, known, height)
+    rack, unit = np.zeros(len(fresh), np.int64), np.zeros(len(fresh), np.int64)
+    labels: list[str] = []
+    for cluster, name in enumerate(names):
+        members = np.flatnonzero(fresh == cluster)
+        members = members[np.argsort(layout.position[old:][members])]
+        if not (places := _places(free, len(members))):
+            parts = -(-len(members) // seats)
+            behind = len(known.rack_names) + len(labels)
+            places = [(behind + p, 1 + n * height) for p in range(parts) for n in range(seats)]
+            labels += [f"{name}-part{p + 1}" if p else name for p in range(parts)]
+        rack[members], unit[members] = np.array(places[: len(members)]).T
     row = int(known.rack_place[:, 0].max()) + 1
+    stand = np.stack((np.full(len(labels), row), np.arange(len(labels))), axis=1)
     larger = replace(
         known,
         cluster=_joined(known.cluster, len(known.cluster_names) + fresh),
         cluster_names=(*known.cluster_names, *names),
-        rack=_joined(known.rack, len(known.rack_names) + rack.ravel()),
+        rack=_joined(known.rack, rack),
         rack_names=(*known.rack_names, *labels),
-        unit=_joined(known.unit, place * height + 1),
-        rack_place=_joined(known.rack_place, np.array([(row, c) for c in range(len(home))])),
-        rack_units=_joined(known.rack_units, np.full(len(home), units)),
+        unit=_joined(known.unit, unit),
+        rack_place=_joined(known.rack_place, stand),
+        rack_units=_joined(known.rack_units, np.full(len(labels), units)),
         host_rack=_hosts(known.host_rack, len(fresh), -1),
         host_unit=_hosts(known.host_unit, len(fresh), 0),
         host_broken=_hosts(known.host_broken, len(fresh), False),
@@ -51,6 +64,40 @@ def grown_hardware(
         host_guid=(*known.host_guid, *("" for _ in wiring.host_names[len(known.host_guid) :])),
     )
     return replace(larger, hand=_labelled(wiring, known, before, cables_of(wiring, larger)))
+
+
+def _free(wiring: Wiring, known: Hardware, height: int) -> list[list[int]]:
+    """For each rack, the units at which nodes of this height can stand, one above the other."""
+    taken: list[set[int]] = [set() for _ in known.rack_names]
+    kinds = wiring.node_type[: len(known.rack)].tolist()
+    nodes = zip(known.rack.tolist(), known.unit.tolist(), kinds, strict=True)
+    for rack, unit, kind in nodes:
+        taken[rack].update(range(unit, unit + known.types[kind].units))
+    for v, host in np.argwhere(known.host_rack >= 0).tolist():
+        taken[known.host_rack[v, host]].add(int(known.host_unit[v, host]))
+    free = []
+    for units, full in zip(known.rack_units.tolist(), taken, strict=True):
+        starts, unit = [], 1
+        while unit + height - 1 <= units:
+            clear = full.isdisjoint(range(unit, unit + height))
+            starts += [unit] * clear
+            unit += height if clear else 1
+        free.append(starts)
+    return free
+
+
+def _places(free: list[list[int]], count: int) -> list[tuple[int, int]]:
+    """Rack and unit for each of so many nodes, which are free no longer; none if there is no room.
+
+    In the first rack with room for all, else over the racks with room.
+    """
+    racks = next(([r] for r, units in enumerate(free) if len(units) >= count), range(len(free)))
+    places = [(r, unit) for r in racks for unit in free[r]][:count]
+    if len(places) < count:
+        return []
+    for r, unit in places:
+        free[r].remove(unit)
+    return places
 
 
 def _hosts(known: NDArray[Values], added: int, unknown: int) -> NDArray[Values]:
@@ -75,10 +122,11 @@ def _labelled(
     ):
         entry = known.hand[hand] if hand >= 0 else {"type": None, "length": None}
         old[min(u, v), max(u, v), k] = {**entry, "label": label}
-    # By rack of the newer node, so that a smaller expansion gives the same numbers.
+    # By cluster and rack of the newer node, so that a smaller expansion gives the same numbers.
     newer = np.maximum(after.ends[:, 0], after.ends[:, 1])
     added = np.flatnonzero(newer >= len(known.rack))
-    added = added[np.argsort(after.hardware.rack[newer[added]], kind="stable")]
+    where = after.hardware
+    added = added[np.lexsort((where.rack[newer[added]], where.cluster[newer[added]]))]
     first = len(old) + 1
     labels = {e: cable_name(n, known.plane) for n, e in enumerate(added.tolist(), first)}
     entries = []

@@ -89,6 +89,6 @@ def _host_ports(
         ]
         if len(free) < hosts:
             required = f"{hosts} ports for hosts at a new {types[node_type[v]].name}"
-            raise InputError.of(required, f"{len(free)} besides its links", key="racks")
+            raise InputError.of(required, f"{len(free)} besides its links", key="clusters")
         ports[v] = free[:hosts]
     return ports

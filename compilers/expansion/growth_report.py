@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_formats import as_csv, as_records
-from compilers.cabling.cable_plan import Cables
+from compilers.cabling.cable_plan import Cables, hardware_of
 from compilers.cabling.phases import phases_of
 from compilers.cabling.schedule_columns import Rows
 from compilers.expansion.grow import Grown, grow
 from compilers.expansion.remaining import Rest, rest_of
 from compilers.tables.build import Build
+from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
-RACKS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
+CLUSTERS = re.compile(r"([a-z]+)(?::([0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -34,16 +35,16 @@ class GrowthReport:
     rows: Rows
 
     @classmethod
-    def of_racks(cls, build: Build, racks: str) -> GrowthReport:
-        """The report on racks added to a build, such as `quadric:2`, `fan:1` or `nucleus`.
+    def of_clusters(cls, build: Build, clusters: str) -> GrowthReport:
+        """The report on clusters added to a build, such as `quadric:2`, `fan:1` or `nucleus`.
 
         Raises:
-            InputError: the build cannot grow by these racks, or lacks ports or addresses.
+            InputError: the build cannot grow by these clusters, or lacks ports or addresses.
         """
-        match = RACKS.fullmatch(racks)
+        match = CLUSTERS.fullmatch(clusters)
         if match is None:
             todo = "write it like quadric:2, fan:1 or nucleus"
-            raise InputError.of("a kind of rack and how many", racks, todo, key="racks")
+            raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
         found = grow(build, match[1], int(match[2] or 1))
         return cls(found.build, _grown(build, found), _rows(found.build, found.cables, found.added))
 
@@ -82,17 +83,26 @@ def _grown(build: Build, found: Grown) -> dict[str, Any]:
         "nodes": len(names),
         "diameter": found.build.topology.diameter,
         "nodes_added": list(names[old:]),
-        "racks_added": [known.rack_names[r] for r in sorted(set(known.rack[old:].tolist()))],
+        **_racks(known, old, len(hardware_of(build).rack_names)),
         "cables": len(found.cables),
         "cables_added": len(found.added),
         "cables_moved": found.moved,
-        "racks_that_fit": found.fits,
+        "clusters_that_fit": found.fits,
         "least_ports_left": min(spare),
         "nodes_without_ports_left": [n for n, left in zip(names, spare, strict=True) if not left],
         "switches": [
             {"node": names[v], "ports_left": spare[v], **{w: changes[w][v] for w in changes}}
             for v in range(old)
         ],
+    }
+
+
+def _racks(known: Hardware, old: int, there: int) -> dict[str, list[str]]:
+    """The racks that new nodes stand in: those that were there, and those that come."""
+    used = sorted(set(known.rack[old:].tolist()))
+    return {
+        "racks_filled": [known.rack_names[r] for r in used if r < there],
+        "racks_added": [known.rack_names[r] for r in used if r >= there],
     }
 
 

@@ -66,9 +66,9 @@ def _require_one_fabric(before: Build, after: Build) -> None:
         for b in (before, after)
     )
     if one != two:
-        todo = "use --racks to grow to another topology"
+        todo = "use --clusters to grow to another topology"
         given = f"{after.topology.title()} and {before.topology.title()}"
-        raise InputError.of("two builds of one fabric", given, todo, key="to")
+        raise InputError.of("two builds of one fabric", given, todo, key="whole")
 
 
 def _renamed(before: Build, after: Build) -> int:

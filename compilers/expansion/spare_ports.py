@@ -59,7 +59,7 @@ def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) 
         spare: of the installed fabric.
         expansion: the larger fabric.
         wiring: for the names of nodes.
-        fits: the number of racks of this kind that the ports allow.
+        fits: the number of clusters of this kind that the ports allow.
 
     Raises:
         InputError: nodes that lack ports, and how many.
@@ -67,13 +67,13 @@ def require_room(spare: Spare, expansion: Expansion, wiring: Wiring, fits: int) 
     links, have = needed(expansion), room(spare, expansion, wiring)
     copies = expansion.origin[len(wiring.names) :].tolist()
     names = [*wiring.names, *(f"the copy of {wiring.names[o]}" for o in copies)]
-    most = f"at most {fits} racks of this kind fit" if fits else "no rack of this kind fits"
+    most = f"at most {fits} clusters of this kind fit" if fits else "no cluster of this kind fits"
     short = np.flatnonzero(links > have).tolist()
     if short:
         v = max(short, key=lambda v: (links[v] - have[v], -v))
         others = f", and too few at {len(short) - 1:,} more nodes" if len(short) > 1 else ""
         raise InputError.of(
-            key="racks",
+            key="clusters",
             required=f"{links[v]} unused ports for links at {names[v]}",
             given=f"{have[v]}{others}",
             todo=f"{most}; use node types with more ports for more",

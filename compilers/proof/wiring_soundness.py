@@ -13,7 +13,7 @@ from compilers.tables.build import Build
 from compilers.topology.families import build_topology
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.replicated_clusters import expand
+from compilers.topology.replicated_clusters import added_clusters, expand
 from inventory.problems import Finding, InputError
 
 
@@ -98,11 +98,11 @@ def family(build: Build) -> Iterator[Unsound]:
 
 def _whole(topology: Topology) -> Topology:
     """What the parameters of a topology make, without anything missing."""
-    method, _, count = str(topology.parameters.get("racks", "")).partition(":")
+    method, count = added_clusters(topology)
     if not method:
         return build_topology(topology.family, topology.parameters)
     first = build_topology("polarfly", {"q": topology.parameters["q"]})
-    return expand(first, method, int(count)).topology
+    return expand(first, method, count).topology
 
 
 def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:

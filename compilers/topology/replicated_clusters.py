@@ -26,7 +26,8 @@ class Expansion:
 
     topology: the larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0
     for old vertices. added: int32[A, 2], the links to add, u < v, ascending. origin: int32[N'], the
-    vertex that each is a copy of; old vertices are their own. layout: the larger fabric in racks.
+    vertex that each is a copy of; old vertices are their own. layout: the clusters of the larger
+    fabric.
     """
 
     topology: Topology
@@ -35,23 +36,36 @@ class Expansion:
     layout: Layout
 
 
+def added_clusters(topology: Topology) -> tuple[str, int]:
+    """The method and number of the clusters that a topology has grown by; "" and 0 for none.
+
+    Builds of version 0.1 call them racks.
+    """
+    parameters = topology.parameters
+    text = str(parameters.get("clusters") or parameters.get("racks") or "")
+    method, _, count = text.partition(":")
+    return method, int(count or 0)
+
+
 def check(topology: Topology, method: str, count: int) -> list[Problem]:
     """Problems of `count` expansions of a topology by a method of `METHODS`."""
     if topology.family != "polarfly":
-        return [Problem(key="racks", required="a PolarFly", given=topology.title())]
+        return [Problem(key="clusters", required="a PolarFly", given=topology.title())]
     if method not in METHODS:
-        return [Problem(key="racks", required=f"one of {', '.join(METHODS)}", given=method)]
+        return [Problem(key="clusters", required=f"one of {', '.join(METHODS)}", given=method)]
     q = int(topology.parameters["q"])
     even = method == "nucleus"
     if (q % 2 == 0) != even:
         todo = f"use {' or '.join(m for m in METHODS if (m == 'nucleus') != even)}"
         parity = "even" if even else "odd"
-        return [Problem(key="racks", required=f"{parity} q for {method}", given=str(q), todo=todo)]
-    most = {"quadric": MOST_QUADRIC_RACKS, "fan": q, "nucleus": 1}[method]
+        return [
+            Problem(key="clusters", required=f"{parity} q for {method}", given=str(q), todo=todo)
+        ]
+    most = {"quadric": MOST_QUADRICS, "fan": q, "nucleus": 1}[method]
     if 1 <= count <= most:
         return []
     required = f"1 to {most} for {method}" if most > 1 else f"1 for {method}"
-    return [Problem(key="racks", required=required, given=str(count))]
+    return [Problem(key="clusters", required=required, given=str(count))]
 
 
 def expand(topology: Topology, method: str, count: int = 1, start: int | None = None) -> Expansion:
@@ -96,9 +110,9 @@ def _fan(topology: Topology, racks: Layout, count: int) -> Expansion:
     """Copies of C1, C2, …, with balancing links (§VI-B).
 
     The result of copying one by one, each from the graph so far: a copy has the links of its
-    original, to originals and copies in other racks and to copies in its own. For every other fan
-    C_j, one vertex of the copied rack that is not its centre has no link to C_j; its copy is joined
-    to the centre of C_j, and to that of C_j's copy if there is one.
+    original, to originals and copies in other clusters and to copies in its own. For every other
+    fan C_j, one vertex of the copied fan that is not its centre has no link to C_j; its copy is
+    joined to the centre of C_j, and to that of C_j's copy if there is one.
     """
     q, order = int(topology.parameters["q"]), topology.graph.order
     copied = np.concatenate([racks.members(i) for i in range(1, count + 1)])
@@ -162,7 +176,7 @@ def _grown(
     method: str,
     diameter: int,
 ) -> Expansion:
-    """The topology with copies of the vertices `copied`, in equal racks called `names`."""
+    """The topology with copies of the vertices `copied`, in equal clusters called `names`."""
     old = topology.graph.order
     origin = np.concatenate((np.arange(old), copied)).astype(np.int32)
     keys = np.sort(np.sort(added, axis=1) @ [len(origin), 1])
@@ -171,7 +185,7 @@ def _grown(
     number = len(racks.names) + np.repeat(np.arange(len(names)), len(copied) // len(names))
     larger = Topology(
         family="polarfly-expanded",
-        parameters={**topology.parameters, "racks": f"{method}:{len(names)}"},
+        parameters={**topology.parameters, "clusters": f"{method}:{len(names)}"},
         graph=Graph.from_edges(len(origin), np.concatenate((topology.graph.edges(), added))),
         kinds=topology.kinds,
         kind=topology.kind[origin],
@@ -195,7 +209,7 @@ def _grown(
     return Expansion(larger, added.astype(np.int32), origin, grown)
 
 
-MOST_QUADRIC_RACKS = 1024
+MOST_QUADRICS = 1024
 METHODS: dict[str, Callable[[Topology, Layout, int], Expansion]] = {
     "quadric": _quadric,
     "fan": _fan,

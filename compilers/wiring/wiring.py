@@ -23,7 +23,10 @@ from inventory.asn_range import PRIVATE_AS
 from inventory.problems import Refused
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    from inventory.model import Inventory, Node
+    from inventory.model import Inventory, Node, NodeType
+
+GENERATED = "generated"
+"""The node type of hardware that is made up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,18 +82,29 @@ def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0)
     Behind `plane`, where there are several. Fabric ports come first and are as many as the largest
     degree, so the host ports have the same numbers on every switch; a quadric leaves one free.
     """
-    from inventory.model import Inventory, Node, NodeType, PortBlock
+    from inventory.model import Inventory, Node
 
-    widest = int(topology.graph.degrees.max())
-    blocks = [PortBlock(name="eth{}", count=widest, role="fabric")]
-    if hosts_per_node:
-        blocks.append(PortBlock(name="eth{}", first=widest + 1, count=hosts_per_node, role="host"))
     return Inventory.model_construct(
-        node_types={"generated": NodeType(ports=tuple(blocks))},
+        node_types={GENERATED: generated_type(int(topology.graph.degrees.max()), hosts_per_node)},
         nodes=tuple(
-            Node.model_construct(name=f"{of_plane(plane)}{v}", type="generated", vertex=v)
+            Node.model_construct(name=f"{of_plane(plane)}{v}", type=GENERATED, vertex=v)
             for v in range(topology.graph.order)
         ),
+    )
+
+
+def generated_type(links: int, hosts: int, more: int = 0) -> NodeType:
+    """The node type that is made up: ports for links, then for hosts, then for more links."""
+    from inventory.model import NodeType, PortBlock
+
+    counts = (("fabric", links), ("host", hosts), ("fabric", more))
+    firsts = (1, links + 1, links + hosts + 1)
+    return NodeType(
+        ports=tuple(
+            PortBlock(name="eth{}", first=first, count=count, role=role)
+            for first, (role, count) in zip(firsts, counts, strict=True)
+            if count
+        )
     )
 
 

@@ -138,7 +138,7 @@ class DevicePush:
         self.converges = chosen.get(ROUTING) == "bgp"
         if self.old:
             if only:
-                raise InputError.of("all switches with --old", f"{len(only)}", key="--node")
+                raise InputError.of("all switches with --from", f"{len(only)}", key="--node")
             self.rounds = PushRounds.of(system, *self.old, build, chosen)
         self.found = {name: PushedSwitch(name) for name in wanted}
         self.busy = {name: Lock() for name in wanted}
@@ -312,9 +312,9 @@ class DevicePush:
             if not remediation(there, after(number)):
                 self.standing[name] = number
                 return
-        required = "the routes of the build of --old, or of a round from it to this one"
+        required = "the routes of the build of --from, or of a round from it to this one"
         given = f"{len(there):,} static routes of the fabric that are neither"
-        raise DeviceError(f"required {required}, given {given}; push without --old")
+        raise DeviceError(f"required {required}, given {given}; push without --from")
 
     def _load(self, name: str) -> None:
         self._add(name, self.devices[name].routes(), self._routes(name))

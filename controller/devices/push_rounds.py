@@ -55,15 +55,15 @@ class PushRounds:
         """
         if system.name == "linux":
             reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
-            raise InputError.of("another target", f"--old and target linux: {reason}", key="--old")
+            raise InputError.of("another target", f"--from and target linux: {reason}", key="--from")
         if chosen.get(ROUTING) == "bgp":
-            raise InputError.of("static routes", "routing=bgp, which converges", key="--old")
+            raise InputError.of("static routes", "routing=bgp, which converges", key="--from")
         old, _ = system.check(old, chosen)
         held = system.routes_held(old, chosen), system.routes_held(new, chosen)
         ruled = system.name == "frr"
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")
         if held[0] is None or held[1] is None:
-            raise InputError.of("a target with routes", system.name, key="--old")
+            raise InputError.of("a target with routes", system.name, key="--from")
         found = cls(RouterMove.of(old, new), rendered, (held[0], held[1]), hosts, ruled)
         if problems := list(found._other_links()):
             raise InputError(few(problems))
@@ -117,8 +117,8 @@ class PushRounds:
                     yield Problem(
                         required="links that lead to the same address in both builds",
                         given=f"{was[place]} and {now[place]} behind {where}",
-                        todo="push without --old",
-                        key="--old",
+                        todo="push without --from",
+                        key="--from",
                     )
 
     def _of(self, vertex: int) -> tuple[int, PrefixRounds]:

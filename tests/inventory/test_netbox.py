@@ -19,7 +19,7 @@ from inventory.inventory_file import load_inventory
 from inventory.netbox.interface_types import DeviceInterface, blocks
 from inventory.netbox.netbox_file import read_netbox
 from inventory.problems import InputError
-from polarfab.commands.inventory import command
+from polarfab.commands.hardware.inventory import command
 from tests.compilers.spec.test_spec_fuzz import mutated_bytes
 
 HERE = Path(__file__).parents[1]

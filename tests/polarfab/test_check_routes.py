@@ -27,7 +27,7 @@ def test_as_built(polarfab, plan) -> None:
     code, out, err = polarfab("check-routes", build, tables)
     assert (code, err) == (0, "")
     assert "routes as held, target eos" in out
-    assert polarfab("check-routes", build, "--from", tables, "--json")[0] == 0
+    assert polarfab("check-routes", build, "--tables", tables, "--json")[0] == 0
 
 
 def test_a_wrong_next_hop(polarfab, plan) -> None:

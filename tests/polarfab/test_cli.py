@@ -38,7 +38,7 @@ def test_help_names_every_verb(polarfab) -> None:
 def test_a_wrong_verb_suggests_the_near_one(polarfab) -> None:
     code, _, err = polarfab("verfy")
     assert code == 2
-    assert "Did you mean 'verify'?" in err
+    assert err == "error: required a verb, given verfy; did you mean verify?\n"
 
 
 @pytest.mark.parametrize("q", [3, 7, 13])

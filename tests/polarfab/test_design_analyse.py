@@ -61,7 +61,7 @@ def test_minimum_of_nodes_alone_and_with_a_radix() -> None:
 
 def test_csv_has_every_column_and_sorting() -> None:
     words = ["design", "--radix", 24, "--baselines", "--sort", "cost_per_host"]
-    rows = list(csv.DictReader(io.StringIO(run(*words, "--csv"))))
+    rows = list(csv.DictReader(io.StringIO(run(*words, "--format", "csv"))))
     assert set(rows[0]) == set(json.loads(run(*words, "--json"))[0])
     costs = [float(row["cost_per_host"]) for row in rows]
     assert costs == sorted(costs)
@@ -85,7 +85,7 @@ def test_tables_for_people_and_machines() -> None:
     table = json.loads(run("design", "--table", "projective-4", "--json"))
     (cell,) = [c for c in table["cells"] if c["network"] == "dragonfly(7)" and c["quantity"] == "T"]
     assert (cell["computed"], cell["printed"], cell["differs"]) == (9702, "9702", False)
-    rows = list(csv.reader(io.StringIO(run("design", "--table", "polarfly-5", "--csv"))))
+    rows = list(csv.reader(io.StringIO(run("design", "--table", "polarfly-5", "--format", "csv"))))
     assert rows[1] == ["PolarFly (PF)", "993", "32"]
     assert "polarstar q=11 IQ 3" in run("design", "--radix", 15).replace("\n", "")
 
@@ -108,7 +108,7 @@ def test_tables_for_people_and_machines() -> None:
         (["analyse", "slimfly", "q=6"], "the nearest are 5 and 7"),
         (["analyse", "polarfly", "--q", "6"], "the nearest are 5 and 7"),
         (["analyse", "polarfly", "--q", "3", "--what", "load,speed"], "given speed"),
-        (["analyse", "polarfly", "--q", "3", "--csv"], "say which with --what"),
+        (["analyse", "polarfly", "--q", "3", "--format", "csv"], "say which with --what"),
         (["analyse", "pn", "--q", "3", "--what", "expansion"], "a PolarFly to grow"),
     ],
 )
@@ -117,7 +117,7 @@ def test_what_is_refused(words: list[str], said: str) -> None:
 
 
 def test_analyse_all_of_a_polarfly() -> None:
-    found = json.loads(run("analyse", "polarfly", "--q", 3, "--runs", 5, "--racks", 1, "--json"))
+    found = json.loads(run("analyse", "polarfly", "--q", 3, "--runs", 5, "--clusters", 1, "--json"))
     assert (found["family"], found["nodes"], found["links"]) == ("polarfly", 13, 24)
     assert found["distances"]["diameter"] == 2
     assert found["load"]["max_load"] == 6
@@ -130,6 +130,6 @@ def test_analyse_for_people_and_as_csv() -> None:
     text = run("analyse", "polarfly", "--q", 3, "--what", "load, paths")
     assert "utilisation" in text
     assert "distances" not in text
-    out = run("analyse", "dragonfly", "h=2", "--what", "distances", "--csv")
+    out = run("analyse", "dragonfly", "h=2", "--what", "distances", "--format", "csv")
     assert out.splitlines()[0] == "distance,pairs"
     assert sum(int(line.split(",")[1]) for line in out.splitlines()[1:]) == 36 * 35

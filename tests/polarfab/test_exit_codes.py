@@ -21,7 +21,7 @@ VERBS = {
     "check-routes": ["FACTS"],
     "explain": ["0", "1"],
     "draw": ["-o", "OUT.svg"],
-    "expand": ["--racks", "quadric:1"],
+    "expand": ["--clusters", "quadric:1"],
     "throughput": [],
     "plan": ["--from", "BUILD"],
     "render": ["--target", "ovs", "-o", "OUT", "--unverified"],

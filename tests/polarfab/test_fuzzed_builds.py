@@ -32,7 +32,7 @@ VERBS = {
     "render": ["render", "BUILD", "--target", "ovs", "-o", "OUT/ovs", "--unverified"],
     "plan": ["plan", "SOUND", "--from", "BUILD"],
     "throughput": ["throughput", "BUILD", "--pattern", "uniform"],
-    "expand": ["expand", "BUILD", "--to", "SOUND"],
+    "expand": ["expand", "BUILD", "--whole", "SOUND"],
     "fsck": ["fsck", "BUILD", "--json"],
 }
 SAME = ("cables", "hosts", "draw", "render", "explain")

@@ -137,7 +137,7 @@ def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
     [
         ("controller", "BUILD"),
         ("explain", "BUILD", "0", "1"),
-        ("expand", "BUILD", "--racks", "quadric"),
+        ("expand", "BUILD", "--clusters", "quadric"),
         ("throughput", "BUILD"),
         ("draw", "BUILD", "-o", "x.svg"),
     ],

@@ -41,7 +41,7 @@ def test_a_dry_run_from_tables(polarfab, build, tmp_path: Path) -> None:
     found = rendered("eos", tmp_path / "out" / "3")
     found["main", "10.0.0.1/32"] = [[("192.0.2.7", "Ethernet9", 1)]]
     write(tmp_path / "tables" / "3.json", eos(found))
-    words = ("push", build, "--target", "eos", "--from", tmp_path / "tables")
+    words = ("push", build, "--target", "eos", "--tables", tmp_path / "tables")
     code, out, err = polarfab(*words, "--dry-run")
     assert (code, out) == (0, "# 3\nno ip route 10.0.0.1/32 Ethernet9 192.0.2.7\n")
     assert err == "12 switches without a file: 0, 1, 2, …\n"
@@ -54,11 +54,11 @@ def test_what_is_refused(polarfab, build) -> None:
     assert code == 2
     assert "--target: required one of frr, linux, eos, nxos, junos, sonic, srlinux, nvue" in err
     assert "given ovs; a controller programs Open vSwitch, and opensm InfiniBand" in err
-    old = ("--old", build, "--run", "false")
+    old = ("--from", build, "--run", "false")
     reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
     assert reason in polarfab("push", build, "--target", "linux", *old)[2]
     assert (
-        "--node: required all switches with --old"
+        "--node: required all switches with --from"
         in polarfab("push", build, "--target", "eos", *old, "--node", "3")[2]
     )
     for option, value in (("--run", "ssh {host}"), ("--etc", "/etc/{0}"), ("--run", "'")):

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from inventory.problems import InputError
-from polarfab.commands.compile import command as compile_verb
-from polarfab.commands.throughput import command
+from polarfab.commands.builds.compile import command as compile_verb
+from polarfab.commands.builds.throughput import command
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from polarfab.commands.compile import command as compile_verb
-from polarfab.commands.verify import command
+from polarfab.commands.builds.compile import command as compile_verb
+from polarfab.commands.builds.verify import command
 
 
 @pytest.fixture(scope="module")

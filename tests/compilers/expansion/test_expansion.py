@@ -21,7 +21,7 @@ from compilers.tables.build import Build
 from compilers.tables.build_folder import load, save
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
-from polarfab.commands.expand import command
+from polarfab.commands.hardware.expand import command
 from tests.compilers.routed import routed
 
 CASES = [(3, "quadric", 2), (7, "quadric", 1), (7, "fan", 3), (9, "fan", 1), (4, "nucleus", 1)]
@@ -148,15 +148,40 @@ def save_in(build: Build, folder: Path) -> Path:
     return folder / "larger"
 
 
-def test_new_racks_stand_behind(tmp_path: Path) -> None:
+def test_racks_with_room_are_filled_and_new_ones_stand_behind(tmp_path: Path) -> None:
     small = build(tmp_path, 5)
+    assert small.hardware is not None
+    assert small.hardware.rack_names == ("rack0",)
     known = grow(small, "quadric", 2).build.hardware
     assert known is not None
-    assert known.rack_names[-2:] == ("quadrics-1", "quadrics-2")
+    assert known.rack_names == ("rack0", "quadrics-2")
+    assert known.rack[31:].tolist() == [0] * 6 + [1] * 6
     places = set(map(tuple, known.rack_place.tolist()))
     assert len(places) == len(known.rack_names)
     seats = set(zip(known.rack.tolist(), known.unit.tolist(), strict=True))
     assert len(seats) == len(known.rack)
+
+
+def test_a_rack_without_room_for_a_cluster_takes_a_part_of_it(tmp_path: Path) -> None:
+    racks = "".join(f"  - {{name: R{i}, units: {n}}}\n" for i, n in enumerate((31, 2, 5)))
+    small = build(tmp_path, 5, inventory=f"{INVENTORY}racks:\n{racks}")
+    known = grow(small, "quadric", 1).build.hardware
+    assert known is not None
+    assert known.rack_names == ("R0", "R1", "R2")
+    seats = list(zip(known.rack[31:].tolist(), known.unit[31:].tolist(), strict=True))
+    assert seats == [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3), (2, 4)]
+
+
+def test_made_up_hardware_grows_and_grows_again(tmp_path: Path) -> None:
+    small = build(tmp_path, 3, inventory="")
+    one = grow(small, "quadric", 1)
+    two = grow(one.build, "quadric", 1)
+    assert ends(small) < ends(one.build) < ends(two.build)
+    assert (one.moved, two.moved) == (0, 0)
+    assert (two.build.wiring.host_port[:13] == small.wiring.host_port).all()
+    names = two.build.wiring.port_names[0]
+    assert names == tuple(f"eth{n + 1}" for n in range(len(names)))
+    assert verify(two.build).passed
 
 
 def test_the_nucleus_twin_needs_no_more_ports_than_there_are(tmp_path: Path) -> None:
@@ -169,18 +194,12 @@ def test_the_nucleus_twin_needs_no_more_ports_than_there_are(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("q", "racks", "inventory", "words"),
     [
-        (
-            5,
-            "quadric",
-            "",
-            "2 unused ports for links at 0, given 0, and too few at 14 more nodes; no rack of this",
-        ),
         (5, "spine", INVENTORY, "one of quadric, fan, nucleus, given spine"),
         (
             31,
             "quadric",
             INVENTORY,
-            "given 0, and too few at 495 more nodes; no rack of this kind fits; use node types",
+            "too few at 495 more nodes; no cluster of this kind fits; use node types",
         ),
     ],
 )
@@ -193,7 +212,7 @@ def test_how_many_racks_fit(tmp_path: Path) -> None:
     small = build(tmp_path, 7)
     fits = grow(small, "quadric", 1).fits
     assert grow(small, "quadric", fits).spare.min() >= 0
-    with pytest.raises(InputError, match=f"at most {fits} racks of this kind fit"):
+    with pytest.raises(InputError, match=f"at most {fits} clusters of this kind fit"):
         grow(small, "quadric", fits + 1)
 
 
@@ -207,7 +226,7 @@ def test_the_verb(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     small = save(build(tmp_path, 3), tmp_path / "build")
     words = [
         str(tmp_path / "build"),
-        "--racks",
+        "--clusters",
         "quadric:1",
         "-o",
         str(tmp_path / "more"),
@@ -251,10 +270,10 @@ def test_step_by_step_as_in_one_go(tmp_path: Path, q: int, method: str, one: int
 @pytest.mark.parametrize(
     ("method", "count", "words"),
     [
-        ("fan", 1, "required more racks by quadric, given fan, where 1 by quadric were added"),
+        ("fan", 1, "required more clusters by quadric, given fan, where 1 by quadric were added"),
         ("quadric", 0, "required 1 to 1024 for quadric, given 0"),
         ("quadric", 1024, "given 1 installed and 1024 more"),
-        ("quadric", 40, "most [0-9]+ racks of this kind fit"),
+        ("quadric", 40, "most [0-9]+ clusters of this kind fit"),
     ],
 )
 def test_what_a_grown_fabric_refuses(tmp_path: Path, method: str, count: int, words: str) -> None:

@@ -176,7 +176,7 @@ def expansion(tmp_path):
     """All switches are cabled from the start; the new ones are not in use."""
     _, first = two_builds(tmp_path)
     then = tmp_path / "larger"
-    subprocess.run([POLARFAB, "expand", first, "--racks", "quadric:1", "-o", then], check=True)
+    subprocess.run([POLARFAB, "expand", first, "--clusters", "quadric:1", "-o", then], check=True)
     return first, then, then
 
 

@@ -1,4 +1,4 @@
-"""`polarfab push --old` to real FRR daemons, with traffic between all hosts."""
+"""`polarfab push --from` to real FRR daemons, with traffic between all hosts."""
 
 import json
 import subprocess

@@ -24,7 +24,7 @@ def folders(tmp_path_factory):
     for name, routing in (("minimal", MINIMAL), ("full", FULL)):
         made.append(compiled(tmp_path_factory.mktemp(name), routing, q=5))
     larger = tmp_path_factory.mktemp("larger") / "build"
-    words = [POLARFAB, "expand", made[1], "--racks", "quadric:1", "-o", larger]
+    words = [POLARFAB, "expand", made[1], "--clusters", "quadric:1", "-o", larger]
     subprocess.run(words, check=True)
     return [*made, larger]
 

@@ -124,7 +124,7 @@ def test_an_expansion_loses_nothing(tmp_path):
     (tmp_path / "one").mkdir()
     first = compiled(tmp_path / "one", FULL)
     then = tmp_path / "larger"
-    subprocess.run([POLARFAB, "expand", first, "--racks", "quadric:1", "-o", then], check=True)
+    subprocess.run([POLARFAB, "expand", first, "--clusters", "quadric:1", "-o", then], check=True)
     with Site(tmp_path, then) as site:  # all switches are cabled; the new ones are not in use
         site.move(first)
         site.moves_without_loss(then)

@@ -6,7 +6,7 @@ import json
 
 from click.testing import CliRunner
 
-from polarfab.commands.bench import command
+from polarfab.commands.upkeep.bench import command
 
 
 def test_a_dead_link_is_timed_beside_its_tables():

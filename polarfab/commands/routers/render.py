@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, progress, say
+from polarfab.output import json_option, print_json, progress, say, warn
 from polarfab.target_choice import complete_target, known_target
 from polarfab.verification_output import say_caveats, say_emitted
 
@@ -76,7 +76,7 @@ def command(
     options = read(words)
     fabric = Fabric.load(folder)
     if unverified:
-        say("warning: --unverified: nobody has checked that these tables forward")
+        warn("warning: --unverified: nobody has checked that these tables forward")
     else:
         say_caveats(fabric)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_json, print_table, say
+from polarfab.output import json_option, print_json, print_table, warn
 
 if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
@@ -47,7 +47,7 @@ def command(
         print_table(f"{source} to {destination}: {length}", columns, hops)
         _print_ways(fabric.build, found, " and ".join(failures))
     if found.fault:
-        say(f"wrong: {found.fault}")
+        warn(f"wrong: {found.fault}")
     if not found.passed:
         raise click.exceptions.Exit(1)
 

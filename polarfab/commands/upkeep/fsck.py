@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, say
+from polarfab.output import json_option, print_facts, print_json, say, warn
 
 
 @click.command("fsck")
@@ -25,7 +25,7 @@ def command(folder: Path, as_json: bool) -> None:
         print_json(as_dict(found))
     else:
         for problem in found.damaged:
-            say(f"damaged: {problem}")
+            warn(f"damaged: {problem}")
         for name in found.strays:
             say(f"in nobody's list: {folder / name}")
         for part in found.parts:

@@ -9,23 +9,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import json_option, print_csv, print_json, print_table
+from polarfab.output import (
+    chosen_format,
+    json_option,
+    print_csv,
+    print_json,
+    print_table,
+    say,
+    write_file,
+)
 
 if TYPE_CHECKING:
     from compilers.evaluation.comparison.candidates import Candidate
 
-SHORT = {
+HEADINGS = {
     "nodes": "nodes",
     "radix": "radix",
     "links": "links",
-    "diameter": "diam",
-    "moore_efficiency": "Moore",
-    "mean_distance": "mean",
-    "hosts_per_node": "hosts",
+    "diameter": "most hops",
+    "moore_efficiency": "Moore share",
+    "mean_distance": "mean hops",
+    "hosts_per_node": "hosts per node",
+    "cost_per_host": "$ per host",
+    "power_per_host": "W per host",
     "bundles": "bundles",
-    "cost_per_host": "$",
-    "power_per_host": "W",
-    "optical_ports_per_host_uniform": "OIO",
+    "optical_ports_per_host_uniform": "optical ports per host",
 }
 
 
@@ -54,7 +62,15 @@ def _range(value: str) -> range:
 @click.option("--sort", "key", default="nodes", show_default=True, help="A key of --json.")
 @click.option("--prices", "file", type=click.Path(path_type=Path), help="YAML with other prices.")
 @click.option("--table", help="A table of the papers, as in polarfly-5 or projective-4.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, with every column.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "csv", "json"]), help="csv has every column."
+)
+@click.option(
+    "--write",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write a fabric.yaml of the first that polarfab compiles; never over a file.",
+)
 @json_option
 def command(
     radix: range | None,
@@ -67,7 +83,8 @@ def command(
     key: str,
     file: Path | None,
     table: str | None,
-    as_csv: bool,
+    form: str | None,
+    write: Path | None,
     as_json: bool,
 ) -> None:
     """List the fabrics that can be built, and compare them. Sizes come from formulas.
@@ -79,9 +96,12 @@ def command(
         polarfab design --modules 4 --links 8       a node with 4 x 8 fabric ports
         polarfab design --min-nodes 5000            at the smallest radix of each family
         polarfab design --table polarfly-5          a table of the papers, beside its print
+        polarfab design --radix 8 --family polarfly --write fabric.yaml
     """
     from polarfab.topologies import design
 
+    printed = chosen_format(form, as_json)
+    as_csv, as_json = printed == "csv", printed == "json"
     if table is not None:
         _table(table, as_csv, as_json)
         return
@@ -103,6 +123,8 @@ def command(
         prices=file,
     )
     _show(found, _title(radix, min_nodes), as_csv, as_json)
+    if write is not None:
+        _write(found, write)
 
 
 def _title(radix: range | None, min_nodes: int | None) -> str:
@@ -123,15 +145,34 @@ def _show(found: Sequence[Candidate], title: str, as_csv: bool, as_json: bool) -
         print_csv(texts)
     else:
         body = [
-            [each.name, *(row[key] for key in SHORT)] for each, row in zip(found, rows, strict=True)
+            [each.name, *(row[key] for key in HEADINGS)]
+            for each, row in zip(found, rows, strict=True)
         ]
-        print_table(
-            f"{title} (hosts per node; $, W and optical ports per host)",
-            ["fabric", *SHORT.values()],
-            body,
-        )
+        print_table(title, ["fabric", *HEADINGS.values()], body)
     if not rows:
         click.echo(f"there are no {title}", err=True)
+
+
+def _write(found: Sequence[Candidate], file: Path) -> None:
+    """A fabric.yaml of the first of these that polarfab compiles.
+
+    Raises:
+        InputError: it compiles none of them, or the file is there.
+    """
+    from compilers.topology.families import FAMILIES
+    from compilers.wiring.starter_files import StarterFiles
+    from inventory.problems import InputError
+
+    if file.exists():
+        raise InputError.of("a new file", "one that is there", "name another", str(file))
+    chosen = next((each for each in found if each.design.family in FAMILIES), None)
+    if chosen is None:
+        required = f"one of {', '.join(FAMILIES)} among the fabrics"
+        raise InputError.of(required, "none", "list others", key="--write")
+    parameters, hosts = chosen.known.parameters, chosen.row()["hosts_per_node"]
+    text = StarterFiles.of("fabric", chosen.design.family, parameters, hosts).fabric()
+    write_file(file, [text], "name another one with --write")
+    say(f"written: {file}: {chosen.name} with {hosts} hosts per node")
 
 
 def _table(name: str, as_csv: bool, as_json: bool) -> None:

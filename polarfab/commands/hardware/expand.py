@@ -19,38 +19,39 @@ if TYPE_CHECKING:
 
 @click.command("expand")
 @click.argument("start", metavar="BUILD|FABRIC")
-@click.option("--racks", help="quadric:N or fan:N for odd q, nucleus for even q.")
-@click.option("--to", metavar="BUILD|FABRIC", help="The same fabric with more of it installed.")
+@click.option("--clusters", help="quadric:N or fan:N for odd q, nucleus for even q.")
+@click.option("--whole", metavar="BUILD|FABRIC", help="The same fabric with more of it installed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
 )
 @json_option
 def command(
-    start: str, racks: str | None, to: str | None, output: Path | None, as_json: bool
+    start: str, clusters: str | None, whole: str | None, output: Path | None, as_json: bool
 ) -> None:
-    """Plan racks that are added to BUILD (or fabric.yaml) on unused ports.
+    """Plan clusters that are added to BUILD (or fabric.yaml) on unused ports.
 
     \b
-    quadric  copies of the quadrics' rack: the diameter stays 2
-    fan      copies of other racks: degrees stay near-equal, the diameter becomes 3
+    quadric  copies of the quadrics: the diameter stays 2
+    fan      copies of other clusters: degrees stay near-equal, the diameter becomes 3
     nucleus  one node that makes even q regular
 
-    No cable is moved. With -o the larger build is written and verified, with
+    Their nodes fill the inventory's racks that have room, then racks of their own. No cable is
+    moved. With -o the larger build is written and verified, with
     OUTPUT-added-cables.csv beside it; `cables`, `render` and the rest take it like any other.
 
-    With --to nothing new is planned: what is added between BUILD, of which parts were not installed
-    (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
+    With --whole nothing new is planned: what is added between BUILD, of which parts were not
+    installed (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
     """
-    if (racks is None) == (to is None):
-        raise click.UsageError("say either --racks or --to")
+    if (clusters is None) == (whole is None):
+        raise click.UsageError("say either --clusters or --whole")
     fabric = _fabric(start)
-    found = fabric.expand(racks) if racks is not None else fabric.remaining(_fabric(to or ""))
+    found = fabric.remaining(_fabric(whole)) if whole else fabric.expand(clusters or "")
     if output is not None:
         _write(found, output)
     if as_json:
         print_json(found.as_dict())
     else:
-        _print(found.facts, "grown" if racks else "more of it installed")
+        _print(found.facts, "grown" if clusters else "more of it installed")
 
 
 def _fabric(word: str) -> Fabric:
@@ -72,16 +73,16 @@ def _write(found: GrowthReport, output: Path) -> None:
 
 
 def _print(report: dict[str, Any], what: str) -> None:
-    wanted = ("nodes_added", "racks_added", "nodes_without_ports_left")
+    wanted = ("nodes_added", "racks_filled", "racks_added", "nodes_without_ports_left")
     lists = [word for word in wanted if word in report]
-    facts = [(w.replace("_", " "), v) for w, v in report.items() if w not in (*lists, "switches")]
-    facts += [(w.replace("_", " "), _few(report[w])) for w in lists]
+    facts = [(w, v) for w, v in report.items() if w not in (*lists, "switches")]
+    facts += [(w, _few(report[w])) for w in lists]
     print_facts(f"{report['fabric']}{' ' if what == 'grown' else ': '}{what}", facts)
     alike = Counter(
         tuple(value for word, value in switch.items() if word != "node")
         for switch in report["switches"]
     )
-    columns = ["switches", *(w.replace("_", " ") for w in report["switches"][0] if w != "node")]
+    columns = ["switches", *(w for w in report["switches"][0] if w != "node")]
     print_table("switches that stand", columns, [(n, *key) for key, n in sorted(alike.items())])
 
 

@@ -11,7 +11,7 @@ import click
 
 from polarfab.output import json_option, print_json, print_table, say
 
-RIGS = Path(__file__).parents[2] / "tests" / "bench"
+RIGS = Path(__file__).parents[3] / "tests" / "bench"
 """The switches and servers that are measured against; only a checkout has them."""
 
 

@@ -13,7 +13,6 @@ from polarfab.output import (
     print_json,
     print_table,
     progress,
-    say,
     say_unread,
 )
 from polarfab.target_choice import complete_target, known_target
@@ -21,14 +20,12 @@ from polarfab.target_choice import complete_target, known_target
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
 
-MOST_ROWS = 40
-
 
 @click.command("check-routes")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
 @click.option(
-    "--from", "more", multiple=True, type=click.Path(path_type=Path), help="The same as FILE."
+    "--tables", "more", multiple=True, type=click.Path(path_type=Path), help="The same as FILE."
 )
 @click.option(
     "--target",
@@ -82,8 +79,5 @@ def _print(found: RouteReport) -> None:
     print_facts(f"{found.name}: routes as held, target {found.target}", counts)
     if found.differences:
         columns = ("switch", "what", "prefix", "wanted", "found")
-        rows = [one.row() for one in found.differences[:MOST_ROWS]]
-        print_table("differences", columns, rows)
-    if len(found.differences) > MOST_ROWS:
-        say(f"{len(found.differences) - MOST_ROWS:,} differences more: --json has them all")
+        print_table("differences", columns, [one.row() for one in found.differences])
     say_unread(found.unread)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table
+from polarfab.output import json_option, print_facts, print_json, print_table, warn
 from polarfab.target_choice import complete_target, known_target
 
 
@@ -38,7 +38,7 @@ def command(name: str | None, as_json: bool) -> None:
         if rows:
             print_table("targets", ["target", "writes"], rows)
         for error in broken:
-            click.echo(f"error: {error}", err=True)
+            warn(f"error: {error}")
     if broken:
         raise click.exceptions.Exit(1)
 

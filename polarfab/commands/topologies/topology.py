@@ -6,21 +6,20 @@ import sys
 
 import click
 
-from polarfab.output import json_option
+from polarfab.family_choice import family_options, given_parameters
+from polarfab.output import chosen_format, json_option
 
 PRINTED_FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 
 
 @click.command("topology")
-@click.argument("family")
-@click.option("--q", type=int, required=True, help="Order of the field, a prime power.")
-@click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
-@click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
+@family_options
 @click.option("--format", "form", type=click.Choice(PRINTED_FORMATS), help="edges unless given.")
 @json_option
 def command(
     family: str,
-    q: int,
+    parameters: tuple[str, ...],
+    q: int | None,
     supernode: str | None,
     degree: int | None,
     form: str | None,
@@ -28,14 +27,16 @@ def command(
 ) -> None:
     """Print the graph of FAMILY (polarfly, …) in canonical numbering.
 
+    The families that the papers compare with take their parameters as words.
+
     \b
         polarfab topology polarfly --q 7 | wc -l
         polarfab topology polarfly --q 7 --json
+        polarfab topology dragonfly h=2 a=4
     """
-    from compilers.topology.families import build_topology
+    from compilers.topology.families import build_any
     from compilers.topology.graph_formats import write
 
-    if as_json and form not in (None, "json"):
-        raise click.UsageError(f"--json is --format json; leave --format {form} or --json out.")
-    topology = build_topology(family, {"q": q, "supernode": supernode, "degree": degree})
-    write(topology, "json" if as_json else form or "edges", sys.stdout)
+    printed = chosen_format(form, as_json, "edges")
+    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
+    write(build_any(family, given), printed, sys.stdout)

@@ -77,9 +77,7 @@ def _print(found: WiringReport) -> None:
         turn = "are in each other's place" if len(cycle) == 2 else "stand each in the next one's"
         say(f"{', '.join(cycle)} {turn}: move them in the rack, or exchange their names")
     if moves := [(i, move["text"]) for i, move in enumerate(report["moves"], 1)]:
-        print_table("repair, in this order", ("", "move"), moves[:MOST_LINES])
-    if len(moves) > MOST_LINES:
-        say(f"{len(moves) - MOST_LINES:,} moves more: --json has them all")
+        print_table("repair, in this order", ("", "move"), moves)
     for stranger in report["strangers"][:MOST_LINES]:
         say(f"not of this fabric: {stranger['neighbour']} at {stranger['node']} {stranger['port']}")
     for entry in report["unknown_ports"][:MOST_LINES]:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from polarfab.family_choice import family_options, given_parameters
 from polarfab.output import (
+    chosen_format,
     json_option,
     print_csv,
     print_facts,
@@ -21,15 +23,8 @@ if TYPE_CHECKING:
     from compilers.topology.labelled_graph import Topology
 
 
-MOST_ROWS = 40
-
-
 @click.command("analyse")
-@click.argument("family")
-@click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--q", type=int, help="Order of the field, a prime power.")
-@click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
-@click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
+@family_options
 @click.option(
     "--what",
     help="Some of distances,paths,load,bisection,resilience,expansion; by default all that apply.",
@@ -37,9 +32,18 @@ MOST_ROWS = 40
 @click.option("--runs", type=click.IntRange(1, 10_000), default=100, show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of failures.")
 @click.option(
-    "--racks", type=click.IntRange(1, 1000), default=4, show_default=True, help="Expansion: up to."
+    "--clusters",
+    type=click.IntRange(1, 1000),
+    default=4,
+    show_default=True,
+    help="Expansion: up to so many more clusters.",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print the table of one analysis as CSV.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    help="csv prints the table of one analysis.",
+)
 @json_option
 def command(
     family: str,
@@ -50,15 +54,15 @@ def command(
     what: str | None,
     runs: int,
     seed: int,
-    racks: int,
-    as_csv: bool,
+    clusters: int,
+    form: str | None,
     as_json: bool,
 ) -> None:
     """Build the graph of FAMILY and measure it. The baselines take their parameters as words.
 
     \b
         polarfab analyse polarfly --q 31
-        polarfab analyse polarfly --q 31 --what resilience --csv > curve.csv
+        polarfab analyse polarfly --q 31 --what resilience --format csv > curve.csv
         polarfab analyse polarstar --q 11 --supernode inductive-quad --degree 3
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
     """
@@ -67,17 +71,19 @@ def command(
     from polarfab.topologies import analyse
     from polarfab.topologies import topology as built
 
+    printed = chosen_format(form, as_json)
+    as_csv, as_json = printed == "csv", printed == "json"
     wanted = [name.strip() for name in what.split(",")] if what else []
     if problems := check(wanted):
         raise InputError(problems)
     if as_csv and len(wanted) != 1:
-        raise click.UsageError("--csv prints one table: say which with --what")
-    given = {"q": q, "supernode": supernode, "degree": degree} | _words(parameters)
+        raise click.UsageError("--format csv prints one table: say which with --what")
+    given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
     topology = built(family, **given)
     found: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
         with progress(name) as report:
-            found |= analyse(topology, [name], runs, seed, racks, report)
+            found |= analyse(topology, [name], runs, seed, clusters, report)
         if not (as_csv or as_json):
             _print(topology, name, found[name])
     if as_json:
@@ -86,16 +92,6 @@ def command(
         print_csv(found[wanted[0]].rows)
     elif not wanted and "bisection" not in found:
         say("left out: bisection needs pymetis (pip install 'polarfab[analyse]')")
-
-
-def _words(parameters: tuple[str, ...]) -> dict[str, int | str | None]:
-    given: dict[str, int | str | None] = {}
-    for word in parameters:
-        name, sign, value = word.partition("=")
-        if not (name and sign and value):
-            raise click.UsageError(f"required NAME=VALUE, as in h=6, given {word}")
-        given[name] = int(value) if value.isascii() and value.isdigit() else value
-    return given
 
 
 def _document(topology: Topology, found: dict[str, Analysis]) -> dict[str, Any]:
@@ -111,7 +107,5 @@ def _document(topology: Topology, found: dict[str, Analysis]) -> dict[str, Any]:
 def _print(topology: Topology, name: str, finding: Analysis) -> None:
     print_facts(f"{topology.title()}: {name}", finding.facts.items())
     if finding.rows:
-        body = [list(row.values()) for row in finding.rows[:MOST_ROWS]]
+        body = [list(row.values()) for row in finding.rows]
         print_table("", list(finding.rows[0]), body)
-    if (more := len(finding.rows) - MOST_ROWS) > 0:
-        say(f"{more:,} more rows: see --json or --csv")

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_json, print_table, progress, say
+from polarfab.output import in_words, json_option, print_json, print_table, progress, say
 from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
     from compilers.targets.options import Chosen
-
-SHOWN_FILES = 20
-"""Nodes or cables that a list shows; --json has all."""
 
 
 @click.command("diff")
@@ -123,12 +120,11 @@ def _show(report: dict[str, Any]) -> None:
         for switch in report["switches"]
     )
     if alike:
-        columns = [word.replace("_", " ") for word in report["switches"][0] if word != "node"]
+        columns = [word for word in report["switches"][0] if word != "node"]
         rows = [(count, *key) for key, count in sorted(alike.items())]
         print_table("switches that stay", ["switches", *columns], rows)
 
 
 def _list(word: str, rows: list[list[str]], columns: list[str]) -> None:
     if rows:
-        more = f", the first {SHOWN_FILES}" if len(rows) > SHOWN_FILES else ""
-        print_table(f"{word.replace('_', ' ')}: {len(rows)}{more}", columns, rows[:SHOWN_FILES])
+        print_table(f"{in_words(word)}: {len(rows):,}", columns, rows)

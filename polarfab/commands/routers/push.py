@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from controller.devices.device_shell import SSH
-from polarfab.output import json_option, print_json, print_table, progress, say, say_unread
+from polarfab.output import json_option, print_json, print_table, progress, say, say_unread, warn
 from polarfab.target_choice import complete_target, known_target
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     help="An option of the target; again for more.",
 )
 @click.option(
-    "--old",
+    "--from",
+    "before",
     metavar="OLDBUILD",
+    multiple=True,
     type=click.Path(path_type=Path),
     help="The build that the switches hold: go in the rounds of `plan`, all switches each.",
 )
@@ -56,8 +58,9 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be done on each switch.")
 @click.option(
-    "--from",
+    "--tables",
     "files",
+    metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
     help="Routing tables as for check-routes, instead of the switches; with --dry-run.",
@@ -70,7 +73,7 @@ def command(
     folder: Path,
     target: str,
     words: tuple[str, ...],
-    old: Path | None,
+    before: tuple[Path, ...],
     names: tuple[str, ...],
     batch: int | None,
     stop_on: int,
@@ -88,10 +91,10 @@ def command(
     compares their own tables with the build, and saves. Stale are static routes in the fabric's
     address pools; for linux, routes, next hops and rules of protocol 80. A switch with routes of
     others in those pools fails before anything is changed there. Where the system can, a change
-    goes back by itself unless it is confirmed. --old goes in rounds that lose no packet.
+    goes back by itself unless it is confirmed. --from goes in rounds that lose no packet.
 
     In --run and --etc, {node} and {address} stand for the name of a switch and its management
-    address. --dry-run prints what would be done; with --from it does so from tables of eos, nxos,
+    address. --dry-run prints what would be done; with --tables it does so from tables of eos, nxos,
     junos, sonic and srlinux, without the switches.
     """
     from compilers.targets.options import read
@@ -99,10 +102,13 @@ def command(
     from controller.devices.push_report import typed_push
     from polarfab.fabric import Fabric
 
+    before, files = _tables_apart(before, files)
     if files and not dry_run:
-        raise click.UsageError("--from goes with --dry-run: nothing is sent to tables in files")
-    if files and old:
-        raise click.UsageError("--old goes with switches, not with --from")
+        raise click.UsageError("--tables goes with --dry-run: nothing is sent to tables in files")
+    if files and before:
+        raise click.UsageError("--from goes with switches, not with --tables")
+    if len(before) > 1:
+        raise click.UsageError("--from is one build: the one that the switches hold")
     fabric = Fabric.load(folder)
     if files:
         with progress("comparing") as bar:
@@ -110,8 +116,8 @@ def command(
     else:
         way = PushWay(run, etc, batch or 0, stop_on, dry_run, rename)
         with progress("reading" if dry_run else "pushing") as bar:
-            before = Fabric.load(old) if old else None
-            found = fabric.push(target, way, read(words), names, unverified, bar, before)
+            old = Fabric.load(before[0]) if before else None
+            found = fabric.push(target, way, read(words), names, unverified, bar, old)
     if as_json:
         print_json(found.as_dict())
     else:
@@ -124,6 +130,20 @@ def command(
         raise click.exceptions.Exit(1)
 
 
+def _tables_apart(
+    before: tuple[Path, ...], files: tuple[Path, ...]
+) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The build behind --from, and the tables; version 0.1 had tables behind --from, too."""
+    tables = tuple(path for path in before if path.exists() and not _is_build(path))
+    if tables:
+        warn("deprecated: tables are named by --tables now; --from names the build before")
+    return tuple(path for path in before if path not in tables), files + tables
+
+
+def _is_build(path: Path) -> bool:
+    return any((path / name).exists() for name in ("manifest.json", "planes.json"))
+
+
 def _print(found: PushReport, dry: bool) -> None:
     if dry:
         for one in found.switches:
@@ -134,5 +154,5 @@ def _print(found: PushReport, dry: bool) -> None:
         print_table(f"push, target {found.target}", ("switch", "state", "added", "removed"), rows)
     for one in found.switches:
         if one.error:
-            say(f"{one.node}: {one.error}")
+            warn(f"{one.node}: {one.error}")
     say_unread(found.unread)

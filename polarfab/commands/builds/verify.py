@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
+from polarfab.output import json_option, print_facts, print_json, print_table, progress, say, warn
 from polarfab.target_choice import complete_target, known_target
 from polarfab.verification_output import say_emitted, stop_if_wrong, walks
 
@@ -27,9 +27,9 @@ def _say_losses(build: Build, report: Report) -> None:
     for case in report.failures:
         for loss in case.losses:
             pair = f"{names[loss.source]} to {names[loss.destination]}"
-            say(f"lost: {pair} while {loss.failed} is down")
+            warn(f"lost: {pair} while {loss.failed} is down")
         if (more := case.lost_pairs - len(case.losses)) > 0:
-            say(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
+            warn(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
 
 
 def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,94 @@
+"""`polarfab init`: a fabric.yaml and an inventory.yaml that fit each other."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from polarfab.family_choice import given_parameters, parameter_options
+from polarfab.output import json_option, print_json, say, write_file
+
+
+@click.command("init")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--family", help="polarfly, polarstar, pn or oft; asked for on a terminal.")
+@parameter_options
+@click.option("--hosts", type=click.IntRange(0, 1024), help="Hosts per switch.  [default: 1]")
+@click.option("--name", help="What the fabric is called.  [default: the folder's name]")
+@json_option
+def command(
+    folder: Path,
+    family: str | None,
+    q: int | None,
+    supernode: str | None,
+    degree: int | None,
+    hosts: int | None,
+    name: str | None,
+    as_json: bool,
+) -> None:
+    """Write a fabric.yaml and an inventory.yaml to begin with into DIR, with comments.
+
+    They fit each other, and leave ports and rack space to grow. Files that are there stay.
+
+    \b
+        polarfab init lab --family polarfly --q 7
+        polarfab init star --family polarstar --q 5 --supernode paley --degree 2
+    """
+    from polarfab.topologies import starter_files
+
+    given = given_parameters((), q=q, supernode=supernode, degree=degree)
+    if family is None:
+        family, given, hosts = _asked(given, hosts)
+    named = name or folder.resolve().name
+    texts = starter_files(named, family, hosts=1 if hosts is None else hosts, **given)
+    files = [folder / word for word in texts]
+    _require_new(files)
+    for file, text in zip(files, texts.values(), strict=True):
+        write_file(file, [text], folders=True)
+        say(f"written: {file}")
+    if as_json:
+        print_json({"name": named, "files": [str(file) for file in files]})
+
+
+def _asked(given: dict[str, Any], hosts: int | None) -> tuple[str, dict[str, Any], int]:
+    """The family, its parameters and the hosts per switch, from the user at the terminal.
+
+    Raises:
+        InputError: there is no terminal to ask at.
+    """
+    from compilers.topology.families import FAMILIES
+    from inventory.problems import InputError
+
+    if not sys.stdin.isatty():
+        todo = f"say one of {', '.join(FAMILIES)}, and --q; on a terminal you are asked"
+        raise InputError.of("a family", "none", todo, key="--family")
+    family = click.prompt("Family", type=click.Choice([*FAMILIES]), default="polarfly", err=True)
+    asked: dict[str, tuple[str, click.ParamType[Any]]] = {
+        "q": ("q, a prime power; a switch has about q + 1 links", click.INT),
+        "supernode": ("Supernode", click.Choice(["inductive-quad", "paley", "complete"])),
+        "degree": ("Degree of the supernode", click.INT),
+    }
+    for word in FAMILIES[family].parameters:
+        if given.get(word) is None:
+            text, kind = asked[word]
+            given[word] = click.prompt(text, type=kind, err=True)
+    if hosts is None:
+        hosts = click.prompt("Hosts per switch", type=click.IntRange(0, 1024), default=1, err=True)
+    return family, given, hosts
+
+
+def _require_new(files: list[Path]) -> None:
+    """Pass where none of the files is there.
+
+    Raises:
+        InputError: some are.
+    """
+    from inventory.problems import InputError, Problem
+
+    todo = "name another folder, or move it away"
+    there = [Problem("a new file", "one that is there", todo, str(f)) for f in files if f.exists()]
+    if there:
+        raise InputError(there)

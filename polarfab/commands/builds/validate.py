@@ -1,0 +1,45 @@
+"""`polarfab validate`: every problem of a fabric.yaml and its inventory; nothing is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from polarfab.output import json_option, print_facts, print_json
+
+
+@click.command("validate")
+@click.argument("fabric_file", metavar="FABRIC", type=click.Path(allow_dash=True))
+@click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    help="Take this inventory in place of the one that FABRIC names.",
+)
+@json_option
+def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
+    """Check FABRIC (fabric.yaml, - for stdin) and the inventory it names; write nothing.
+
+    All problems that `compile` would find, in both files: keys and values, nodes and ports for
+    every vertex, racks, addresses, what the targets and node types can hold. Exit code 2 when
+    there are any.
+    """
+    from polarfab.fabric import Fabric
+
+    fabric = Fabric.from_spec(fabric_file, inventory).compile()
+    build = fabric.builds[0]
+    hardware = build.hardware
+    facts = {
+        "fabric": fabric.name,
+        "topology": build.topology.title(),
+        "nodes": build.topology.graph.order,
+        "links": build.topology.graph.size,
+        "hosts": len(build.wiring.host_names),
+        "racks": len(set(hardware.rack.tolist())) if hardware else None,
+        "planes": len(fabric.builds),
+        "problems": 0,
+    }
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(f"{fabric_file}: in order", facts.items())

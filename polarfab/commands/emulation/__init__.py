@@ -1,0 +1,1 @@
+"""Verbs that try a fabric on emulated switches."""

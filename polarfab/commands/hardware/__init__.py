@@ -1,0 +1,1 @@
+"""Verbs about what stands in racks: cables, inventories, racks to add."""

@@ -1,0 +1,1 @@
+"""Verbs about a fabric that a controller runs."""

@@ -1,0 +1,1 @@
+"""Verbs about routers that are configured: files, routes, what they hold."""

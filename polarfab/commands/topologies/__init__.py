@@ -1,0 +1,1 @@
+"""Verbs about graphs: sizes, measures, pictures."""

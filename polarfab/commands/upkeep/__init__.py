@@ -1,0 +1,1 @@
+"""Verbs about folders on disk, and about polarfab itself."""

@@ -1,0 +1,56 @@
+"""The columns of a table that fit a terminal, and how wide each is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BORDER = 1
+BETWEEN = 3
+"""What a cell takes besides its text: a space on both sides, and a line."""
+NARROW = 16
+"""Text columns are not made narrower than this for the sake of others, nor than their words."""
+
+
+def fitting(
+    heads: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], room: int
+) -> list[int]:
+    """The width of each column, from the left as many as fit; at least the first.
+
+    Numbers are never broken, headings between words, other text where it has to be.
+
+    Args:
+        heads: a heading a column.
+        cells: the rows.
+        numeric: whether a column has numbers.
+        room: the columns of the terminal.
+    """
+    natural, least = [], []
+    for i, head in enumerate(heads):
+        head_words = max(map(len, head.split()), default=1)
+        content = max((len(row[i]) for row in cells), default=0)
+        natural.append(max(content, head_words))
+        least.append(natural[i] if numeric[i] else min(natural[i], max(head_words, NARROW)))
+    count = len(heads)
+    while count > 1 and _taken(least[:count]) > room:
+        count -= 1
+    widths = natural[:count]
+    while (over := _taken(widths) - room) > 0:
+        slack = [width - low for width, low in zip(widths, least, strict=False)]
+        if not any(slack):
+            break
+        widest = max((i for i, some in enumerate(slack) if some), key=lambda i: widths[i])
+        widths[widest] -= min(over, slack[widest])
+    return _headings_in_one_line(heads, widths, room)
+
+
+def _taken(widths: Sequence[int]) -> int:
+    return BORDER + sum(widths) + BETWEEN * len(widths)
+
+
+def _headings_in_one_line(heads: Sequence[str], widths: list[int], room: int) -> list[int]:
+    """The widths, with room that is left given to headings that take more than one line."""
+    for i, width in enumerate(widths):
+        more = max(0, len(heads[i]) - width)
+        if _taken(widths) + more <= room:
+            widths[i] += more
+    return widths

@@ -1,0 +1,91 @@
+"""The verbs by what they are about; a section is a folder of `polarfab/commands`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Section(NamedTuple):
+    """Verbs under one heading of `polarfab --help`, and the folder of their modules."""
+
+    heading: str
+    folder: str
+    verbs: dict[str, str]
+
+
+SECTIONS = (
+    Section(
+        "Choose a fabric",
+        "topologies",
+        {
+            "design": "Which fabrics can be built: sizes, efficiency, cost; the papers' tables.",
+            "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
+            "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
+            "draw": "The fabric as a picture or an interactive page, and plots.",
+        },
+    ),
+    Section(
+        "Compile and prove it",
+        "builds",
+        {
+            "init": "A fabric.yaml and an inventory.yaml that fit each other, to start from.",
+            "validate": "Every problem of a fabric.yaml and its inventory; nothing is built.",
+            "compile": "Spec and inventory to verified tables in a build folder.",
+            "verify": "Walk every ordered pair through a build's tables.",
+            "explain": "The paths between two nodes, hop by hop, with ports.",
+            "throughput": "How much hosts can send under traffic patterns, by the tables.",
+            "diff": "What differs between two builds, or between the configurations of both.",
+        },
+    ),
+    Section(
+        "Cable and grow it",
+        "hardware",
+        {
+            "cables": "Cable schedule, labels, bill of materials, install phases.",
+            "inventory": "Import and export NetBox and Nautobot data.",
+            "check-wiring": "Neighbour tables against the plan, and the smallest repair.",
+            "expand": "The larger fabric, and only what must be added.",
+        },
+    ),
+    Section(
+        "Configure routers",
+        "routers",
+        {
+            "targets": "The systems that render can write for: what they can do, their options.",
+            "render": "Write every switch's configuration for a target.",
+            "push": "Have routers hold the build's routes: read, add, take away, prove, save.",
+            "check-routes": "Routing tables of switches against the build: missing, stale, wrong.",
+        },
+    ),
+    Section(
+        "Run it by OpenFlow",
+        "live",
+        {
+            "controller": "Run the OpenFlow controller (Ryu or os-ken) for a build.",
+            "status": "How the fabric of a running controller is.",
+            "plan": "What a move between two builds changes, in which rounds; that nobody loses.",
+            "apply": "Move a running fabric to another build, without losing a packet.",
+        },
+    ),
+    Section(
+        "Rehearse it",
+        "emulation",
+        {
+            "emulate": "Bring a scenario up on real parts, check it, tear it down.",
+            "rehearse": "Try a move between two builds on an emulated fabric, under traffic.",
+        },
+    ),
+    Section(
+        "Look after folders, and polarfab",
+        "upkeep",
+        {
+            "fsck": "A build or rendered folder, every file against its digest.",
+            "rollback": "Put back the build that was proved before the one that is there.",
+            "gc": "Remove what killed processes left beside builds and renders.",
+            "bench": "Our speed beside that of peers, in one run.",
+            "completion": "Print the completion script of a shell.",
+        },
+    ),
+)
+VERBS = {verb: section.folder for section in SECTIONS for verb in section.verbs}
+"""Each verb's folder."""
