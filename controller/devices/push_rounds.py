@@ -55,7 +55,9 @@ class PushRounds:
         """
         if system.name == "linux":
             reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
-            raise InputError.of("another target", f"--from and target linux: {reason}", key="--from")
+            raise InputError.of(
+                "another target", f"--from and target linux: {reason}", key="--from"
+            )
         if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="--from")
         old, _ = system.check(old, chosen)
