@@ -131,6 +131,24 @@ class PacketBuffer(Model):
     ecn_percent: Annotated[Whole, Field(ge=1, le=100)]
 
 
+class OpenFlowKeys(Model):
+    """What a switch can do of OpenFlow 1.3: a profile, and where it differs from that.
+
+    `bundles` are those of ONF extension 230, `experimenters` the moves and fields of Open vSwitch,
+    `masks` matches on some bits of metadata, `buckets` the most of a group.
+    """
+
+    profile: Literal["openflow13-ovs", "openflow13", "single-table", "few-buckets"] = (
+        "openflow13-ovs"
+    )
+    bundles: bool | None = None
+    experimenters: bool | None = None
+    masks: bool | None = None
+    fast_failover: bool | None = None
+    buckets: Annotated[Whole, Field(ge=1, le=65_535)] | None = None
+    tables: Annotated[Whole, Field(ge=1, le=255)] | None = None
+
+
 class NodeType(Model):
     """A kind of switch: its ports, its height in rack units, what it holds and can do.
 
@@ -148,6 +166,7 @@ class NodeType(Model):
     platform: PlatformFile = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
     tables: TableLimits = TableLimits()
+    openflow: OpenFlowKeys | None = None
     buffer: PacketBuffer | None = None
     capabilities: tuple[Capability, ...] | None = None
     manufacturer: Line | None = None

@@ -9,7 +9,7 @@ Own prefixes and aggregates are numbered as in `Routes`, those of IPv6 behind th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from compilers.readers.difference_list import EXAMPLES
@@ -21,6 +21,7 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.emitted_pairs import delivered_pairs
 from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.expected_forwarding import ALL, Ability
 from compilers.readers.switch_check import CheckedSwitch, SwitchCheck
 from compilers.tables.build import Build
 
@@ -40,12 +41,18 @@ class EmittedCheck:
         folder: that of all switches.
         reader: of the target.
         accept: see `DifferenceList`.
+        able: what each switch can do of the tables, by its vertex; all where that is not given.
     """
 
     def __init__(
-        self, build: Build, folder: Path, reader: Reader, accept: tuple[str, ...] = ()
+        self,
+        build: Build,
+        folder: Path,
+        reader: Reader,
+        accept: tuple[str, ...] = (),
+        able: Sequence[Ability] = (),
     ) -> None:
-        self.accept = accept
+        self.accept, self.able = accept, able
         self.build, self.folder, self.reader = build, folder, reader
         a = build.addressing
         self.blocks = len(a.ipv4_prefixes()[0])
@@ -63,7 +70,7 @@ class EmittedCheck:
         except (OSError, ValueError) as error:
             return CheckedSwitch(vertex, 1, (_unreadable(folder, error),))
         known = self.build, vertex, emitted, self.numbers, str(folder), self.accept
-        return SwitchCheck(*known).result()
+        return SwitchCheck(*known, self.able[vertex] if self.able else ALL).result()
 
     def report(
         self, target: str, checked: Iterable[CheckedSwitch], whole: bool = True

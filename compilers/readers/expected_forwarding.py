@@ -22,6 +22,30 @@ from compilers.wiring.addressing import format_mac
 Value = tuple[str | int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What a switch can do of the tables: all, or less where that is said.
+
+    repairs: it tries several ports in order; without, a packet has the first one only. ways: the
+    most ports that share the packets of a class, the minimal port and the heaviest alternates.
+    """
+
+    repairs: bool = True
+    ways: int | None = None
+
+    def shared(self, ports: list[int], weights: list[int]) -> dict[int, int]:
+        """{port: weight} of packets from hosts, the minimal port first."""
+        ways = [(p, w) for p, w in zip(ports, weights, strict=True) if p and w]
+        if self.ways is not None and len(ways) > self.ways:
+            alternates = [way for way in ways if way[0] != ports[0]]
+            most = sorted(alternates, key=lambda way: -way[1])[: self.ways - 1]
+            ways = [way for way in ways if way[0] == ports[0] or way in most]
+        return dict(ways)
+
+
+ALL = Ability()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedSwitch:
     """One switch by the tables.
@@ -37,9 +61,10 @@ class ExpectedSwitch:
     bounce: NDArray[np.int64]
     entering: list[dict[int, int]]
     plain: bool
+    repairs: bool = True
 
     @classmethod
-    def of(cls, build: Build, vertex: int) -> ExpectedSwitch:
+    def of(cls, build: Build, vertex: int, able: Ability = ALL) -> ExpectedSwitch:
         """What the tables say of a switch."""
         c = build.tables.classes
         used = zip(
@@ -48,23 +73,23 @@ class ExpectedSwitch:
             strict=True,
         )
         order = np.column_stack((c.port[vertex], c.protection[vertex]))
+        order = order if able.repairs else order[:, :1]
         width = max(order.shape[1], c.bounce.shape[2])
         return cls(
             egress=_egress(build, vertex),
             order=_to_the_left(_widened(order, width)),
             bounce=_widened(c.bounce[vertex], width),
-            entering=[
-                {port: weight for port, weight in zip(*ways, strict=True) if port and weight}
-                for ways in used
-            ],
+            entering=[able.shared(*ways) for ways in used],
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
+            repairs=able.repairs,
         )
 
     def from_hosts(self, egress: int) -> Chain:
         """What a class does with packets from hosts."""
         order = tuple(((port, 1),) for port in self.order[egress].tolist() if port)
         shared = tuple(self.entering[egress].items())
-        return (shared, *order) if shared else order
+        chain = (shared, *order) if shared else order
+        return chain if self.repairs else chain[:1]
 
     def transit(self, egress: NDArray[np.int64], in_port: NDArray[np.int64]) -> NDArray[np.int64]:
         """int64[n, M + 1]: the ports that n packets in transit are to try, 0: none."""
@@ -72,7 +97,8 @@ class ExpectedSwitch:
         order = self.order[egress]
         tried = np.where(order[:, :1] == came, self.bounce[egress], order)
         back = np.where((order == came).any(axis=1), in_port, 0)
-        return np.column_stack((np.where(tried == came, 0, tried), back))
+        tries = np.column_stack((np.where(tried == came, 0, tried), back))
+        return tries if self.repairs else _to_the_left(tries)[:, :1]
 
 
 def _widened(ports: NDArray[np.integer[Any]], width: int) -> NDArray[np.int64]:
@@ -187,6 +213,20 @@ def _entries(build: Build, vertex: int) -> Iterator[Value]:
         yield from ((family, mac, port) for port in told)
 
 
+def _replies(build: Build, vertex: int) -> Iterator[Value]:
+    gateway = format_mac(build.addressing.gateway_mac)
+    hosts = [(port, mac, addresses[0]) for port, mac, addresses in _hosts(build, vertex)]
+    for port, mac, own in hosts:
+        for target in (str(build.addressing.gateway(vertex)), *(each for _, _, each in hosts)):
+            if target != own:
+                yield target, port, mac, own, gateway
+
+
+def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    mac = format_mac(build.addressing.gateway_mac)
+    yield from ((family, mac) for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)])
+
+
 def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     yield (build.identity[:12],)
 
@@ -220,7 +260,9 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "answered block": _answered,
     "solicited block": _solicited,
     "neighbour answer": _neighbour_answers,
+    "answered address": _replies,
     "forwarded": _entries,
+    "dispatched": _dispatched,
     "identity": _identity,
     "far end": _far_ends,
     "discard": _pools,
@@ -232,7 +274,9 @@ host: address, MAC, gateway's MAC, port. address of a host: address, port. host 
 address that transit finds in the VRF of the hosts. hosts: gateway with its
 length, the port of one. loopback: gateway. setting: of a Linux kernel, its value. answered block:
 prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
-forwarded: family, gateway's MAC, port whose packets are told apart (0: any). identity: its first 12
+answered address: address asked for in ARP, port, MAC and address of the host that asks, gateway's
+MAC. forwarded: family, gateway's MAC, port whose packets are told apart (0: any); dispatched: the
+first two of these. identity: its first 12
 digits. far end: port, node, port there. discard: of each family, the smallest network that holds
 all blocks. Others: see `FACTS`.
 """

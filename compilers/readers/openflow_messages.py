@@ -42,8 +42,8 @@ RAW = {"field_524290", "field_524289"}
 RAW_DECIMALS = 256
 WIDTHS = {"reg0": 32, "arp_tpa": 32, "arp_spa": 32, "arp_sha": 48, "arp_tha": 48}
 WIDTHS |= {"eth_src": 48, "eth_dst": 48, "ipv6_src": 128, "ipv6_dst": 128, "nd_target": 128}
-METADATA = 0xFFFF
-"""The mask whose values stand in decimals."""
+METADATA, ALL_METADATA = 0xFFFF, (1 << 64) - 1
+"""The masks whose values stand in decimals; the second one goes without saying."""
 
 
 class MessageReader:
@@ -103,7 +103,9 @@ class MessageReader:
             yield from map(_action, applied.actions)
         if written := by_name.get("WriteMetadata"):
             value, mask = written.metadata, written.metadata_mask
-            yield f"write_metadata:{value if mask == METADATA else hex(value)}/{mask:#x}"
+            whole = mask == ALL_METADATA
+            number = value if whole or mask == METADATA else hex(value)
+            yield f"write_metadata:{number}" + f"/{mask:#x}" * (not whole)
         if after := by_name.get("GotoTable"):
             yield f"goto_table:{after.table_id}"
 
@@ -142,8 +144,10 @@ def _match(match: dict[str, Any]) -> Iterator[str]:
             value = match.pop(field)
             yield f"{name}={_network(value) if isinstance(value, tuple) else value}"
     if "metadata" in match:
-        value, mask = match.pop("metadata")
-        yield f"metadata={value}/{mask:#x}"
+        value = match.pop("metadata")
+        yield "metadata=" + (
+            f"{value[0]}/{value[1]:#x}" if isinstance(value, tuple) else str(value)
+        )
     _require(not match, f"a match without {', '.join(match)}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -37,20 +37,23 @@ Fact = tuple[str, tuple[str | int, ...]]
 """The kind and the value of a claim."""
 CLASS, INGRESS = 0xFFFF, 0x10000
 """Bits of metadata: the class, and what tells packets from hosts."""
+ALL = (1 << 64) - 1
+"""The mask of metadata that is matched whole."""
 MAC = r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}"
 ROUTE_ROW = re.compile(
     r"table=1,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),\2_dst=([0-9a-f.:]+/\1),"
-    r"actions=write_metadata:(\d+)/0xffff,goto_table:2"
+    r"actions=write_metadata:(\d+)(/0xffff)?,goto_table:2"
 )
 CLASS_ROW = re.compile(
     r"table=2,priority=(\d+),cookie=0x5046000000000006,(?:in_port=(\d+),)?"
-    r"metadata=(\d+)/0x([0-9a-f]+),actions=group:(\d+)"
+    r"metadata=(\d+)(?:/0x([0-9a-f]+))?,actions=group:(\d+)"
 )
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
     r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions=(?:(output|group):(\d+)|(in_port))"
 )
-FACTS = (
+FactForms = Sequence[tuple[str, re.Pattern[str], tuple[str, ...]]]
+FACTS: FactForms = (
     (
         "host",
         re.compile(
@@ -129,14 +132,56 @@ FACTS = (
     ),
 )
 """Every other row: a kind of claim, what the whole line is, and which parts it claims."""
-CLAIMED = frozenset(kind for kind, _, _ in FACTS)
+BY_MOVES = frozenset({"address of a host", "answered block", "solicited block", "neighbour answer"})
+"""What a switch claims that turns questions into answers by moves."""
+REPLY = re.compile(
+    rf"table=0,priority=3,cookie=0x5046000000000002,arp,in_port=(?P<port>\d+),arp_op=1,"
+    rf"arp_tpa=(?P<a>[0-9.]+),actions=set_field:(?P<host>{MAC})->eth_dst,"
+    rf"set_field:(?P<mac>{MAC})->eth_src,set_field:2->arp_op,set_field:(?P=mac)->arp_sha,"
+    r"set_field:(?P=a)->arp_spa,set_field:(?P=host)->arp_tha,set_field:(?P<own>[0-9.]+)->arp_tpa,"
+    r"in_port"
+)
+FACTS_IN_CONSTANTS: FactForms = (
+    ("answered address", REPLY, ("a", "port", "host", "own", "mac")),
+    *(fact for fact in FACTS if fact[0] not in BY_MOVES),
+)
+"""Rows of a switch that answers in constants."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """The parts of OpenFlow on which the rows of a switch depend.
+
+    moves: ARP and ND are answered by moves, not in constants. masks: metadata tells packets from
+    hosts, and not their port. single: all rows stand in one table.
+    """
+
+    moves: bool = True
+    masks: bool = True
+    single: bool = False
+
+    @property
+    def facts(self) -> FactForms:
+        """The rows that are not routes or classes."""
+        return FACTS if self.moves else FACTS_IN_CONSTANTS
+
+    @property
+    def claimed(self) -> frozenset[str]:
+        """The kinds of claims that are made in full."""
+        kinds = frozenset(kind for kind, _, _ in self.facts)
+        return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
+
+
+WHOLE = PipelineParts()
+"""Those of Open vSwitch."""
 
 
 class ReadRoute(NamedTuple):
-    """A row of table 1 that sends a prefix to a class."""
+    """A row of table 1 that sends a prefix to a class; masked: it keeps other bits of metadata."""
 
     prefix: str
     entry: Entry
+    masked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,41 +268,43 @@ class OvsProgram:
         return found
 
 
-def read_ovs(folder: Path) -> EmittedSwitch:
-    """The program of a switch, from its folder.
+def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
+    """The program of a switch of several tables, from its folder.
+
+    Args:
+        folder: of the switch.
+        parts: of OpenFlow that it has.
 
     Raises:
         OSError: a file is not there.
         ValueError: an address makes no sense.
     """
-    program, claims = OvsProgram(), list[Claim]()
-    wrong: list[tuple[str, int, str]] = []
     files = str(folder / "flows.txt"), str(folder / "groups.txt")
-    for line, text in _lines(Path(files[1])):
-        if (made := _group(text)) and made[0] not in program.groups:
-            program.groups[made[0]] = made[1:]
-            program.group_lines[made[0]] = line
-        else:
-            wrong.append((files[1], line, text))
+    program, wrong = read_groups(files[1])
+    claims = list[Claim]()
     entries: Numbers[Entry] = Numbers()
     routes: list[tuple[int, ReadRoute]] = []
-    for line, text in _lines(Path(files[0])):
-        row = _row(text)
-        if isinstance(row, ReadRoute):
+    for line, text in text_lines(Path(files[0])):
+        row = _row(text, parts.moves)
+        if isinstance(row, ReadRoute) and row.masked == parts.masks:
             routes.append((line, row))
-        elif isinstance(row, ReadClass) and row.mask & CLASS != CLASS:
-            wrong.append((files[0], line, text))  # of several classes
-        elif isinstance(row, ReadClass):
+        elif isinstance(row, ReadClass) and (row.mask != ALL) == parts.masks:
+            if row.mask & CLASS != CLASS:  # of several classes
+                wrong.append((files[0], line, text))
+                continue
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
-        elif row:
+        elif row and not isinstance(row, ReadRoute | ReadClass):
             claims.append(Claim(*row, files[0], line))
         else:
             wrong.append((files[0], line, text))
-    for claim in claims:
-        if claim.kind == "forwarded" and claim.value[2]:
-            program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+    if parts.masks:
+        for claim in claims:
+            if claim.kind == "forwarded" and claim.value[2]:
+                program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+    else:
+        claims = [_dispatched(claim) if claim.kind == "forwarded" else claim for claim in claims]
     rows = EmittedRows(
         files[0],
         [row.prefix for _, row in routes],
@@ -268,11 +315,31 @@ def read_ovs(folder: Path) -> EmittedSwitch:
     return EmittedSwitch(
         (table,),
         by_ingress,
-        CLAIMED,
+        parts.claimed,
         claims,
         wrong=wrong,
-        unused=list(_unused(program, files)),
+        unused=list(_unused(program, files, parts.masks)),
     )
+
+
+def read_groups(file: str) -> tuple[OvsProgram, list[tuple[str, int, str]]]:
+    """The groups of a file, and its lines that are none."""
+    program = OvsProgram()
+    wrong: list[tuple[str, int, str]] = []
+    for line, text in text_lines(Path(file)):
+        if (made := _group(text)) and made[0] not in program.groups:
+            program.groups[made[0]] = made[1:]
+            program.group_lines[made[0]] = line
+        else:
+            wrong.append((file, line, text))
+    return program, wrong
+
+
+def _dispatched(claim: Claim) -> Claim:
+    """A row for packets of all ports; one for those of a host's port has no place there."""
+    family, mac, port = claim.value
+    value = (family, mac, port) if port else (family, mac)
+    return replace(claim, kind="dispatched", value=value)
 
 
 def _lookups(
@@ -326,7 +393,7 @@ def _lookups(
     return Lookup(rows, chains, usual, places), by_ingress
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that say something, with their numbers."""
     for line, text in enumerate(path.read_text().splitlines(), 1):
         if text and text[0] != "#":
@@ -334,18 +401,20 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @lru_cache(1 << 17)
-def _row(text: str) -> ReadRoute | ReadClass | Fact | None:
+def _row(text: str, moves: bool) -> ReadRoute | ReadClass | Fact | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
     if found := ROUTE_ROW.fullmatch(text):
-        return ReadRoute(found[3], (int(found[4]), found[2]))
+        return ReadRoute(found[3], (int(found[4]), found[2]), found[5] is not None)
     if found := CLASS_ROW.fullmatch(text):
         priority, in_port, metadata, mask, group = found.groups()
-        return ReadClass(int(priority), int(in_port or 0), int(metadata), int(mask, 16), int(group))
-    return _fact(text)
+        bits = int(mask, 16) if mask else ALL
+        return ReadClass(int(priority), int(in_port or 0), int(metadata), bits, int(group))
+    return fact(text, FACTS if moves else FACTS_IN_CONSTANTS)
 
 
-def _fact(text: str) -> Fact | None:
-    for kind, pattern, parts in FACTS:
+def fact(text: str, facts: FactForms) -> Fact | None:
+    """What a row says that is one of these facts."""
+    for kind, pattern, parts in facts:
         if found := pattern.fullmatch(text):
             values = found.groupdict()
             return kind, tuple(_value(part, values.get(part)) for part in parts) + (
@@ -357,7 +426,7 @@ def _fact(text: str) -> Fact | None:
 def _value(part: str, text: str | None) -> str | int:
     if part == "port":
         return int(text or 0)
-    canonical = {"a": address_text, "n": network_text}.get(part, str)
+    canonical = {"a": address_text, "own": address_text, "n": network_text}.get(part, str)
     return canonical(text or "")
 
 
@@ -383,10 +452,13 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
     return int(number), kind, tuple(made)
 
 
-def _unused(program: OvsProgram, files: tuple[str, str]) -> Iterator[tuple[str, int, str]]:
+def _unused(
+    program: OvsProgram, files: tuple[str, str], masks: bool
+) -> Iterator[tuple[str, int, str]]:
     """Groups that nothing leads to, and rows of one match and priority.
 
-    A class may have rows without a route that leads to it, as those of ports to switches without
+    Without masks a switch without hosts has no rows that lead to groups for packets from hosts. A
+    class may have rows without a route that leads to it, as those of ports to switches without
     hosts: they do nothing.
     """
     seen = set()
@@ -398,5 +470,5 @@ def _unused(program: OvsProgram, files: tuple[str, str]) -> Iterator[tuple[str, 
     led = {row.group for row in program.row_lines}
     led |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
     for number, line in program.group_lines.items():
-        if number not in led:
+        if number not in led and masks:
             yield files[1], line, f"group {number}"

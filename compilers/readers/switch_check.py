@@ -35,7 +35,13 @@ from compilers.readers.emitted_forwarding import (
 )
 from compilers.readers.emitted_pairs import HostWays, SwitchWays
 from compilers.readers.expected_facts import FACTS, Value
-from compilers.readers.expected_forwarding import ExpectedSwitch, by_destination, expected_claims
+from compilers.readers.expected_forwarding import (
+    ALL,
+    Ability,
+    ExpectedSwitch,
+    by_destination,
+    expected_claims,
+)
 from compilers.tables.build import Build
 
 Integers = NDArray[np.int64]
@@ -88,6 +94,7 @@ class SwitchCheck:
             that stand for the same are added.
         folder: where its files are.
         accept: see `DifferenceList`.
+        able: what the switch can do of the tables.
     """
 
     def __init__(
@@ -98,11 +105,12 @@ class SwitchCheck:
         numbers: dict[str, int],
         folder: str,
         accept: tuple[str, ...] = (),
+        able: Ability = ALL,
     ) -> None:
         self.build, self.vertex, self.emitted = build, vertex, emitted
         self.numbers, self.folder = numbers, folder
         self.families = 1 + (build.addressing.ipv6 is not None)
-        self.expected = ExpectedSwitch.of(build, vertex)
+        self.expected = ExpectedSwitch.of(build, vertex, able)
         self.found = DifferenceList(accept)
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]

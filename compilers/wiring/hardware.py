@@ -55,9 +55,10 @@ class PortFacts:
 
     module: from 0, through the blocks of the type; label: what stands beside the port; speed: in
     Gb/s; lanes: of one port, as the speed 0 where unknown; role: any, fabric or host. units:
-    height; limits: TableLimits that are given. sockets: the names of a port's sockets, its own
-    where it has one. blocks: its port blocks. platform: name, lanes, cage and breakout mode of
-    each port in SONiC's platform file, () without one. buffer: None where nothing is said of it.
+    height; limits, openflow: what is given of TableLimits and OpenFlowKeys. sockets: the names of a
+    port's sockets, its own where it has one. blocks: its port blocks. platform: name, lanes, cage
+    and breakout mode of each port in SONiC's platform file, () without one. buffer: None where
+    nothing is said of it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class PortFacts:
     model: str
     part_number: str
     limits: Mapping[str, int]
+    openflow: Mapping[str, Any]
     capabilities: tuple[str, ...] | None
     module: tuple[int, ...]
     label: tuple[str, ...]
@@ -206,6 +208,7 @@ def port_facts(name: str, node_type: NodeType) -> PortFacts:
         model=node_type.model or name,
         part_number=node_type.part_number or "",
         limits=node_type.tables.model_dump(exclude_none=True),
+        openflow=node_type.openflow.model_dump(exclude_none=True) if node_type.openflow else {},
         capabilities=node_type.capabilities,
         module=ports.module,
         label=ports.labels,

@@ -9,13 +9,14 @@ port comes last, as the output IN_PORT.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes
+from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 
 Numbers = NDArray[np.integer]
@@ -80,6 +81,15 @@ class Groups:
         entry = FROM_HOSTS if self.entering else self.in_port.astype(np.int64)
         return np.where(self.led & self.there, entry, NOT_LED)
 
+    def led_here(self) -> Groups:
+        """Those to which a row leads."""
+        return self.take(self.led & self.there)
+
+    def from_ports(self, ports: NDArray[np.integer]) -> Groups:
+        """Each of them once for each of these ports, where packets come in."""
+        each = np.repeat(np.arange(len(self.classes)), len(ports))
+        return replace(self.take(each), in_port=np.tile(ports, len(self.classes)))
+
     def take(self, chosen: Numbers | NDArray[np.bool_], buckets: int | None = None) -> Groups:
         """Some of them, with as many of their first buckets."""
         return Groups(
@@ -115,45 +125,54 @@ def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]
     return 1 + role * classes + egress.astype(np.int64)
 
 
-def groups(classes: Classes, vertex: int) -> Iterator[Groups]:
+def groups(classes: Classes, vertex: int, profile: Profile = OVS) -> Iterator[Groups]:
     """All groups of a switch, those that others lead to first."""
-    for role in class_groups(classes, vertex, np.flatnonzero(classes.port[vertex] > 0)):
+    for role in class_groups(classes, vertex, np.flatnonzero(classes.port[vertex] > 0), profile):
         for _, alike in by_buckets(role):
             yield alike
 
 
 def class_groups(
-    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64]
+    classes: Classes,
+    switch: int | NDArray[np.int64],
+    number: NDArray[np.int64],
+    profile: Profile = OVS,
 ) -> Iterator[Groups]:
     """The groups of n classes, a role after the other, those that others lead to first.
 
-    Every role has n groups; those that a class does not need have no buckets.
+    Every role has n groups; those that a class does not need have no buckets. Without fast failover
+    a group has the first port that it would try, and the controller puts another in its place.
 
     Args:
         classes: of the fabric.
         switch: int64[n], where each of these classes is, or one for all.
         number: int64[n], their numbers there.
+        profile: of these switches.
     """
+    tried = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
-    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)
+    order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :tried]
     anywhere, always = np.zeros(len(number), np.int32), np.ones(len(number), np.bool_)
 
     yield _groups(GroupRole.TRANSIT, number, order, anywhere, always)
     if classes.alternate.shape[2]:
         weight = classes.weight[switch, number]
         used = np.concatenate((minimal, classes.alternate[switch, number]), axis=1) * (weight > 0)
+        if profile.buckets is not None:
+            used, weight = _heaviest(used, weight * (used > 0), profile.buckets)
         enters = (used[:, 1:] > 0).any(axis=1)
         beyond = ~(order[:, :, None] == used[:, None, :]).any(axis=2) & (order > 0)
-        falls = enters & beyond.any(axis=1)
-        fine, shares = _finely(used * enters[:, None], weight)
+        falls = enters & beyond.any(axis=1) & profile.repairs
+        used = used * enters[:, None]
+        fine, shares = (used, weight) if profile.buckets else _finely(used, weight)
         yield _groups(GroupRole.ENTER, number, fine, anywhere, ~falls, shares)
         yield _groups(GroupRole.FALLBACK, number, order * falls[:, None], anywhere, always)
     if classes.bounce.shape[2] or classes.alternate.shape[2]:
         bounce = _last(classes.bounce[switch, number], minimal)
-        yield _groups(GroupRole.BOUNCE, number, bounce, minimal[:, 0], always)
+        yield _groups(GroupRole.BOUNCE, number, _first(bounce, tried), minimal[:, 0], always)
     for place in range(1, order.shape[1]):
         came = order[:, place, None]
-        aside = _last(order, came) * (came > 0)
+        aside = _first(_last(order, came) * (came > 0), tried)
         yield _groups(GroupRole.ASIDE + place - 1, number, aside, came[:, 0], always)
 
 
@@ -168,6 +187,24 @@ def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
 def _last(order: Numbers, port: Numbers) -> Numbers:
     """int[n, B + 1]: the order without a port, int[n, 1], and that port at its end."""
     return np.concatenate((order * (order != port), port), axis=1)
+
+
+def _first(order: Numbers, count: int | None) -> Numbers:
+    """int[n, count]: the first of the ports that are there, those behind them left out."""
+    if count is None:
+        return order
+    return _packed(order, order > 0)[:, :count]
+
+
+def _heaviest(used: Numbers, weight: Numbers, count: int) -> tuple[Numbers, Numbers]:
+    """int[n, count] twice: the minimal port and the alternates of most weight, the first of equal
+    ones.
+    """
+    if count >= used.shape[1]:
+        return used, weight
+    rank = np.argsort(-weight[:, 1:].astype(np.int64), axis=1, kind="stable")[:, : count - 1]
+    chosen = np.column_stack((np.zeros(len(used), np.int64), 1 + np.sort(rank, axis=1)))
+    return np.take_along_axis(used, chosen, axis=1), np.take_along_axis(weight, chosen, axis=1)
 
 
 def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:

@@ -9,6 +9,7 @@ is about (`Encoder.describe`), and an error quotes it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -19,9 +20,10 @@ from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
-from compilers.targets.openflow.class_groups import GroupRole, Groups, roles
+from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
 from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
+    GROUP_SPACE,
     Pipeline,
     RowKind,
     class_numbers,
@@ -38,6 +40,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     Records,
 )
 from compilers.targets.openflow.message_parts import Block, filled, mac_bytes, output_buckets
+from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
 
 
@@ -61,26 +64,35 @@ class Program:
 class Encoder:
     """The programs of all switches of a build.
 
+    Args:
+        build: saved, so that it has an identity.
+        profiles: of each vertex; None: those of the node types. The list `profiles` may be changed:
+            a switch has said that it can do less.
+
     Raises:
         InputError: the build asks for something that this target cannot do.
         ValueError: the build was never saved, so it has no identity.
     """
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: Build, profiles: Sequence[Profile] | None = None) -> None:
         require(build)
         self.build = build
+        self.profiles = list(profiles_of(build) if profiles is None else profiles)
         self.by_datapath_id: dict[int, int] = {
             int(build.wiring.datapath_id[vertex]): vertex
             for vertex in np.flatnonzero(build.topology.present).tolist()
         }
-        self._pipeline = Pipeline(build)
+        self._pipeline = Pipeline(build, self.profiles)
         self._layout()
 
     def with_tables(self, tables: Tables) -> Encoder:
-        """The encoder of the same build with other tables, as many classes per switch."""
+        """The encoder of the same build with other tables, as many classes per switch.
+
+        Both have the same profiles, now and later.
+        """
         other = copy(self)
         other.build = replace(self.build, tables=tables)
-        other._pipeline = Pipeline(other.build)
+        other._pipeline = Pipeline(other.build, self.profiles)
         return other
 
     def rows(self, vertex: int) -> int:
@@ -94,19 +106,18 @@ class Encoder:
             vertex: the switch.
             generation: 0 or 1, which numbers its classes and groups have.
         """
-        groups = self._pipeline.groups(vertex)
-        flows = [
-            self._forward,
-            filled(self._arp, [0], block=self._blocks[vertex]),
-            *self._ipv4_of(vertex, generation),
-        ]
-        if self._pipeline.ipv6:
-            flows += [
-                filled(self._nd, [0], block=(self._blocks6[vertex], 0)),
-                self._nd_finish,
-                *self._ipv6_of(vertex, generation),
-            ]
-        flows += [self.class_messages(group, generation) for group in groups]
+        groups, profile = self._pipeline.groups(vertex), self.profiles[vertex]
+        flows = self._answers(vertex, profile)
+        if profile.single:
+            flows += self._single_table(vertex, groups, generation)
+        else:
+            flows = [self._forward, *flows, *self._local(vertex, profile)]
+            flows += self.route_messages(*self._pipeline.routes(vertex), generation, profile)
+            ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
+            for group in groups:
+                told = group.entering and not profile.masks
+                each = group.led_here().from_ports(ports) if told else group
+                flows.append(self.class_messages(each, generation, profile))
         return Program(
             groups=tuple(self.group_messages(group, generation) for group in groups),
             flows=(*flows, self._markers[generation]),
@@ -122,20 +133,25 @@ class Encoder:
         made = output_buckets(groups.port, groups.output, groups.weight, watched)
         return filled(self._groups[layout], groups.classes, buckets=made)
 
-    def class_messages(self, groups: Groups, generation: int) -> Block:
-        """Messages that add the rows that lead to these groups."""
-        layout, egress = self._classes[generation][groups.role], groups.classes[groups.led]
-        if groups.entering or groups.role == GroupRole.TRANSIT:
+    def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
+        """Messages that add the rows that lead to these groups, of switches of a profile."""
+        layout = self._layouts(profile.masks).classes[generation][groups.role]
+        egress = groups.classes[groups.led]
+        if groups.role == GroupRole.TRANSIT or (groups.entering and profile.masks):
             return filled(layout, egress)
-        return filled(layout, egress, in_port=groups.in_port)
+        return filled(layout, egress, in_port=groups.in_port[groups.led])
 
     def route_messages(
-        self, prefix: NDArray[np.integer], egress: NDArray[np.integer], generation: int
+        self,
+        prefix: NDArray[np.integer],
+        egress: NDArray[np.integer],
+        generation: int,
+        profile: Profile = OVS,
     ) -> tuple[Block, ...]:
         """Messages that add routes, of IPv4 and of IPv6 if the build has it."""
         metadata = class_numbers(egress, generation)
-        families = (self._ipv4, self._ipv6) if self._pipeline.ipv6 else (self._ipv4,)
-        return tuple(filled(family.routes, prefix, metadata=metadata) for family in families)
+        routes = self._layouts(profile.masks).routes
+        return tuple(filled(family, prefix, metadata=metadata) for family in routes)
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words: `route 3 (10.0.0.12/30)`."""
@@ -153,70 +169,151 @@ class Encoder:
 
     def _layout(self) -> None:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
-        classes, gateway = self.build.tables.classes, a.gateway_mac
-        self._width = classes.port.shape[1]
+        gateway = a.gateway_mac
+        self._width = self.build.tables.classes.port.shape[1]
         self._groups: dict[tuple[int, GroupType, int, int], Records] = {}
-        self._classes = [
-            [rows.classes(self._width, role, generation) for role in range(roles(classes))]
-            for generation in range(GENERATIONS)
-        ]
         self._markers = [
             rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
         ]
+        self._by_masks: dict[bool, _Layouts] = {}
+        self._only: _SingleTable | None = None
         self._forward = rows.forward(gateway, self._pipeline.ipv6)
         self._blocks = a.ipv4_blocks()
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
-        self._ipv4 = _Family(
-            routes=rows.ipv4_routes(*a.ipv4_prefixes()),
-            own=rows.own_arp(hosts),
-            enter=rows.enter(gateway, hosts, IPV4),
-            local=rows.ipv4_hosts(gateway, hosts),
-        )
+        self._arp_reply = rows.arp_reply(gateway, 1)
+        self._prefixes = [rows.Prefixes(IPV4, *a.ipv4_prefixes())]
+        self._own, self._enter = [rows.own_arp(hosts)], [rows.enter(gateway, hosts, IPV4)]
+        self._hosts = [rows.ipv4_hosts(gateway, hosts, single=False)]
         if self._pipeline.ipv6:
             self._blocks6 = a.ipv6_blocks()
             self._nd, self._nd_finish = rows.nd_answer(), rows.nd_finish(gateway)
-            self._ipv6 = _Family(
-                routes=rows.ipv6_routes(*a.ipv6_prefixes()),
-                own=rows.own_nd(hosts),
-                enter=rows.enter(gateway, hosts, IPV6),
-                local=rows.ipv6_hosts(gateway, hosts),
+            self._prefixes.append(rows.Prefixes(IPV6, *a.ipv6_prefixes()))
+            self._own.append(rows.own_nd(hosts))
+            self._enter.append(rows.enter(gateway, hosts, IPV6))
+            self._hosts.append(rows.ipv6_hosts(gateway, hosts, single=False))
+
+    def _layouts(self, masks: bool) -> _Layouts:
+        """Routes and classes of switches that match parts of metadata, or of those that do not."""
+        if masks not in self._by_masks:
+            self._by_masks[masks] = _Layouts(
+                [rows.routes(prefixes, masks) for prefixes in self._prefixes],
+                [
+                    [
+                        rows.classes(self._width, role, generation, masks)
+                        for role in range(roles(self.build.tables.classes))
+                    ]
+                    for generation in range(GENERATIONS)
+                ],
             )
+        return self._by_masks[masks]
 
-    def _ipv4_of(self, vertex: int, generation: int) -> tuple[Block, ...]:
-        hosts = self._pipeline.hosts(vertex)
-        address = self._blocks[vertex] + FIRST_HOST + hosts
-        return self._addressed(vertex, generation, self._ipv4, address)
+    def _addresses(self, vertex: int) -> list[NDArray[np.integer]]:
+        """The addresses of a switch's hosts, int64[n], and of IPv6 uint64[n, 2]."""
+        hosts = FIRST_HOST + self._pipeline.hosts(vertex)
+        found: list[NDArray[np.integer]] = [self._blocks[vertex] + hosts]
+        if self._pipeline.ipv6:
+            address = np.empty((len(hosts), 2), np.uint64)
+            address[:, 0], address[:, 1] = self._blocks6[vertex], hosts
+            found.append(address)
+        return found
 
-    def _ipv6_of(self, vertex: int, generation: int) -> tuple[Block, ...]:
-        hosts = self._pipeline.hosts(vertex)
-        address = np.empty((len(hosts), 2), np.uint64)
-        address[:, 0], address[:, 1] = self._blocks6[vertex], FIRST_HOST + hosts
-        return self._addressed(vertex, generation, self._ipv6, address)
+    def _ports(self, vertex: int) -> NDArray[np.int32]:
+        """The ports of a switch's hosts."""
+        ports: NDArray[np.int32] = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
+        return ports
 
-    def _addressed(
-        self, vertex: int, generation: int, family: _Family, address: NDArray[np.integer]
-    ) -> tuple[Block, ...]:
-        """Routes, silences, entrances and hosts of one address family."""
-        prefix, egress = self._pipeline.routes(vertex)
+    def _macs(self, vertex: int) -> NDArray[np.uint8]:
         hosts = self._pipeline.hosts(vertex)
-        port = self.build.wiring.host_port[vertex, hosts]
-        mac = mac_bytes(self.build.addressing.host_mac[vertex, hosts])
-        return (
-            filled(family.own, hosts, port=port, address=address),
-            *([filled(family.enter, hosts, port=port)] if self._pipeline.entering else []),
-            filled(family.routes, prefix, metadata=class_numbers(egress, generation)),
-            filled(family.local, hosts, port=port, address=address, mac=mac),
+        return mac_bytes(self.build.addressing.host_mac[vertex, hosts])
+
+    def _answers(self, vertex: int, profile: Profile) -> list[Block]:
+        """The answers to ARP, and to ND from a switch that moves fields."""
+        if not profile.answers_by_moves:
+            return [self._arp_replies(vertex)]
+        hosts, port = self._pipeline.hosts(vertex), self._ports(vertex)
+        blocks = [filled(self._arp, [0], block=self._blocks[vertex])]
+        if self._pipeline.ipv6:
+            blocks += [filled(self._nd, [0], block=(self._blocks6[vertex], 0)), self._nd_finish]
+        for own, address in zip(self._own, self._addresses(vertex), strict=True):
+            blocks.append(filled(own, hosts, port=port, address=address))
+        return blocks
+
+    def _arp_replies(self, vertex: int) -> Block:
+        """A row for each host and address that it asks for: the gateway's, other hosts'."""
+        own, gateway = self._addresses(vertex)[0], int(self._blocks[vertex]) + 1
+        count = len(own)
+        asks = np.repeat(np.arange(count), count)
+        # Nobody answers a host that asks for its own address: in its place stands the gateway's.
+        target = np.where(np.eye(count, dtype=np.bool_), gateway, own[None, :]).ravel()
+        mac = self._macs(vertex)[asks]
+        return filled(
+            self._arp_reply,
+            np.zeros(count * count, np.int64),
+            port=self._ports(vertex)[asks],
+            mac=mac,
+            **{"told mac": mac},
+            own=own[asks],
+            target=target,
+            answered=target,
         )
+
+    def _local(self, vertex: int, profile: Profile) -> list[Block]:
+        """Entrances, where metadata tells them, and hosts."""
+        hosts, port, mac = self._pipeline.hosts(vertex), self._ports(vertex), self._macs(vertex)
+        blocks = []
+        if self._pipeline.entering and profile.masks:
+            blocks = [filled(enter, hosts, port=port) for enter in self._enter]
+        for local, address in zip(self._hosts, self._addresses(vertex), strict=True):
+            blocks.append(filled(local, hosts, port=port, address=address, mac=mac))
+        return blocks
+
+    def _single_table(self, vertex: int, groups: list[Groups], generation: int) -> list[Block]:
+        """Hosts, and for each way in that a class tells from others a row a prefix."""
+        if self._only is None:
+            a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
+            families = (rows.ipv4_hosts, rows.ipv6_hosts)[: len(self._prefixes)]
+            self._only = _SingleTable(
+                [
+                    [rows.prefix_rows(p, a.gateway_mac, told) for told in (False, True)]
+                    for p in self._prefixes
+                ],
+                [of_family(a.gateway_mac, hosts, single=True) for of_family in families],
+            )
+        only, hosts, port = self._only, self._pipeline.hosts(vertex), self._ports(vertex)
+        blocks = [
+            filled(local, hosts, port=port, address=address, mac=self._macs(vertex))
+            for local, address in zip(only.hosts, self._addresses(vertex), strict=True)
+        ]
+        prefix, egress = self._pipeline.routes(vertex)
+        for group in groups:
+            each = group.led_here()
+            told = each.role != GroupRole.TRANSIT
+            each = each.from_ports(port) if each.entering else each
+            route, way = np.nonzero(egress[:, None] == each.classes[None, :])
+            numbers = generation * GROUP_SPACE + group_numbers(
+                each.role, each.classes[way], self._width
+            )
+            came = {"port": each.in_port[way]} if told else {}
+            blocks += [
+                filled(family[told], prefix[route], group=numbers, **came) for family in only.routes
+            ]
+        return blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Family:
-    """The layouts of the rows of one address family."""
+class _Layouts:
+    """The layouts of routes, by family, and of classes, by generation and role."""
 
-    routes: Records
-    own: Records
-    enter: Records
-    local: Records
+    routes: list[Records]
+    classes: list[list[Records]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SingleTable:
+    """The layouts of the only table, by family: prefixes without and with a way in, and hosts."""
+
+    routes: list[list[Records]]
+    hosts: list[Records]
 
 
 _ROLES = {

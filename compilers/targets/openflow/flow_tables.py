@@ -6,6 +6,7 @@ explains the pipeline row by row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -17,6 +18,7 @@ from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.openflow.class_groups import Groups, groups, roles
+from compilers.targets.openflow.profiles import Profile, profiles_of
 
 GENERATIONS = 2
 """A program comes in two generations of class and group numbers, so that two builds can stand in
@@ -117,9 +119,13 @@ def generation_of(marker: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The rows of every switch of a build, as numbers; ipv6 tells whether it has an IPv6 pool."""
+    """The rows of every switch of a build, as numbers; profiles: of each, by its node type."""
 
     build: Build
+    profiles: Sequence[Profile] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "profiles", self.profiles or profiles_of(self.build))
 
     @property
     def ipv6(self) -> bool:
@@ -139,7 +145,7 @@ class Pipeline:
 
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, those that others lead to first."""
-        return list(groups(self.build.tables.classes, vertex))
+        return list(groups(self.build.tables.classes, vertex, self.profiles[vertex]))
 
     @property
     def entering(self) -> bool:
@@ -148,10 +154,23 @@ class Pipeline:
 
     def rows(self, vertex: int) -> int:
         """How many flows a switch has when it is programmed."""
-        fixed, families = (6, 2) if self.ipv6 else (3, 1)
-        hosts = (2 + self.entering) * len(self.hosts(vertex))
-        led = sum(int(group.led.sum()) for group in self.groups(vertex))
-        return fixed + families * (len(self.routes(vertex)[0]) + hosts) + led
+        profile, families = self.profiles[vertex], 1 + self.ipv6
+        hosts, routes = len(self.hosts(vertex)), len(self.routes(vertex)[0])
+        answers = hosts * hosts
+        if profile.answers_by_moves:
+            answers = families * (1 + hosts) + self.ipv6
+        told = 1 if profile.masks and not profile.single else hosts
+        led = [(group, told if group.entering else 1) for group in self.groups(vertex)]
+        if profile.single:
+            ways = sum(self._routed(vertex, group) * rows for group, rows in led)
+            return 1 + answers + families * (hosts + ways)
+        classes = sum(int(group.led.sum()) * rows for group, rows in led)
+        dispatch = 1 + hosts * (self.entering and profile.masks)
+        return 1 + answers + families * (dispatch + routes + hosts) + classes
+
+    def _routed(self, vertex: int, groups: Groups) -> int:
+        """How many routes of a switch are of classes that a row leads to one of these groups."""
+        return int(np.isin(self.routes(vertex)[1], groups.classes[groups.led]).sum())
 
 
 def require(build: Build, target: str = "openflow") -> None:

@@ -7,6 +7,7 @@ Columns that differ from switch to switch hold 0 until `message_parts.filled` fi
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,38 @@ XID_BITS = 24
 MOST_NUMBER = (1 << XID_BITS) - 1
 """An xid is the kind of a message and, in its lower 24 bits, which of them."""
 
+ALL_METADATA = (1 << 64) - 1
+
 Records = NDArray[np.void]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefixes:
+    """The prefixes of one address family, by their numbers.
+
+    ethertype: of the family. networks: uint32[P], of IPv6 the upper halves as uint64[P]. lengths:
+    uint8[P], descending.
+    """
+
+    ethertype: int
+    networks: NDArray[Any]
+    lengths: NDArray[np.uint8]
+
+    @property
+    def first(self) -> int:
+        """The number of the first route message."""
+        return IPV6_NUMBER if self.ethertype == IPV6 else 0
+
+    def match(self, numbers: Numbers, length: int) -> tuple[Parts, ...]:
+        """The fields of a match on destinations in these prefixes, all of one length."""
+        network, bits, field, size = self.networks[numbers], 32, "ipv4_dst", 4
+        if self.ethertype == IPV6:
+            network, bits = np.stack((network, np.zeros_like(network)), axis=1), 128
+            field, size = "ipv6_dst", 8
+        column = parts.column("network", network, size)
+        mask = (1 << bits) - (1 << bits - length)
+        return parts.oxm("eth_type", self.ethertype), parts.oxm(field, column, mask)
 
 
 def xid(kind: int, number: int = 0) -> int:
@@ -168,6 +200,29 @@ def arp_answer(gateway: int, length: int) -> Records:
     )
 
 
+def arp_reply(gateway: int, rows: int) -> Records:
+    """The answer to a host's ARP request for one address, all of it in constants.
+
+    Columns: `port`, `mac` and `own` (its address) of the host that asks, `target` and `answered`,
+    both the address that it asks for.
+    """
+    in_port, mac = _port_column(rows), Column("mac", np.zeros((rows, 6), np.uint8))
+    actions = parts.apply_actions(
+        parts.set_field("eth_dst", mac),
+        parts.set_field("eth_src", gateway),
+        parts.set_field("arp_op", REPLY),
+        parts.set_field("arp_sha", gateway),
+        parts.set_field("arp_spa", parts.column("answered", _zeros(rows), 4)),
+        parts.set_field("arp_tha", replace(mac, name="told mac")),
+        parts.set_field("arp_tpa", parts.column("own", _zeros(rows), 4)),
+        parts.output(IN_PORT),
+    )
+    target = parts.oxm("arp_tpa", parts.column("target", _zeros(rows), 4))
+    place = Table.DISPATCH, FlowPriority.ANSWER, RowKind.ANSWER
+    fields = parts.oxm("in_port", in_port), *_arp_request(), target
+    return _row(place, np.arange(rows), fields, actions)
+
+
 def nd_answer() -> Records:
     """The same for neighbour solicitations (RFC 4861, §4.3): they become advertisements.
 
@@ -210,48 +265,64 @@ def own_nd(hosts: int) -> Records:
     return _own(columns, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
 
 
-def ipv4_routes(networks: NDArray[np.uint32], lengths: NDArray[np.uint8]) -> Records:
-    """A row per prefix: its egress class into `metadata` (column)."""
+def routes(prefixes: Prefixes, masks: bool) -> Records:
+    """A row per prefix: its egress class into `metadata` (column), or into all of it."""
 
-    def match(network: NDArray[np.uint32], length: int) -> tuple[Parts, ...]:
-        mask = (1 << 32) - (1 << 32 - length)
-        column = parts.column("network", network, 4)
-        return parts.oxm("eth_type", IPV4), parts.oxm("ipv4_dst", column, mask)
+    def row(length: int, numbers: Numbers, match: tuple[Parts, ...]) -> Records:
+        metadata = parts.column("metadata", _zeros(len(numbers)), 8)
+        written = parts.write_metadata(metadata, CLASS_MASK if masks else ALL_METADATA)
+        place = Table.ROUTES, length, RowKind.ROUTE
+        return _row(place, numbers, match, written, parts.goto_table(Table.CLASSES))
 
-    return _routes(match, networks, lengths, 0)
-
-
-def ipv6_routes(networks: NDArray[np.uint64], lengths: NDArray[np.uint8]) -> Records:
-    """The same for IPv6; `networks` holds the upper halves."""
-
-    def match(network: NDArray[np.uint64], length: int) -> tuple[Parts, ...]:
-        mask = (1 << 128) - (1 << 128 - length)
-        halves = np.stack((network, np.zeros_like(network)), axis=1)
-        column = parts.column("network", halves, 8)
-        return parts.oxm("eth_type", IPV6), parts.oxm("ipv6_dst", column, mask)
-
-    return _routes(match, networks, lengths, IPV6_NUMBER)
+    return _by_length(prefixes, row)
 
 
-def ipv4_hosts(gateway: int, hosts: int) -> Records:
-    """A row per host number: `address`, `mac` and `port` are its columns."""
+def prefix_rows(prefixes: Prefixes, gateway: int, told: bool) -> Records:
+    """A row per prefix for switches of one table: through `group` (column).
+
+    told: only for packets that come in on `in_port` (column), before the row for all others.
+    """
+
+    def row(length: int, numbers: Numbers, match: tuple[Parts, ...]) -> Records:
+        through = parts.column("group", _zeros(len(numbers)), 4)
+        came = [parts.oxm("in_port", _port_column(len(numbers)))] * told
+        return _row(
+            (Table.DISPATCH, single_priority(length) + told, RowKind.ROUTE),
+            numbers,
+            (*came, parts.oxm("eth_dst", gateway), *match),
+            parts.apply_actions(parts.dec_ttl(), parts.group(through)),
+        )
+
+    return _by_length(prefixes, row)
+
+
+def ipv4_hosts(gateway: int, hosts: int, single: bool) -> Records:
+    """A row per host number: `address`, `mac` and `port` are its columns.
+
+    single: in the only table, where a packet has not been dispatched before.
+    """
     address = parts.oxm("ipv4_dst", parts.column("address", _zeros(hosts), 4))
-    return _hosts((parts.oxm("eth_type", IPV4), address), gateway, hosts, 32, 0)
+    fields = parts.oxm("eth_type", IPV4), address
+    return _hosts(fields, gateway, hosts, (32, 0), single)
 
 
-def ipv6_hosts(gateway: int, hosts: int) -> Records:
+def ipv6_hosts(gateway: int, hosts: int, single: bool) -> Records:
     """The same for IPv6; `address` is [n, 2]."""
     address = parts.oxm("ipv6_dst", parts.column("address", _zeros(hosts, 2), 8))
-    return _hosts((parts.oxm("eth_type", IPV6), address), gateway, hosts, 128, 1 << 16)
+    fields = parts.oxm("eth_type", IPV6), address
+    return _hosts(fields, gateway, hosts, (128, 1 << 16), single)
 
 
-def classes(count: int, role: int, generation: int) -> Records:
-    """A row an egress class, through its group of this role; `in_port` is a column of some."""
+def classes(count: int, role: int, generation: int, masks: bool) -> Records:
+    """A row an egress class, through its group of this role; `in_port` is a column of some.
+
+    masks: metadata says of packets from hosts that they are; without, their `in_port` does.
+    """
     numbers = np.arange(count)
     through = parts.apply_actions(parts.group(_group_column("group", role, count, generation)))
-    entering = role in (GroupRole.ENTER, GroupRole.FALLBACK)
+    entering = masks and role in (GroupRole.ENTER, GroupRole.FALLBACK)
     value, mask = class_metadata(numbers, entering, generation)
-    metadata = parts.oxm("metadata", parts.column("metadata", value, 8), mask)
+    metadata = parts.oxm("metadata", parts.column("metadata", value, 8), mask if masks else None)
     if role == GroupRole.TRANSIT:
         return _row(
             (Table.CLASSES, ClassPriority.ANY, RowKind.CLASS), numbers, (metadata,), through
@@ -291,38 +362,46 @@ def _row(
     return parts.bundled(message, BUNDLE, apart)
 
 
-def _routes(
-    match: Callable[[NDArray[Any], int], tuple[Parts, ...]],
-    networks: NDArray[Any],
-    lengths: NDArray[np.uint8],
-    first: int,
+def _by_length(
+    prefixes: Prefixes, row: Callable[[int, Numbers, tuple[Parts, ...]], Records]
 ) -> Records:
-    """Rows of the prefixes in their order, which is by descending length; it is the priority."""
+    """Rows of the prefixes in their order, which is by descending length.
+
+    Args:
+        prefixes: of one family.
+        row: makes those of one length, of that, the numbers of their messages and their match.
+    """
     rows = []
-    for length in np.unique(lengths)[::-1].tolist():
-        numbers = np.flatnonzero(lengths == length)
-        metadata = parts.column("metadata", _zeros(len(numbers)), 8)
-        instructions = (
-            parts.write_metadata(metadata, CLASS_MASK),
-            parts.goto_table(Table.CLASSES),
-        )
-        place = Table.ROUTES, length, RowKind.ROUTE
-        rows.append(_row(place, first + numbers, match(networks[numbers], length), *instructions))
+    for length in np.unique(prefixes.lengths)[::-1].tolist():
+        numbers = np.flatnonzero(prefixes.lengths == length)
+        rows.append(row(length, prefixes.first + numbers, prefixes.match(numbers, length)))
     # As opaque bytes: numpy would bring the columns of joined records into this machine's order.
     whole = np.concatenate([row.view(f"V{row.itemsize}") for row in rows])
     return whole.view(rows[0].dtype)
 
 
+def single_priority(length: int) -> int:
+    """The priority of a prefix in the only table; one more where packets come in on some port."""
+    return 2 * length
+
+
 def _hosts(
-    fields: tuple[Parts, ...], gateway: int, hosts: int, priority: int, first: int
+    fields: tuple[Parts, ...], gateway: int, hosts: int, numbers: tuple[int, int], single: bool
 ) -> Records:
+    """numbers: the length of an address, and the first of the messages."""
     mac = Column("mac", np.zeros((hosts, 6), np.uint8))
+    priority, first = numbers
+    place = Table.ROUTES, priority, RowKind.HOST
+    if single:
+        fields = parts.oxm("eth_dst", gateway), *fields
+        place = Table.DISPATCH, single_priority(priority), RowKind.HOST
     actions = parts.apply_actions(
+        *[parts.dec_ttl()] * single,
         parts.set_field("eth_src", gateway),
         parts.set_field("eth_dst", mac),
         parts.output(_port_column(hosts)),
     )
-    return _row((Table.ROUTES, priority, RowKind.HOST), first + np.arange(hosts), fields, actions)
+    return _row(place, first + np.arange(hosts), fields, actions)
 
 
 def _own(

@@ -1,12 +1,14 @@
 """The messages that a controller sends, in a framework's own reading: the same as the ovs text."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
 from compilers.readers.openflow_messages import MessageReader
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.profiles import PROFILES
 from tests.compilers.readers.emitted import fabric, write
 
 
@@ -32,6 +34,43 @@ def test_no_differences(case, package):
     report = check_messages(fabric(case), package)
     assert (report.differences, report.examples) == (0, ())
     assert report.delivered == report.pairs > 0
+
+
+ONE_TABLE = replace(PROFILES["few-buckets"], tables=1)
+SHAPES = {**PROFILES, "one table, few buckets": ONE_TABLE}
+SHAPES["two ways"] = replace(PROFILES["few-buckets"], buckets=2)
+
+
+@pytest.mark.parametrize("case", ["spread, repaired", "aggregates", "spines"])
+@pytest.mark.parametrize("shape", list(SHAPES)[1:])
+def test_programs_of_every_profile_do_what_the_tables_say(shape, case):
+    build = fabric(case)
+    profiles = [SHAPES[shape]] * build.tables.switches
+    report = check_messages(build, "ryu", profiles=profiles)
+    assert (report.differences, report.examples) == (0, ())
+    assert report.delivered == report.pairs > 0
+    encoder = Encoder(build, profiles)
+    for vertex in range(4):
+        assert sum(map(len, encoder.program(vertex).flows)) == encoder.rows(vertex)
+
+
+@pytest.mark.parametrize(
+    ("shape", "old", "new"),
+    [
+        ("single-table", struct.pack(">HHL", 22, 8, 2), struct.pack(">HHL", 22, 8, 1)),
+        ("openflow13", bytes.fromhex("025046000001"), bytes.fromhex("025046000002")),
+        ("few-buckets", struct.pack(">HHL", 0, 16, 1), struct.pack(">HHL", 0, 16, 2)),
+        ("openflow13", struct.pack(">QQ", 2, (1 << 64) - 1), struct.pack(">QQ", 2, 0xFFFF)),
+    ],
+)
+def test_a_changed_byte_of_any_profile_is_a_difference(shape, old, new, monkeypatch):
+    changed = Program.parts.fget
+    parts = lambda program: [part.replace(old, new, 1) for part in changed(program)]  # noqa: E731
+    build = fabric("spread, repaired")
+    profiles = [PROFILES[shape]] * build.tables.switches
+    assert old in b"".join(changed(Encoder(build, profiles).program(0)))
+    monkeypatch.setattr(Program, "parts", property(parts))
+    assert not check_messages(build, "ryu", profiles=profiles).passed
 
 
 MUTANTS = [

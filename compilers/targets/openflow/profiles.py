@@ -1,0 +1,158 @@
+"""Pipeline profiles: what an OpenFlow 1.3 switch can do, from which its program follows.
+
+A node type names its profile in the inventory, with values of its own where it differs; the
+controller lowers it by what a switch refuses or says of itself. docs/openflow.md has the rows that
+each one makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from compilers.readers.expected_forwarding import Ability
+from compilers.readers.ovs_reader import PipelineParts
+from compilers.tables.build import Build
+
+SEPARATE_TABLES = 3
+"""Tables from which routes and classes stand in tables of their own: dispatch, routes, classes."""
+
+FAILOVER_BUCKETS = 4
+"""As many as the largest group that repairs has: the group of alternates, the minimal port and two
+ports of protection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The parts of OpenFlow 1.3 that a switch has, and of its extensions.
+
+    bundles: ONF extension 230. experimenters: Nicira's moves and Open vSwitch's fields of ND.
+    masks: matching and writing some bits of metadata. fast_failover: groups of that type. buckets:
+    most of a group, None: no limit. tables: how many.
+    """
+
+    name: str
+    bundles: bool = True
+    experimenters: bool = True
+    masks: bool = True
+    fast_failover: bool = True
+    buckets: int | None = None
+    tables: int = 4
+
+    @property
+    def single(self) -> bool:
+        """Whether all rows stand in one table."""
+        return self.tables < SEPARATE_TABLES
+
+    @property
+    def repairs(self) -> bool:
+        """Whether a group can try all ports that repair, one after the other."""
+        few = self.buckets is not None and self.buckets < FAILOVER_BUCKETS
+        return self.fast_failover and not few
+
+    @property
+    def answers_by_moves(self) -> bool:
+        """Whether one row turns every question into its answer; ND takes a table of its own."""
+        return self.experimenters and self.tables > SEPARATE_TABLES
+
+    def within(self, other: Profile) -> Profile:
+        """What both can do, under the name of the first profile that is no more than that."""
+        most = [profile.buckets for profile in (self, other) if profile.buckets is not None]
+        both = replace(
+            self,
+            bundles=self.bundles and other.bundles,
+            experimenters=self.experimenters and other.experimenters,
+            masks=self.masks and other.masks,
+            fast_failover=self.fast_failover and other.fast_failover,
+            buckets=min(most, default=None),
+            tables=min(self.tables, other.tables),
+        )
+        return both if both == self else replace(both, name=both.nearest())
+
+    def nearest(self) -> str:
+        """The name of the first profile that does not ask for more than this one can do."""
+        fitting = (profile.name for profile in PROFILES.values() if profile.has <= self.has)
+        return next(fitting, LEAST)
+
+    @property
+    def has(self) -> frozenset[str]:
+        """The parts that are there."""
+        parts = {
+            "bundles": self.bundles,
+            "experimenters": self.answers_by_moves,
+            "masks": self.masks,
+            "fast failover": self.repairs,
+            "buckets": self.buckets is None,
+            "tables": not self.single,
+        }
+        return frozenset(name for name, there in parts.items() if there)
+
+    def lacks(self, build: Build) -> Iterator[str]:
+        """What switches of this profile do otherwise than a build asks, or not; a clause each."""
+        classes = build.tables.classes
+        if self.single:
+            yield "routes and classes are in one table, so a prefix takes a row for every way in"
+        if not self.bundles:
+            yield "a change is sent in steps with barriers, and taken back when one is refused"
+        if not self.answers_by_moves:
+            yield "ARP is answered from a row for each host and address"
+            if build.addressing.ipv6 is not None:
+                yield (
+                    "neighbour discovery is not answered, so IPv6 hosts need the gateway as a "
+                    "static neighbour"
+                )
+        if not self.repairs and classes.protection.shape[2]:
+            yield "the switch does not repair, the controller does"
+        ways = np.count_nonzero(classes.weight, axis=2).max(initial=1)
+        if self.buckets is not None and ways > self.buckets:
+            yield f"at most {self.buckets} of up to {ways} ways of a class are used"
+
+
+PROFILES = {
+    profile.name: profile
+    for profile in (
+        Profile("openflow13-ovs"),
+        Profile("openflow13", bundles=False, experimenters=False, masks=False, tables=3),
+        Profile("single-table", bundles=False, experimenters=False, masks=False, tables=1),
+        Profile(
+            "few-buckets",
+            bundles=False,
+            experimenters=False,
+            masks=False,
+            fast_failover=False,
+            buckets=8,
+            tables=3,
+        ),
+    )
+}
+"""By name, those that can do more first."""
+OVS = PROFILES["openflow13-ovs"]
+LEAST = "few-buckets, single-table"
+"""What is called so that can do no more than both."""
+
+
+def profile_of(keys: Mapping[str, Any]) -> Profile:
+    """The profile that the `openflow` of a node type asks for."""
+    named = PROFILES[keys.get("profile", OVS.name)]
+    return replace(named, **{key: value for key, value in keys.items() if key != "profile"})
+
+
+def ability(profile: Profile) -> Ability:
+    """What switches of a profile do of the tables."""
+    return Ability(profile.repairs, profile.buckets)
+
+
+def pipeline_parts(profile: Profile) -> PipelineParts:
+    """What the rows of switches of a profile are read by."""
+    return PipelineParts(profile.answers_by_moves, profile.masks, profile.single)
+
+
+def profiles_of(build: Build) -> tuple[Profile, ...]:
+    """The profile of each vertex, by its node type."""
+    if build.hardware is None:
+        return (OVS,) * build.tables.switches
+    by_type = [profile_of(facts.openflow) for facts in build.hardware.types]
+    return tuple(by_type[kind] for kind in build.wiring.node_type.tolist())
