@@ -153,12 +153,11 @@ class PipelineParts:
     """The parts of OpenFlow on which the rows of a switch depend.
 
     moves: ARP and ND are answered by moves, not in constants. masks: metadata tells packets from
-    hosts, and not their port. single: all rows stand in one table.
+    hosts, and not their port.
     """
 
     moves: bool = True
     masks: bool = True
-    single: bool = False
 
     @property
     def facts(self) -> FactForms:

@@ -23,7 +23,6 @@ from compilers.readers.ovs_reader import (
     FACTS_IN_CONSTANTS,
     MAC,
     OvsProgram,
-    PipelineParts,
     fact,
     read_groups,
     text_lines,
@@ -55,7 +54,7 @@ class _PrefixRow:
     lines: dict[int, int] = field(default_factory=dict)
 
 
-def read_single_table(folder: Path, parts: PipelineParts) -> EmittedSwitch:  # noqa: ARG001
+def read_single_table(folder: Path) -> EmittedSwitch:
     """The program of a switch of one table, from its folder.
 
     A class may have groups without a route that leads there, as ports to switches without hosts.

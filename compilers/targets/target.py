@@ -227,9 +227,7 @@ class Target(ABC):
         """See `check_emitted`: the options are all there, the ports named as the system does."""
         if of_all := self.fabric_check():
             return of_all(build, folder, progress)
-        reader = self.reader(chosen)
-        assert reader, "unreadable has said so"  # noqa: S101
-        check = EmittedCheck(build, folder, reader, accept)
+        check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
         wanted = [v for v in vertices if only is None or v in only]
         checked = []
@@ -240,6 +238,14 @@ class Target(ABC):
         report = check.report(self.name, checked, whole=len(wanted) == len(vertices))
         more = self.more_differences(build, chosen, folder, only)
         return report.also(more) if more else report
+
+    def emitted_check(
+        self, build: Build, chosen: Chosen, folder: Path, accept: tuple[str, ...]
+    ) -> EmittedCheck:
+        """The check of the files of every switch; see `check_emitted`."""
+        reader = self.reader(chosen)
+        assert reader, "unreadable has said so"  # noqa: S101
+        return EmittedCheck(build, folder, reader, accept)
 
     def more_differences(
         self,

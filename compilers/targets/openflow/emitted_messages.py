@@ -11,15 +11,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from compilers.readers.emitted_check import EmittedCheck
-from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.openflow_messages import MessageReader
-from compilers.readers.ovs_reader import read_ovs
-from compilers.readers.single_table_reader import read_single_table
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.targets.openflow.profiles import Profile, ability, pipeline_parts
+from compilers.targets.openflow.profiled_check import profiled_check
+from compilers.targets.openflow.profiles import Profile
 from compilers.targets.parallel import on_all_cores
 from compilers.targets.target import Progress
 
@@ -45,7 +42,7 @@ def check_messages(
     encoder, messages = Encoder(build, profiles), MessageReader(package)
     vertex = {name: v for v, name in enumerate(build.wiring.names)}
 
-    def read(folder: Path) -> EmittedSwitch:
+    def write(folder: Path) -> None:
         program = encoder.program(vertex[folder.name])
         try:
             flows, groups = messages.texts(b"".join(program.parts))
@@ -54,14 +51,11 @@ def check_messages(
         folder.mkdir()
         for name, lines in (("flows.txt", flows), ("groups.txt", groups)):
             (folder / name).write_text("\n".join(lines))
-        profile = encoder.profiles[vertex[folder.name]]
-        return (read_single_table if profile.single else read_ovs)(folder, pipeline_parts(profile))
 
     there = np.flatnonzero(build.topology.present).tolist()
     checked = []
     with TemporaryDirectory(prefix="openflow-") as folder:
-        able = [ability(profile) for profile in encoder.profiles]
-        check = EmittedCheck(build, Path(folder), read, able=able)
+        check = profiled_check(build, Path(folder), encoder.profiles, write=write)
         for done, switch in enumerate(on_all_cores(check.switch, there), 1):
             checked.append(switch)
             if progress:

@@ -5,13 +5,14 @@ The same rows as `compilers.targets.openflow.encoder` sends, from the same pipel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.emitted_check import Reader
+from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.ovs_reader import read_ovs
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
@@ -23,6 +24,9 @@ from compilers.targets.openflow.flow_tables import (
     marker_cookie,
 )
 from compilers.targets.openflow.flow_tables import require as require_openflow
+from compilers.targets.openflow.group_and_flow_bytes import single_priority
+from compilers.targets.openflow.profiled_check import profiled_check
+from compilers.targets.openflow.profiles import profiles_of
 from compilers.targets.openflow.protocol import IN_PORT, GroupType
 from compilers.targets.options import Chosen
 from compilers.targets.target import Target
@@ -50,6 +54,17 @@ class ClassRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PrefixText:
+    """A row of the only table: a prefix, and where a packet comes in (0: anywhere)."""
+
+    priority: int
+    in_port: int
+    family: str
+    prefix: str
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
 class GroupText:
     """A group: its number, its type and its buckets, as ovs-ofctl writes them."""
 
@@ -66,6 +81,7 @@ class OvsVariables:
     identity: str
     marker_cookie: str
     gateway_mac: str
+    gateway: str
     ipv4_length: int
     ipv4_block: str
     ipv6_block: str
@@ -73,6 +89,10 @@ class OvsVariables:
     ipv6_routes: list[tuple[str, int, int]]
     hosts: list[HostText]
     entering: bool
+    moves: bool
+    masks: bool
+    single: bool
+    prefixes: list[PrefixText]
     classes: list[ClassRow]
     groups: list[GroupText]
 
@@ -92,6 +112,16 @@ class Ovs(Target):
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
         return read_ovs
+
+    def emitted_check(
+        self,
+        build: Build,
+        chosen: Chosen,  # noqa: ARG002
+        folder: Path,
+        accept: tuple[str, ...],
+    ) -> EmittedCheck:
+        """See `Target.emitted_check`."""
+        return profiled_check(build, folder, profiles_of(build), accept)
 
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OvsVariables]:  # noqa: ARG002
         """See `Target.variables`."""
@@ -126,12 +156,14 @@ class FabricTexts:
         """The variables of a switch's templates."""
         build = self.pipeline.build
         prefix, egress = (column.tolist() for column in self.pipeline.routes(vertex))
-        groups = self.pipeline.groups(vertex)
+        groups, profile = self.pipeline.groups(vertex), self.pipeline.profiles[vertex]
+        single = profile.single
         return OvsVariables(
             node=build.wiring.names[vertex],
             identity=build.identity,
             marker_cookie=f"{marker_cookie(build):#x}",
             gateway_mac=format_mac(build.addressing.gateway_mac),
+            gateway=str(build.addressing.gateway(vertex)),
             ipv4_length=build.addressing.ipv4_length,
             ipv4_block=self.networks[vertex][0],
             ipv6_block=self.networks6[vertex][0] if self.networks6 else "",
@@ -141,19 +173,49 @@ class FabricTexts:
             else [],
             hosts=[self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
             entering=self.pipeline.entering,
-            classes=[row for group in groups for row in self._class_rows(group)],
+            moves=profile.answers_by_moves,
+            masks=profile.masks,
+            single=single,
+            prefixes=list(self._prefix_rows(vertex, groups)) if single else [],
+            classes=[]
+            if single
+            else [row for group in groups for row in self._class_rows(vertex, group)],
             groups=[row for group in groups for row in self._groups(group)],
         )
 
-    def _class_rows(self, groups: Groups) -> list[ClassRow]:
-        led = groups.led
-        value, mask = class_metadata(groups.classes[led], groups.entering)
+    def _led(self, vertex: int, groups: Groups, masks: bool) -> Groups:
+        """The groups that rows lead to, once for each port by which they are told."""
+        led = groups.led_here()
+        if not led.entering or masks:
+            return led
+        ports = self.pipeline.build.wiring.host_port[vertex, self.pipeline.hosts(vertex)]
+        return led.from_ports(ports)
+
+    def _class_rows(self, vertex: int, groups: Groups) -> list[ClassRow]:
+        masks = self.pipeline.profiles[vertex].masks
+        led = self._led(vertex, groups, masks)
+        value, mask = class_metadata(led.classes, led.entering and masks)
         priority = ClassPriority.ANY if groups.role == GroupRole.TRANSIT else ClassPriority.SOME
-        columns = groups.in_port[led], value, self._numbers(groups.role, groups.classes[led])
+        columns = led.in_port, value, self._numbers(groups.role, led.classes)
+        under = f"/{mask:#x}" if masks else ""
         return [
-            ClassRow(int(priority), port, f"{metadata}/{mask:#x}", number)
+            ClassRow(int(priority), port, f"{metadata}{under}", number)
             for port, metadata, number in zip(*(c.tolist() for c in columns), strict=True)
         ]
+
+    def _prefix_rows(self, vertex: int, groups: list[Groups]) -> Iterator[PrefixText]:
+        prefix, egress = self.pipeline.routes(vertex)
+        known = [("ip", self.networks), ("ipv6", self.networks6)][: 1 + self.pipeline.ipv6]
+        for group in groups:
+            led = self._led(vertex, group, masks=False)
+            told = led.role != GroupRole.TRANSIT
+            numbers = self._numbers(led.role, led.classes).tolist()
+            for route, way in np.argwhere(egress[:, None] == led.classes[None, :]).tolist():
+                for family, networks in known:
+                    text, length = networks[prefix[route]]
+                    priority = single_priority(length) + told
+                    port = int(led.in_port[way])
+                    yield PrefixText(priority, port, family, text, numbers[way])
 
     def _groups(self, groups: Groups) -> list[GroupText]:
         buckets = [

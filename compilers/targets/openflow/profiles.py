@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from compilers.readers.expected_forwarding import Ability
-from compilers.readers.ovs_reader import PipelineParts
 from compilers.tables.build import Build
 
 SEPARATE_TABLES = 3
@@ -137,17 +135,16 @@ LEAST = "few-buckets, single-table"
 def profile_of(keys: Mapping[str, Any]) -> Profile:
     """The profile that the `openflow` of a node type asks for."""
     named = PROFILES[keys.get("profile", OVS.name)]
-    return replace(named, **{key: value for key, value in keys.items() if key != "profile"})
+    own = replace(named, **{key: value for key, value in keys.items() if key != "profile"})
+    return own if own == named else replace(own, name=own.nearest())
 
 
-def ability(profile: Profile) -> Ability:
-    """What switches of a profile do of the tables."""
-    return Ability(profile.repairs, profile.buckets)
-
-
-def pipeline_parts(profile: Profile) -> PipelineParts:
-    """What the rows of switches of a profile are read by."""
-    return PipelineParts(profile.answers_by_moves, profile.masks, profile.single)
+def profile_notes(build: Build) -> Iterator[str]:
+    """What OpenFlow switches of each node type cannot do as the build asks for it, a line each."""
+    for facts in build.hardware.types if build.hardware else ():
+        profile = profile_of(facts.openflow)
+        if lacks := list(profile.lacks(build)):
+            yield f"node type {facts.name}, OpenFlow profile {profile.name}: {'; '.join(lacks)}"
 
 
 def profiles_of(build: Build) -> tuple[Profile, ...]:

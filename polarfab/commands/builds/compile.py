@@ -54,6 +54,7 @@ def command(
     With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
     vertices, ports, addresses and labels are those of the whole fabric.
     """
+    from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
 
     if phases and not phase:
@@ -70,6 +71,8 @@ def command(
     fabric = fabric.save(output, None if no_verify else prove)
     for build in fabric.builds:
         _say_less(build)
+        for note in profile_notes(build):
+            say(note)
     reports = found.reports if found else [None] * len(fabric.builds)
     if found and found.unmarked:
         say(found.unmarked)

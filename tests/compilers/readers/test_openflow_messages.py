@@ -9,7 +9,8 @@ from compilers.readers.openflow_messages import MessageReader
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.profiles import PROFILES
-from tests.compilers.readers.emitted import fabric, write
+from tests.compilers.profiled import with_profile
+from tests.compilers.readers.emitted import check, fabric, write
 
 
 def lines(path):
@@ -52,6 +53,19 @@ def test_programs_of_every_profile_do_what_the_tables_say(shape, case):
     encoder = Encoder(build, profiles)
     for vertex in range(4):
         assert sum(map(len, encoder.program(vertex).flows)) == encoder.rows(vertex)
+
+
+@pytest.mark.parametrize("shape", list(SHAPES)[1:])
+def test_the_text_of_every_profile_says_what_its_messages_say(shape, tmp_path):
+    build = with_profile(fabric("spread, repaired"), SHAPES[shape])
+    write("ovs", build, tmp_path)
+    assert check("ovs", build, tmp_path).passed
+    encoder, reader = Encoder(build), MessageReader("ryu")
+    assert {each.tables for each in encoder.profiles} == {SHAPES[shape].tables}
+    for vertex, name in enumerate(build.wiring.names[:3]):
+        flows, groups = reader.texts(b"".join(encoder.program(vertex).parts))
+        assert sorted(flows) == lines(tmp_path / name / "flows.txt")
+        assert sorted(groups) == lines(tmp_path / name / "groups.txt")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,17 @@
+"""Builds whose switches have a certain OpenFlow profile by their node types."""
+
+from dataclasses import asdict, replace
+
+from compilers.wiring.hardware import hardware
+from compilers.wiring.placement import clusters
+from compilers.wiring.wiring import generated_inventory
+
+
+def with_profile(build, profile):
+    """The build, its node types with this profile."""
+    hosts = build.wiring.host_port.shape[1]
+    inventory = generated_inventory(build.topology, hosts)
+    keys = {key: value for key, value in asdict(profile).items() if key != "name"}
+    found = hardware(inventory, build.wiring, clusters(build.topology))
+    types = tuple(replace(facts, openflow=keys) for facts in found.types)
+    return replace(build, hardware=replace(found, types=types))
