@@ -220,7 +220,7 @@ class Fabric(RunnableFabric):
     def verify(
         self,
         failures: Sequence[str] | None = None,
-        sample: int = 1000,
+        sample: int | None = None,
         seed: int = 1,
         channels: bool | None = False,
         progress: Progress | None = None,
@@ -228,8 +228,8 @@ class Fabric(RunnableFabric):
         """Walk every ordered pair through the tables; a build in a folder is marked if it passed.
 
         Args:
-            failures: kinds to try, `link`, `node` and `2` at once; None: as `protect` promises.
-            sample: how many cases of two failures.
+            failures: kinds to try, `link`, `node`, `2` or `3` at once; None: as `protect` promises.
+            sample: how many cases of several failures; None: all pairs where that is quick.
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
             progress: called with (done, all) in each of the walks.

@@ -67,12 +67,6 @@ def rising(build: Build) -> NDArray[np.bool_]:
     return up
 
 
-def packets(build: Build) -> int:
-    """The number of packets to follow without failures: pairs times ports of a class."""
-    ends = int(np.count_nonzero(build.topology.endpoints))
-    return ends * ends * int(build.tables.classes.weight.shape[2])
-
-
 def along(build: Build, path: Sequence[int]) -> list[int]:
     """The channel of each link of a path of switches, by valley, from 0."""
     rank = ranking(build)[list(path)]

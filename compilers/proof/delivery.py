@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from compilers.proof.channels import Channels, channels
-from compilers.proof.failure_walks import SAMPLE, FailureReport, Progress, reachable, walk_failures
+from compilers.proof.failure_walks import FailureReport, walk_failures
 from compilers.proof.forwarding import Forwarding
+from compilers.proof.packet_states import Progress, reachable
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
+from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MOST_HOPS, Walker
@@ -135,7 +137,7 @@ def verify(
     build: Build,
     progress: Progress | None = None,
     failures: Sequence[str] | None = (),
-    sample: int = SAMPLE,
+    sample: int | None = None,
     seed: int = 1,
     with_channels: bool = False,
 ) -> Report:
@@ -146,7 +148,8 @@ def verify(
         progress: called with destinations done and all, in each of the walks.
         failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`; None
             for those that the policy promises to repair.
-        sample: the number of cases of two failures at once.
+        sample: the number of cases of several failures at once; None: all pairs where that is
+            quick.
         seed: of the sample.
         with_channels: whether to count channels and prove the fabric free of deadlock.
     """
@@ -163,13 +166,21 @@ def verify(
     if with_channels:
         single = [kind for kind in failures or () if kind in PROMISED]
         report = replace(report, channels=channels(build, "valley", single, progress))
-    promised = PROMISED.get(build.protect, ())
-    kinds = promised if failures is None else failures
+    kinds = PROMISED.get(build.protect, ()) if failures is None else failures
     return replace(
         report,
         failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in kinds),
-        promised=promised,
+        promised=promised(build),
     )
+
+
+def promised(build: Build) -> tuple[str, ...]:
+    """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
+    kinds = PROMISED.get(build.protect, ())
+    q, graph = int(build.topology.parameters.get("q", 0)), build.topology.graph
+    links = q * (q + 1) ** 2 // 2
+    whole = build.topology.family == "polarfly" and graph.size == links
+    return (*kinds, "2") if kinds and whole and q >= SMALLEST_WITH_GOALS else kinds
 
 
 def walk_ways(build: Build, progress: Progress | None = None) -> Ways:

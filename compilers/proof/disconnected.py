@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ from compilers.topology.graph import Graph
 def disconnected(
     graph: Graph,
     f: Forwarding,
-    cases: Numbers,
+    dead: Callable[[int], list[int]],
     case: Numbers,
     source: Numbers,
     destination: Numbers,
@@ -23,7 +25,7 @@ def disconnected(
     Args:
         graph: the fabric without failures.
         f: numbers the links and switches.
-        cases: int64[m, F], the elements that are down in each case (`Forwarding.element`).
+        dead: the elements that are down in a case (`Forwarding.element`).
         case: int64[n], the case of each pair.
         source: int64[n].
         destination: int64[n].
@@ -31,7 +33,7 @@ def disconnected(
     intact = neighbour_table(graph)
     count = 0
     for number in np.unique(case).tolist():
-        part = components(_left(intact, f, cases[number].tolist()))
+        part = components(_left(intact, f, dead(number)))
         pairs = case == number
         count += int(np.count_nonzero(part[source[pairs]] != part[destination[pairs]]))
     return count

@@ -153,6 +153,12 @@ class Towards:
             out[stuck] = chosen
         return out
 
+    def delivered(self, out: Numbers, arcs: Numbers, column: Numbers) -> NDArray[np.bool_]:
+        """bool[n]: whether these ways out, of `way_out`, deliver at the destination itself."""
+        at = arcs // self.forwarding.slots
+        home: NDArray[np.bool_] = (out == HOME) & (at == self.destinations[column])
+        return home
+
     def _first_live(
         self, ways: NDArray[np.int32], row: Numbers, arcs: Numbers, dead: Dead
     ) -> NDArray[np.int32]:

@@ -12,7 +12,12 @@ from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.generations import VERIFIED
 
-FAILURES = {"link": "link failures", "node": "node failures", "2": "two failures at once"}
+FAILURES = {
+    "link": "link failures",
+    "node": "node failures",
+    "2": "two failures at once",
+    "3": "three failures at once",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.proof.channels import packets
 from compilers.proof.delivery import Report, verify
-from compilers.proof.failure_walks import FAILURE_KINDS, SAMPLE, Progress
+from compilers.proof.failure_walks import FAILURE_KINDS
+from compilers.proof.packet_states import Progress, packets
 from compilers.proof.proved import Proved
 from compilers.proof.soundness import unsound
 from compilers.tables.build import Build
@@ -59,7 +59,7 @@ def judge(
     folders: Sequence[Path] = (),
     progress: Progress | None = None,
     failures: Sequence[str] | None = None,
-    sample: int = SAMPLE,
+    sample: int | None = None,
     seed: int = 1,
     with_channels: bool | None = False,
 ) -> Verification:
@@ -71,7 +71,8 @@ def judge(
         progress: called with destinations done and all, in each of the walks.
         failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`; None
             for those that the policy promises to repair.
-        sample: the number of cases of two failures at once.
+        sample: the number of cases of several failures at once; None: all pairs where that is
+            quick.
         seed: of the sample.
         with_channels: whether to count channels; None: only if that is quick.
 

@@ -9,7 +9,8 @@ other than u and the apex of r–u, from where w×v leads to v.
 
 Each class has an order of ports, because a switch sends a packet back only as its last choice. At
 q = 2 quadrics have two links, so sending back is all they can do, and the neighbour's bounce takes
-the packet on.
+the packet on. Which neighbours come first decides about a second failure
+(`compilers.routing.bounce_goals`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.routing.alternates import apexes, other_links
+from compilers.routing.bounce_goals import Bits, BounceGoals
 from compilers.routing.port_ranking import in_turn, ranked
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
@@ -28,14 +31,23 @@ PROTECTION_ORDER = 2
 
 def polarfly(tables: Tables, wiring: Wiring) -> Tables:
     """Protection and bounce by construction; classes are those of `split_classes`."""
+    goals = BounceGoals.of(tables, wiring)
     others, apex = other_links(wiring), apexes(wiring)
-    behind = ranked(others & ~apex, wiring.port, wiring, PROTECTION_ORDER)
-    direct = in_turn(ranked(apex, wiring.port, wiring, PROTECTION_ORDER), behind)
+
+    def order(first: Bits) -> NDArray[np.uint16]:
+        """Two ports of each link's class but those to its apex, these first."""
+        return in_turn(*(ports(others & ~apex & some) for some in (first, ~first)))
+
+    def ports(usable: Bits) -> NDArray[np.uint16]:
+        return ranked(usable, wiring.port, wiring, PROTECTION_ORDER)
+
+    none = np.zeros_like(apex)
+    direct = in_turn(ports(apex), order(goals.repairing))
     return replace(
         tables,
         classes=replace(
             tables.classes,
-            protection=np.concatenate((behind, direct), axis=1),
-            bounce=np.concatenate((behind, behind), axis=1),
+            protection=np.concatenate((order(none), direct), axis=1),
+            bounce=np.tile(order(goals.bounced), (1, 2, 1)),
         ),
     )

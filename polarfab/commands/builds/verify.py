@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,15 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
     return tuple(dict.fromkeys(chosen))
 
 
+def _cases(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """The cases of several failures at once, from a number or `all`; None: not said."""
+    if value is None or (value.isdecimal() and int(value)):
+        return int(value) if value else None
+    if value != "all":
+        raise click.BadParameter(f"{value!r} is neither a number from 1 nor `all`")
+    return sys.maxsize
+
+
 def _emitted_place(
     context: click.Context, option: click.Parameter, value: Path | None
 ) -> Path | None:
@@ -57,18 +67,18 @@ def _emitted_place(
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.option(
     "--failures",
-    metavar="link|node|2",
+    metavar="link|node|2|3",
     multiple=True,
     callback=_kinds,
-    help="Try every failure of one link, of one node, or two at once; else what is promised.",
+    help="Try every failure of one link, of one node, or several at once; else what is promised.",
 )
 @click.option("--quick", is_flag=True, help="Try no failures.")
 @click.option(
     "--sample",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Try so many cases of two failures, where there are more.",
+    metavar="N|all",
+    callback=_cases,
+    help="Try so many cases of two or three failures; by default all of two where that is quick, "
+    "else 1000.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the sample.")
 @click.option(
@@ -106,7 +116,7 @@ def command(
     folder: Path,
     failures: tuple[str, ...],
     quick: bool,
-    sample: int,
+    sample: int | None,
     seed: int,
     with_channels: bool | None,
     emitted: Path | None,
@@ -193,6 +203,9 @@ def _print(build: Build, report: Report) -> None:
         facts.append(("proved", Proved.of(report.proved, report.promised)))
     print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
     if report.failures:
-        columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch"]
-        rows = [list(asdict(case).values())[: len(columns)] for case in report.failures]
+        columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
+        rows = [
+            [*list(asdict(case).values())[: len(columns) - 1], f"{case.lost_share:.2%}"]
+            for case in report.failures
+        ]
         print_table("failures, without a controller", columns, rows)

@@ -174,7 +174,10 @@ def test_search_finds_what_is_constructed(q: int) -> None:
     found = alternate_search.with_choices(tables, built.wiring, built.topology, Policy(True, True))
     ours, theirs = built.tables.classes, found.classes
     assert (np.sort(ours.alternate, axis=2) == np.sort(theirs.alternate, axis=2)).all()
-    assert (ours.protection == theirs.protection).all() or q == 2
+    quadric = np.count_nonzero(built.wiring.far >= 0, axis=1) == q
+    direct = np.arange(2 * q + 2) > q
+    free = np.tile(quadric[built.wiring.far], 2) & direct  # bounce goals say who comes first there
+    assert (ours.protection == theirs.protection).all(axis=2)[~free].all() or q == 2
     assert (built.tables.routes.egress == found.routes.egress).all()
 
 

@@ -1,0 +1,177 @@
+"""Packet states: where packets are and how they came, without failures and with some.
+
+A packet in transit is known by the arc that it came in by and its destination. The states that
+occur without failures are those from which walks under failures start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.forwarding import HOME, NOWHERE, Dead, Forwarding, Numbers, Towards
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS
+
+FAILURE_CELLS_AT_ONCE = 1 << 18
+ARRIVED, DROPPED, LOOPED = 0, 1, 2
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PacketStates:
+    """n packets: the arc each came in by, the column of its destination, its case.
+
+    dead: the failures of its case. hops: the most links that it can have taken so far.
+    """
+
+    arc: Numbers
+    column: Numbers
+    case: Numbers
+    dead: Dead
+    hops: Numbers
+
+    def take(self, which: Numbers) -> PacketStates:
+        """The packets with these indices or under this mask."""
+        dead = tuple(part[which] for part in self.dead)
+        return PacketStates(
+            self.arc[which], self.column[which], self.case[which], dead, self.hops[which]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reached:
+    """All packet states that occur without failures, towards D destinations.
+
+    depth: int8[S·L·D], the most links that a packet for a column can have taken when it comes in by
+    an arc; NOWHERE if no packet does. strays: cells of depth whose packet is not delivered. ways:
+    the number of ports that hosts may choose, over all pairs.
+    """
+
+    towards: Towards
+    depth: NDArray[np.int8]
+    strays: NDArray[np.int64]
+    ways: int
+
+    @classmethod
+    def of(cls, towards: Towards, sources: NDArray[np.int64]) -> Reached:
+        """Follow every packet that hosts of `sources` can send, over every way it may take."""
+        f, width = towards.forwarding, len(towards.destinations)
+        depth = np.full(len(f.end) * width, NOWHERE, np.int8)
+        source, column = np.nonzero(sources[:, None] != towards.destinations)
+        at = sources[source]
+        depth[f.hosts[at] * width + column] = 0
+        row = towards.row(at, column)
+        for ways in f.weighted:
+            way = ways.take(row)
+            depth[f.end[way[way >= 0]] * width + column[way >= 0]] = 1
+        weighted = np.count_nonzero(f.weighted.take(row, axis=1) >= 0, axis=0)
+        # A host whose class has no weighted way follows the transit rule.
+        none = (f.hosts[at] * width + column)[weighted == 0]
+        cells = np.concatenate((np.flatnonzero(depth == 1), none))
+        strays = []
+        for level in range(2, MOST_HOPS + 2):
+            arc, column = np.divmod(cells, width)
+            out = towards.way_out(arc, column)
+            home = arc // f.slots == towards.destinations[column]
+            strays.append(cells[(out == NOWHERE) | ((out == HOME) != home)])
+            moving = out >= 0
+            if not moving.any():
+                break
+            cells = f.end[out[moving]].astype(np.int64) * width + column[moving]
+            depth[cells] = level
+            cells = np.unique(cells)
+        else:
+            strays.append(cells)
+        return cls(towards, depth, np.concatenate(strays), int(weighted.sum()))
+
+
+def packets(build: Build) -> int:
+    """The number of packets to follow without failures: pairs times ports of a class."""
+    ends = int(np.count_nonzero(build.topology.endpoints))
+    return ends * ends * int(build.tables.classes.weight.shape[2])
+
+
+def reachable(build: Build, f: Forwarding, progress: Progress | None) -> Iterator[Reached]:
+    """The packet states without failures, one block of destinations at a time."""
+    ends = np.flatnonzero(build.topology.endpoints)
+    step = max(1, FAILURE_CELLS_AT_ONCE // len(f.end))
+    for first in range(0, len(ends), step):
+        yield Reached.of(Towards.of(f, ends[first : first + step]), ends)
+        if progress:
+            progress(min(first + step, len(ends)), len(ends))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Followed:
+    """n packets that met failures: where they met the first, and what became of them.
+
+    outcome: int8[n], ARRIVED, DROPPED or LOOPED. hops: int64[n], all links taken.
+    """
+
+    starts: PacketStates
+    outcome: NDArray[np.int8]
+    hops: Numbers
+
+    @classmethod
+    def of(cls, towards: Towards, packets: PacketStates) -> Followed:
+        """Forward packets until they stop, 64 links at most."""
+        f = towards.forwarding
+        outcome = np.full(len(packets.arc), LOOPED, np.int8)
+        hops = packets.hops.astype(np.int64)
+        left, arc = np.arange(len(hops)), packets.arc
+        column, dead = packets.column, packets.dead
+        for _ in range(MOST_HOPS):
+            out = towards.way_out(arc, column, dead)
+            outcome[left[out < 0]] = DROPPED
+            outcome[left[towards.delivered(out, arc, column)]] = ARRIVED
+            going = np.flatnonzero(out >= 0)
+            left, arc = left[going], f.end[out[going]]
+            if not len(left):
+                break
+            column, dead = column[going], tuple(part[going] for part in dead)
+            hops[left] += 1
+        return cls(packets, outcome, hops)
+
+
+def losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> Numbers:
+    """int64[n]: (case·S + source)·D + column of the pairs whose packets can be among `lost`.
+
+    It goes back over the ways that packets can have come, a link at a time.
+    """
+    towards = reached.towards
+    f, width = towards.forwarding, len(towards.destinations)
+    keys: list[Numbers] = []
+    while len(lost.arc):
+        host = lost.arc % f.slots == f.slots - 1
+        keys.append(_key(f, width, lost.take(host), lost.arc[host] // f.slots))
+        lost = lost.take(~host)
+        way = f.end[lost.arc]
+        before = way // f.slots
+        row = towards.row(before, lost.column)
+        chosen = sources[before] & (before != towards.destinations[lost.column])
+        chosen &= (f.weighted.take(row, axis=1) == way).any(axis=0)
+        keys.append(_key(f, width, lost.take(chosen), before[chosen]))
+
+        which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
+        again = lost.take(which)
+        arc = before[which] * f.slots + slot
+        chooses = np.flatnonzero(f.weighted.take(row, axis=1).max(axis=0) >= 0)
+        weighted_host = (slot == f.slots - 1) & np.isin(which, chooses)
+        comes = reached.depth[arc * width + again.column] >= 0
+        comes &= ~weighted_host & ~f.down(arc, again.dead)
+        kept = np.flatnonzero(comes)
+        kept = kept[towards.way_out(arc[kept], again.column[kept]) == way[which[kept]]]
+        again = again.take(kept)
+        cell = (again.case * len(f.end) + arc[kept]) * width + again.column
+        _, first = np.unique(cell, return_index=True)
+        again = again.take(first)
+        lost = PacketStates(arc[kept][first], again.column, again.case, again.dead, again.hops)
+    return np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+
+
+def _key(f: Forwarding, width: int, packets: PacketStates, source: Numbers) -> Numbers:
+    return (packets.case * f.switches + source) * width + packets.column
