@@ -28,8 +28,8 @@ from inventory.problems import InputError, Problem, did_you_mean, few
 from inventory.route_tables.held_routes import RULES, RouteTables
 from inventory.route_tables.route_table_file import ROUTE_FORMS, read_routes
 
-Compared = tuple[int, tuple[RouteDifference, ...]]
-"""The number of routes that a switch should hold, and what differs."""
+Compared = tuple[int, tuple[RouteDifference, ...], str]
+"""The number of routes that a switch should hold, what differs, and the form of its files."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -65,7 +65,8 @@ class RouteReport:
             progress: called with (switches done, all switches).
 
         Raises:
-            InputError: a file cannot be read or names no switch, or the target has no routes.
+            InputError: a file cannot be read or names no switch, the target has no routes, or none
+                is named and files are those of several systems.
         """
         files = _by_switch(build, paths)
         system = target(name or read_routes(files[min(files)]).form or "linux")
@@ -77,16 +78,21 @@ class RouteReport:
         pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
         check = SwitchRoutes(build, files, routes_of, pools)
         results: list[Compared] = []
+        forms: dict[str, Path] = {}
         problems: list[Problem] = []
-        for done, result in enumerate(on_all_cores(check.compared, sorted(files)), 1):
+        vertices = sorted(files)
+        for done, result in enumerate(on_all_cores(check.compared, vertices), 1):
             if isinstance(result, InputError):
                 problems += result.problems
             else:
                 results.append(result)
+                forms.setdefault(result[2], files[vertices[done - 1]][0])
             if progress:
                 progress(done, len(files))
         if problems:
             raise InputError(few(problems))
+        if not name and len(forms := {form: at for form, at in forms.items() if form}) > 1:
+            raise InputError(_of_several_systems(forms))
         return cls._of_results(build, system, set(files), results)
 
     @classmethod
@@ -99,12 +105,12 @@ class RouteReport:
     ) -> RouteReport:
         there = np.flatnonzero(build.topology.present).tolist()
         place = {name: vertex for vertex, name in enumerate(build.wiring.names)}
-        found = [one for _, differences in results for one in differences]
+        found = [one for _, differences, _ in results for one in differences]
         return cls(
             name=build.name,
             target=system.name,
             switches=len(read),
-            routes=sum(routes for routes, _ in results),
+            routes=sum(routes for routes, *_ in results),
             unread=tuple(build.wiring.names[v] for v in there if v not in read),
             differences=tuple(sorted(found, key=lambda one: place[one.switch])),
         )
@@ -170,7 +176,16 @@ class SwitchRoutes:
         node, own = self.build.wiring.names[vertex], _own(self.build, vertex)
         found = route_differences(node, wanted, held.tables, self.pools, own, held.whole)
         count = sum(len(routes) for table, routes in wanted.items() if table not in RULES)
-        return count, tuple(found)
+        return count, tuple(found), held.form
+
+
+def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
+    """By the form of files, one of them."""
+    given = " and ".join(f"{form} ({path.name})" for form, path in forms.items())
+    todo = (
+        "compare the switches of each by themselves, or say --target if all were rendered for one"
+    )
+    return Problem("the tables of one system", given, todo, str(next(iter(forms.values())).parent))
 
 
 def _own(build: Build, vertex: int) -> list[Network]:

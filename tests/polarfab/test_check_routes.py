@@ -52,6 +52,16 @@ def test_a_wrong_next_hop(polarfab, plan) -> None:
     assert there["interface"] == "Ethernet77"
 
 
+def test_files_of_two_systems(polarfab, plan) -> None:
+    build, tables = plan
+    (tables / "3.json").write_text('[{"dst": "10.0.0.0/30", "dev": "eth1", "flags": []}]')
+    code, out, err = polarfab("check-routes", build, tables)
+    assert (code, out) == (2, "")
+    wanted = "required the tables of one system, given eos (0.json) and linux (3.json); compare"
+    assert f"{tables}: {wanted}" in err
+    assert polarfab("check-routes", build, tables, "--target", "eos")[0] == 1
+
+
 def test_files_that_are_damaged(polarfab, plan) -> None:
     build, tables = plan
     (tables / "3.json").write_text("{")
