@@ -28,8 +28,15 @@ from inventory.problems import InputError, Problem, did_you_mean, few
 from inventory.route_tables.held_routes import RULES, RouteTables
 from inventory.route_tables.route_table_file import ROUTE_FORMS, read_routes
 
-Compared = tuple[int, tuple[RouteDifference, ...], str]
-"""The number of routes that a switch should hold, what differs, and the form of its files."""
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How many routes a switch should hold, what differs, and the form of its files."""
+
+    vertex: int
+    routes: int
+    differences: tuple[RouteDifference, ...]
+    form: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -78,20 +85,19 @@ class RouteReport:
         pools = tuple(ip_network(pool) for pool in fabric_pools(build.addressing))
         check = SwitchRoutes(build, files, routes_of, pools)
         results: list[Compared] = []
-        forms: dict[str, Path] = {}
         problems: list[Problem] = []
-        vertices = sorted(files)
-        for done, result in enumerate(on_all_cores(check.compared, vertices), 1):
+        for done, result in enumerate(on_all_cores(check.compared, sorted(files)), 1):
             if isinstance(result, InputError):
                 problems += result.problems
             else:
                 results.append(result)
-                forms.setdefault(result[2], files[vertices[done - 1]][0])
             if progress:
                 progress(done, len(files))
         if problems:
             raise InputError(few(problems))
-        if not name and len(forms := {form: at for form, at in forms.items() if form}) > 1:
+        results.sort(key=lambda one: -one.vertex)
+        forms = {one.form: files[one.vertex][0] for one in results if one.form}
+        if not name and len(forms) > 1:
             raise InputError(_of_several_systems(forms))
         return cls._of_results(build, system, set(files), results)
 
@@ -105,12 +111,12 @@ class RouteReport:
     ) -> RouteReport:
         there = np.flatnonzero(build.topology.present).tolist()
         place = {name: vertex for vertex, name in enumerate(build.wiring.names)}
-        found = [one for _, differences, _ in results for one in differences]
+        found = [one for result in results for one in result.differences]
         return cls(
             name=build.name,
             target=system.name,
             switches=len(read),
-            routes=sum(routes for routes, *_ in results),
+            routes=sum(result.routes for result in results),
             unread=tuple(build.wiring.names[v] for v in there if v not in read),
             differences=tuple(sorted(found, key=lambda one: place[one.switch])),
         )
@@ -163,7 +169,7 @@ class SwitchRoutes:
         found = self.compared(vertex)
         if isinstance(found, InputError):
             raise found
-        return found[1]
+        return found.differences
 
     def compared(self, vertex: int) -> Compared | InputError:
         """What differs, or why that cannot be said."""
@@ -176,12 +182,12 @@ class SwitchRoutes:
         node, own = self.build.wiring.names[vertex], _own(self.build, vertex)
         found = route_differences(node, wanted, held.tables, self.pools, own, held.whole)
         count = sum(len(routes) for table, routes in wanted.items() if table not in RULES)
-        return count, tuple(found), held.form
+        return Compared(vertex, count, tuple(found), held.form)
 
 
 def _of_several_systems(forms: Mapping[str, Path]) -> Problem:
     """By the form of files, one of them."""
-    given = " and ".join(f"{form} ({path.name})" for form, path in forms.items())
+    given = " and ".join(f"{form} ({path.name})" for form, path in sorted(forms.items()))
     todo = (
         "compare the switches of each by themselves, or say --target if all were rendered for one"
     )

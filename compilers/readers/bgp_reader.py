@@ -56,6 +56,7 @@ class BgpReader:
             switch.rest,
             anywhere=tables,
             discards=discards,
+            converged=True,
             claimed=switch.rest.claimed | {"discard"},
             claims=[
                 *switch.rest.claims,
@@ -72,6 +73,7 @@ class BgpReader:
             self._places[each.name] = len(self._all)
             self._all.append(switch)
         self._all = list(_that_agree(self._all))
+        self._all = list(_with_sessions(self._all))
         widest = max((len(switch.families) for switch in self._all), default=0)
         self._families = [_Family(self._all, number) for number in range(widest)]
 
@@ -163,6 +165,27 @@ def _that_agree(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
             text = f"paths of {speaker.most} systems at most, elsewhere of {usual}"
             wrong.append((speaker.file, 0, text))
         yield replace(speaker, rest=replace(speaker.rest, wrong=wrong))
+
+
+def _with_sessions(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
+    """Speakers, and the sessions that cannot come up: the other end is not told of this system."""
+    by_number = {speaker.number: speaker for speaker in speakers}
+    told = {
+        (speaker.number, session.number)
+        for speaker in speakers
+        for family in speaker.families
+        for session in family.sessions
+    }
+    for speaker in speakers:
+        wrong = {}
+        for session in (one for family in speaker.families for one in family.sessions):
+            if (session.number, speaker.number) not in told:
+                other = by_number.get(session.number)
+                why = f"{other.file} has none back" if other else "no switch has that number"
+                text = f"the session with AS {session.number} cannot come up: {why}"
+                wrong[text] = (speaker.file, session.line, text)
+        rest = replace(speaker.rest, wrong=[*wrong.values(), *speaker.rest.wrong])
+        yield replace(speaker, rest=rest)
 
 
 def is_taken(prefix: str, pool: str, shortest: int, longest: int) -> bool:

@@ -88,6 +88,15 @@ class EmittedCheck:
         for difference in (*(self._strangers() if whole else ()), *self._neighbours(by_vertex)):
             count += 1
             examples.append(difference)
+        elsewhere = sum(each.elsewhere.count for each in by_vertex.values())
+        if elsewhere and count:
+            # What packets do follows from all that is wrong: to tell it, too, would bury the cause.
+            count += 1
+            text = f"{elsewhere:,} more, of where packets go: they may follow from the others"
+            examples = [*examples[: EXAMPLES - 1], EmittedDifference(str(self.folder), 0, text)]
+        elif elsewhere:
+            count += elsewhere
+            examples += (one for each in by_vertex.values() for one in each.elsewhere.examples)
         pairs = delivered = 0
         if whole:
             ways = {v: each.ways for v, each in by_vertex.items()}

@@ -117,6 +117,8 @@ class EmittedSwitch:
     claims that these files have to make in full. discards: prefixes that are dropped where no
     longer one is found, with file and line. unread: file, line and text of statements that nobody
     knows; unused: of what nothing leads to; wrong: of what is missing, or known and wrong.
+    converged: whether the tables are what a protocol finds by the files of all switches, so that a
+    fault of one is felt at others.
     """
 
     anywhere: tuple[Lookup, ...]
@@ -129,6 +131,7 @@ class EmittedSwitch:
     unread: Sequence[tuple[str, int, str]] = ()
     unused: Sequence[tuple[str, int, str]] = ()
     wrong: Sequence[tuple[str, int, str]] = ()
+    converged: bool = False
 
 
 @lru_cache(1 << 16)

@@ -13,7 +13,7 @@ destinations are of a kind if their class and their entries in the text are the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -53,12 +53,15 @@ DROPPED, SHARED = -1, -2
 class CheckedSwitch:
     """What is known of a switch once its files were read; small, it comes from another process.
 
-    ways: where its packets go first, by family; none where the files could not be read.
+    elsewhere: how many packets go elsewhere, each kind at a place of the text, where a protocol of
+    all switches leads them; else these are among the differences. ways: where its packets go first,
+    by family; none where the files could not be read.
     """
 
     vertex: int
     differences: int
     examples: tuple[EmittedDifference, ...]
+    elsewhere: DifferenceList = field(default_factory=DifferenceList)
     ways: tuple[SwitchWays, ...] = ()
     next_hops: tuple[NextHop, ...] = ()
     addresses: tuple[OwnAddress, ...] = ()
@@ -126,12 +129,15 @@ class SwitchCheck:
     def result(self) -> CheckedSwitch:
         """Compare everything."""
         ways = self._forwarding()
+        elsewhere = DifferenceList()
+        if self.emitted.converged:
+            elsewhere, self.found = self.found, DifferenceList(self.found.accept)
         self._discards()
         self._claims()
         for file, line, text in self.emitted.unread:
             self.found.statement(file, line, text)
         for file, line, text in self.emitted.wrong:
-            self.found.add(file, line, f"unexpected: {text}")
+            self.found.add(file, line, text)
         for file, line, what in self.emitted.unused:
             self.found.add(file, line, f"{what}, to which nothing leads")
         unique = dict.fromkeys(self.emitted.next_hops)
@@ -141,6 +147,7 @@ class SwitchCheck:
             self.vertex,
             self.found.count,
             examples,
+            elsewhere,
             ways,
             tuple(unique),
             addresses,

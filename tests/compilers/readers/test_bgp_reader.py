@@ -219,6 +219,23 @@ def test_a_change_is_told(name, written):
     assert all(example.file.startswith(str(written)) for example in report.examples)
 
 
+def test_a_session_that_cannot_come_up_is_told_first_and_once(tmp_path):
+    build = build_of({"q": 3})
+    write("frr", build, tmp_path, BGP)
+    path = tmp_path / "7" / "frr.conf"
+    line = change(path, "remote-as 42000000", "remote-as 41000000")
+    report = check("frr", build, tmp_path, BGP)
+    first, second, last = report.examples
+    assert report.differences == 3
+    assert str(first) == (
+        f"{tmp_path / '0' / 'frr.conf'}:{first.line}: the session with AS 4200000007 cannot come up: "
+        f"{path} has none back"
+    )
+    why = "the session with AS 4100000000 cannot come up: no switch has that number"
+    assert (second.file, second.line, second.says) == (str(path), line, why)
+    assert last.says.endswith(" more, of where packets go: they may follow from the others")
+
+
 def test_only_all_switches_can_be_read(tmp_path):
     build = fabric("minimal")
     target("frr").render(build, tmp_path, options=BGP, only=[1])
