@@ -60,7 +60,8 @@ class PushRounds:
             )
         if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="--from")
-        old, _ = system.check(old, chosen)
+        old = system.with_port_names(old, chosen)
+        system.require(old, chosen)
         held = system.routes_held(old, chosen), system.routes_held(new, chosen)
         ruled = system.name == "frr"
         hosts = str(ENTER) if ruled else getattr(system, "vrf", "")

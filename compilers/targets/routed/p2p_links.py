@@ -28,6 +28,7 @@ from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.options import SET, Chosen, Option, Options
 from compilers.targets.routed.control_plane import (
+    BFD,
     ROUTING,
     BgpSpeaker,
     ControlPlane,
@@ -378,6 +379,18 @@ class P2pTarget(Target):
             InputError: see `P2pFabric.of`.
         """
         return P2pFabric.of(build, self.interfaces, chosen, self.vrf)
+
+    def check(self, build: Build, options: Chosen | None = None) -> tuple[Build, Chosen]:
+        """See `Target.check`.
+
+        Raises:
+            InputError: also BFD that was asked for with static routes, which have no sessions.
+        """
+        checked, chosen = super().check(build, options)
+        if (options or {}).get(BFD) == "on" and chosen[ROUTING] != "bgp":
+            required = "off with static routes: it watches sessions of BGP"
+            raise InputError.of(required, "on", f"add {SET} {ROUTING}=bgp", key=f"{SET} {BFD}")
+        return checked, chosen
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`: with alternates, node types have room for the routes of two VRFs.

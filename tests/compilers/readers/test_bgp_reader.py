@@ -228,8 +228,8 @@ def test_a_session_that_cannot_come_up_is_told_first_and_once(tmp_path):
     first, second, last = report.examples
     assert report.differences == 3
     assert str(first) == (
-        f"{tmp_path / '0' / 'frr.conf'}:{first.line}: the session with AS 4200000007 cannot come up: "
-        f"{path} has none back"
+        f"{tmp_path / '0' / 'frr.conf'}:{first.line}: the session with AS 4200000007 "
+        f"cannot come up: {path} has none back"
     )
     why = "the session with AS 4100000000 cannot come up: no switch has that number"
     assert (second.file, second.line, second.says) == (str(path), line, why)

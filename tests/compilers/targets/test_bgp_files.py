@@ -88,6 +88,7 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
+        ("eos", {"routing": "static", "bfd": "on"}, "--set bfd: required off with static"),
         ("sonic", {"srv6": "host"}, "--set srv6: required off with routing=bgp"),
     ],
 )
