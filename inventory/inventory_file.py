@@ -80,6 +80,7 @@ def _check(nodes: Nodes, data: Data, context: Data) -> list[Finding]:
     types = listed if isinstance(listed, dict) else {}
     return [
         *(f for n, value in types.items() for f in _ports(n, sound(NodeType, value, context))),
+        *(f for n, value in types.items() for f in _buffer(n, sound(NodeType, value, context))),
         *_neither_nodes_nor_generate(data),
         *_unknown_groups(nodes, data),
         *_unknown_types(nodes, {str(name) for name in types}, data),
@@ -135,6 +136,20 @@ def _ports(name: str, node_type: NodeType | None) -> Iterator[Finding]:
         todo = "name the platform's own file, or correct count, breakout, speed and lanes"
         required, given = error.args
         yield Finding(("node_types", name, "platform"), required, given, todo)
+
+
+def _buffer(name: str, node_type: NodeType | None) -> Iterator[Finding]:
+    """Values of packet memory that do not fit each other."""
+    found = node_type.buffer if node_type else None
+    if found is None:
+        return
+    path: KeyPath = ("node_types", name, "buffer")
+    if len(set(found.priorities)) < len(found.priorities):
+        given = ", ".join(map(str, found.priorities))
+        yield Finding((*path, "priorities"), "each priority once", given)
+    if found.ecn_max < found.ecn_min:
+        required = f"at least ecn_min, {found.ecn_min}"
+        yield Finding((*path, "ecn_max"), required, str(found.ecn_max))
 
 
 def _unknown_groups(nodes: Nodes, data: Data) -> Iterator[Finding]:

@@ -149,14 +149,6 @@ def _unsaid(build: Build) -> Iterator[Problem]:
                 todo="take them from the switch's data sheet (docs/reference/hardware.md)",
             )
             continue
-        if len(set(found.priorities)) < len(found.priorities):
-            yield Problem(key=f"{key}.priorities", required="each once", given="one twice")
-        if found.ecn_min > found.ecn_max:
-            yield Problem(
-                key=f"{key}.ecn_max",
-                required=f"at least ecn_min, {found.ecn_min:,}",
-                given=f"{found.ecn_max:,}",
-            )
         if types[0].buffer and not _agree(found.priorities, types[0].buffer.priorities):
             yield Problem(
                 key=f"{key}.priorities",

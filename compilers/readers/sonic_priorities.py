@@ -67,10 +67,17 @@ def _ports(
     lines = lines_of(text[text.find('"PORT_QOS_MAP"') :], (f'"{name}": {{' for name in bound))
     above = text.count("\n", 0, max(text.find('"PORT_QOS_MAP"'), 0))
     groups, queues = _buffered(tree, "BUFFER_PG"), _buffered(tree, "BUFFER_QUEUE")
-    for pool, needed in _headroom(tree, groups).items():
+    for pool, needed in _in_all(tree, groups, "xoff").items():
         if needed > (given := int(tree["BUFFER_POOL"][pool].get("xoff", 0))):
             line = next(lines_of(text, [f'"{pool}": {{']))
             found.add(file, line, f"{given:,} bytes of headroom", f"{needed:,} by its profiles")
+    memory = max(int(pool["size"]) for pool in tree["BUFFER_POOL"].values())
+    for pool, own in _in_all(tree, groups, "size").items():
+        sizes = tree["BUFFER_POOL"][pool]
+        if own and own + int(sizes["size"]) + int(sizes.get("xoff", 0)) > memory:
+            line = next(lines_of(text, [f'"{pool}": {{']))
+            reserved = f"{own:,} bytes of priority groups besides"
+            found.add(file, line, reserved, f"{memory:,} bytes of memory hold all")
     ports = {}
     for (name, entry), line in zip(bound.items(), lines, strict=True):
         for word in sorted(entry.keys() - SAID):
@@ -117,9 +124,9 @@ def _buffered(tree: Tree, table: str) -> dict[tuple[str, int], Tree]:
     return found
 
 
-def _headroom(tree: Tree, groups: dict[tuple[str, int], Tree]) -> dict[str, int]:
-    """The bytes of headroom that the priority groups of each pool have in all."""
+def _in_all(tree: Tree, groups: dict[tuple[str, int], Tree], word: str) -> dict[str, int]:
+    """The bytes of headroom (xoff), or of their own (size), of the groups of each pool."""
     total: dict[str, int] = dict.fromkeys(tree["BUFFER_POOL"], 0)
     for profile in groups.values():
-        total[profile["pool"]] += int(profile["xoff"])
+        total[profile["pool"]] += int(profile.get(word, 0))
     return total

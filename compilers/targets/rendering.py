@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2.utils import object_type_repr
 
 from compilers.tables.artefact import unwritable_folder
 from compilers.tables.build import Build
 from compilers.targets.parallel import on_all_cores
 from compilers.targets.template_check import own_templates
-from compilers.targets.template_variables import names_by_file
+from compilers.targets.template_variables import UserVariables, names_by_file
 from inventory.problems import InputError
 from templates import environment
 
@@ -172,19 +173,20 @@ class Renderer:
         except Exception as error:
             if not self._own:
                 raise
-            raise _failed(self._own, name, error) from error
+            raise _failed(self._own, name, variables, error) from error
 
 
-def _failed(own: Path, name: str, error: Exception) -> InputError:
+def _failed(own: Path, name: str, variables: Mapping[str, Any], error: Exception) -> InputError:
     """What a template of the user's did when it was rendered, at the innermost line of its own."""
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if Path(frame.filename).is_relative_to(own)]
+    text = str(error).replace(object_type_repr(UserVariables()), "vars")
+    given = "one that includes itself" if isinstance(error, RecursionError) else text
+    switch = f", for switch {variables['facts'].name}" if "facts" in variables else ""
     return InputError.of(
         file=inside[-1].filename if inside else str(own / name),
         line=(inside[-1].lineno or 0) if inside else 0,
         required="a template of the documented variables",
-        given="one that includes itself"
-        if isinstance(error, RecursionError)
-        else str(error) or type(error).__name__,
+        given=(given or type(error).__name__) + switch,
         todo="see the page of the target in docs/",
     )

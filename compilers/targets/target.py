@@ -19,7 +19,7 @@ from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
 from compilers.targets.parallel import on_all_cores
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
-from compilers.targets.template_variables import shown
+from compilers.targets.template_variables import UserVariables, shown
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import RouteTables
 from templates import TEMPLATES
@@ -266,7 +266,10 @@ class Target(ABC):
             InputError: a template is wrong, or OUT cannot be written.
         """
         values = shown(of_fabric := self.variables(build, chosen)(0))
-        facts = {"fabric": FabricFacts(build.name, build.identity, build), "vars": build.vars}
+        facts = {
+            "fabric": FabricFacts(build.name, build.identity, build),
+            "vars": UserVariables(build.vars),
+        }
         renderer.write(out, type(of_fabric), values | facts)
         if progress:
             nodes = int(build.topology.present.sum())
@@ -286,7 +289,8 @@ class Target(ABC):
 
         def write(vertex: int) -> None:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
-            facts["vars"] = {**build.vars, **build.node_vars.get(build.wiring.names[vertex], {})}
+            own = build.node_vars.get(build.wiring.names[vertex], {})
+            facts["vars"] = UserVariables({**build.vars, **own})
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
 

@@ -15,6 +15,10 @@ SWITCH_FACTS = FABRIC_FACTS | {"facts"}
 vars: the user's own."""
 
 
+class UserVariables(dict[str, Any]):
+    """`vars` of a template: the user's own variables, of fabric, group and node."""
+
+
 def shown(values: DataclassInstance) -> dict[str, Any]:
     """The variables of a template by name."""
     return {field.name: getattr(values, field.name) for field in fields(values)}

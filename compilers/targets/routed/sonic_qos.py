@@ -86,12 +86,13 @@ class SonicQos:
                     given=f"none for {unsaid[0]}",
                 )
             )
-        needed = self._headroom(ports, buffer)
+        needed = self._headroom(ports, buffer) + self._reserved(ports, buffer)
         if needed >= buffer.size:
             raise InputError(
                 Problem(
                     key=f"{kind}.buffer.size",
-                    required=f"more than {needed:,} bytes, the headroom of {len(ports)} ports",
+                    required=f"more than {needed:,} bytes, headroom and a packet for each priority "
+                    f"of {len(ports)} ports",
                     given=f"{buffer.size:,}",
                     todo="choose a shorter cable, fewer priorities or another type",
                 )
@@ -101,6 +102,12 @@ class SonicQos:
         """The bytes of all ports; a speed's profile is for its largest MTU."""
         by_speed = _largest(ports)
         each = (headroom(by_speed[port.speed], buffer) for port in ports)
+        return len(self.plan.priorities) * sum(each)
+
+    def _reserved(self, ports: list[PhysicalPort], buffer: BufferFacts) -> int:
+        """The bytes that the priority groups of all ports have to themselves: a packet each."""
+        by_speed = _largest(ports)
+        each = (packet_bytes(by_speed[port.speed], buffer) for port in ports)
         return len(self.plan.priorities) * sum(each)
 
     def _classes(self) -> list[tuple[int, int, int]]:
@@ -168,7 +175,10 @@ class SonicQos:
             yield f"{port.name}|{CNP_CLASS}", {"scheduler": "CNP"}
 
     def _buffers(self, ports: list[PhysicalPort], buffer: BufferFacts) -> dict[str, Table]:
-        """Headroom of all ports at once, so that it never runs out; the rest is shared."""
+        """Headroom of all ports at once, so that it never runs out, and a packet for each group.
+
+        The rest is shared.
+        """
         runs = list(_runs(sorted(self.plan.priorities)))
         names = {
             port.name: f"pg_lossless_{port.speed * MEGABITS_OF_SPEED}_{buffer.cable}m_profile"
@@ -198,7 +208,7 @@ class SonicQos:
                 "ingress_lossless_pool": {
                     "type": "ingress",
                     "mode": "dynamic",
-                    "size": str(buffer.size - total),
+                    "size": str(buffer.size - total - self._reserved(ports, buffer)),
                     "xoff": str(total),
                 },
                 "egress_lossless_pool": {

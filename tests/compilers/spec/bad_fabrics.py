@@ -100,6 +100,12 @@ INVENTORIES: dict[str, str] = {
     "inv-same-asn": TYPE + "nodes:\n  - {name: a, type: leaf, asn: 65001}\n"
     "  - {name: b, type: leaf, asn: 65001}\n  - {name: c, type: leaf, asn: 65535}\n"
     "  - {name: d, type: leaf, asn: 0}\n" + SEVEN,
+    "inv-buffer": TYPE.replace(
+        "}]}",
+        "}], buffer: {priorities: [3, 3], size: 9, cell: 1, cable: 1, reaction: 1, "
+        "ecn_min: 5, ecn_max: 4, ecn_percent: 5}}",
+    )
+    + f"nodes:\n{SEVEN}",
     "inv-same-datapath": TYPE + "nodes:\n  - {name: a, type: leaf, datapath_id: 0xff}\n"
     "  - {name: b, type: leaf, datapath_id: 255}\n" + SEVEN,
     "inv-same-management": TYPE + "nodes:\n  - {name: a, type: leaf, management: 'fd00::1'}\n"

@@ -178,6 +178,7 @@ def changes():
         "a group without headroom",
         lambda t: [profile.pop("xoff", None) for profile in t["BUFFER_PROFILE"].values()],
     )
+    yield "more memory than there is", put("BUFFER_POOL", "egress_lossless_pool", "size", "999")
     yield "less headroom than promised", put("BUFFER_POOL", "ingress_lossless_pool", "xoff", "9")
 
 
@@ -303,14 +304,8 @@ def test_headroom():
         (
             {"buffer": BUFFER.replace("33554432", "1000000")},
             "hop",
-            "node_types.box.buffer.size: required more than 1,692,672 bytes, the headroom of 6 "
-            "ports, given 1,000,000; choose a shorter cable, fewer priorities or another type",
-        ),
-        (
-            {"buffer": BUFFER.replace("[3, 4]", "[3, 3]").replace("2097152", "1")},
-            "hop",
-            "node_types.box.buffer.priorities: required each once, given one twice\n"
-            "node_types.box.buffer.ecn_max: required at least ecn_min, 1,048,576, given 1",
+            "node_types.box.buffer.size: required more than 1,803,264 bytes, headroom and a "
+            "packet for each priority of 6 ports, given 1,000,000; choose a shorter cable, fewer priorities or another type",
         ),
     ],
 )

@@ -140,6 +140,7 @@ def test_what_is_right_is_taken(tmp_path):
     [
         ("\n{{ router.colour }}", "has no attribute 'colour'"),
         ("\n{{ 1 / 0 }}", "division by zero"),
+        ("\n{{ vars.nope }}", "'vars' has no attribute 'nope', for switch 0$"),
         ("\n{{ router() }}", "not callable"),
         ("\n{{ router + 1 }}", "unsupported operand"),
         ("\n{% include 'eos/eos.cfg.j2' %}", "one that includes itself"),
@@ -147,10 +148,11 @@ def test_what_is_right_is_taken(tmp_path):
 )
 def test_what_only_values_show_has_its_line_too(tmp_path, text, given):
     folder = own(tmp_path, eos__eos_cfg_j2=text)
-    with pytest.raises(InputError, match=given) as error:
-        target("eos").render(BUILD, tmp_path / "out", folder)
+    with pytest.raises(InputError) as error:
+        target("eos").render(BUILD, tmp_path / "out", folder, only=[0])
     (problem,) = error.value.problems
     assert (problem.file, problem.line) == (str(folder / "eos" / "eos.cfg.j2"), 2)
+    assert re.search(given, problem.given)
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
