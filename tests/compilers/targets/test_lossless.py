@@ -305,7 +305,8 @@ def test_headroom():
             {"buffer": BUFFER.replace("33554432", "1000000")},
             "hop",
             "node_types.box.buffer.size: required more than 1,803,264 bytes, headroom and a "
-            "packet for each priority of 6 ports, given 1,000,000; choose a shorter cable, fewer priorities or another type",
+            "packet for each priority of 6 ports, given 1,000,000; choose a shorter "
+            "cable, fewer priorities or another type",
         ),
     ],
 )
