@@ -10,7 +10,7 @@ import numpy as np
 
 from compilers.audit.route_lines import Place, RouteLine
 from compilers.tables.build import Build
-from compilers.targets.options import Chosen
+from compilers.targets.options import LOSSLESS, OFF, Chosen
 from compilers.targets.routed.control_plane import ROUTING
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.target import Target
@@ -51,7 +51,8 @@ class PushRounds:
             chosen: the value of every option.
 
         Raises:
-            InputError: the target's routes cannot go in rounds, or no order of rows is safe.
+            InputError: the target's routes cannot go in rounds, or no order of rows is safe, or
+                links are lossless, which mixtures of two builds could deadlock.
         """
         if system.name == "linux":
             reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
@@ -60,6 +61,10 @@ class PushRounds:
             )
         if chosen.get(ROUTING) == "bgp":
             raise InputError.of("static routes", "routing=bgp, which converges", key="--from")
+        if (scheme := chosen.get(LOSSLESS, OFF)) != OFF:
+            reason = "priorities are proved free of deadlock in each build, not between the two"
+            todo = "have hosts mark nothing lossless meanwhile, and push without --from"
+            raise InputError.of(f"{LOSSLESS}={OFF}", f"{scheme}: {reason}", todo, key="--from")
         old = system.with_port_names(old, chosen)
         system.require(old, chosen)
         held = system.routes_held(old, chosen), system.routes_held(new, chosen)

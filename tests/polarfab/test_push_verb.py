@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from controller.devices.device_push import PushWay, _shorthand
+from controller.devices.push_report import PushedSwitch, PushReport
+from polarfab.commands.push import _print
 from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import eos, rendered, write
 
@@ -165,6 +167,19 @@ def test_switches_that_do_not_answer(polarfab, build) -> None:
     assert [one["state"] for one in found] == ["failed"] * 5 + ["not tried"] * 8
     assert found[0]["error"] == "ip -json -4 rule: exit 1"
     assert "/no/such" in polarfab(*words[:4], "--run", "/no/such")[2]
+
+
+def test_what_was_added_is_counted_where_it_was(capsys) -> None:
+    switches = (
+        PushedSwitch("n1", "pushed", ("a", "b"), ("c",)),
+        PushedSwitch("n2", "failed", ("d",) * 7, ("e",)),
+    )
+    _print(PushReport("eos", switches), dry=False)
+    rows = [line.split("│") for line in capsys.readouterr().out.splitlines() if "│" in line]
+    assert [[cell.strip() for cell in row[1:-1]] for row in rows] == [
+        ["n1", "pushed", "2", "1"],
+        ["n2", "failed", "", ""],
+    ]
 
 
 def test_an_answer_that_is_no_table(polarfab, build) -> None:

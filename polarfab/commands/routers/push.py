@@ -150,7 +150,11 @@ def _print(found: PushReport, dry: bool) -> None:
             if one.add or one.remove:
                 click.echo("\n".join((f"# {one.node}", *one.add, *one.remove)))
     else:
-        rows = [(s.node, s.state, len(s.add), len(s.remove)) for s in found.switches]
+        done = ("as built", "pushed")
+        rows = [
+            (s.node, s.state, *((len(s.add), len(s.remove)) if s.state in done else ("", "")))
+            for s in found.switches
+        ]
         print_table(f"push, target {found.target}", ("switch", "state", "added", "removed"), rows)
     for one in found.switches:
         if one.error:

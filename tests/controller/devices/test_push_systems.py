@@ -16,6 +16,7 @@ from controller.devices.device_push import DevicePush, PushWay
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
 from controller.devices.network_linux import SonicDevice
+from controller.devices.push_rounds import PushRounds
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 from tests.compilers.update.test_router_move import POLARFLY, quadrics_link
@@ -476,3 +477,6 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
     site.system = "linux"
     with pytest.raises(InputError, match="numbered by build"):
         site.push(old=site.build)
+    chosen = {"routing": "static", "lossless": "pairs"}
+    with pytest.raises(InputError, match="--from: required lossless=off, given pairs: priorities"):
+        PushRounds.of(target("eos"), other, tmp_path, site.build, chosen)
