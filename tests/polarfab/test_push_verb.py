@@ -10,7 +10,7 @@ import pytest
 
 from controller.devices.device_push import PushWay, _shorthand
 from controller.devices.push_report import PushedSwitch, PushReport
-from polarfab.commands.push import _print
+from polarfab.commands.routers.push import _print
 from polarfab.fabric import Fabric
 from tests.compilers.audit.device_tables import eos, rendered, write
 
