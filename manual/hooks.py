@@ -1,0 +1,63 @@
+"""MkDocs hooks: generated pages and figures, pages from outside of docs/, and marks of blocks."""
+
+from __future__ import annotations
+
+import re
+from os.path import normpath, relpath
+from pathlib import Path, PurePosixPath
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+from manual.figures import figures
+from manual.reference import pages
+
+ROOT = Path(__file__).parents[1]
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "LICENSE": "LICENSE",
+    "examples/README.md": "examples/index.md",
+    **{
+        page.relative_to(ROOT).as_posix(): f"examples/{page.parent.name}.md"
+        for page in sorted(ROOT.glob("examples/*/README.md"))
+    },
+}
+"""Where pages from outside of docs/ stand in the site."""
+INSIDE = {there: here for here, there in OUTSIDE.items()}
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")
+MARKED = re.compile(r"^```(\w+) (.+)$", re.M)
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add what does not stand in docs/."""
+    made = {there: (ROOT / here).read_text() for here, there in OUTSIDE.items()}
+    made |= dict(pages())
+    made |= {f"concepts/{name}.svg": picture for name, picture in figures()}
+    for place, text in made.items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
+    """Links as the site has them, and what a block is as its title."""
+    place = page.file.src_uri
+    home = PurePosixPath(INSIDE.get(place, f"docs/{place}")).parent
+
+    def linked(found: re.Match[str]) -> str:
+        target = normpath(home / found[1])
+        target = OUTSIDE.get(target, target.removeprefix("docs/"))
+        return relpath(target, PurePosixPath(place).parent)
+
+    return MARKED.sub(titled, LINK.sub(linked, markdown))
+
+
+def titled(block: re.Match[str]) -> str:
+    """The first line of a block whose mark is shown above it."""
+    language, mark = block[1], block[2]
+    if mark == "live":
+        return f"```{language}"
+    title = re.sub(r"^exits ", "exit code ", re.sub(r"^not run: ", "shown only: ", mark))
+    return f'```{language} title="{title}"'

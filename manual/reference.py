@@ -1,0 +1,227 @@
+"""Reference pages, made from the code: verbs, the keys of the files, Python, targets, metrics, JSON."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+from click.testing import CliRunner
+
+import polarfab
+from compilers.spec.fabric_file import schema
+from compilers.spec.target_names import target_names
+from compilers.targets.target_lookup import target
+from polarfab.cli import VERBS, cli
+
+ROOT = Path(__file__).parents[1]
+WIDTH = 96
+MADE = "*Made from the code when the site is built.*\n\n"
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Place and text of every page."""
+    yield "reference/verbs.md", "".join(verbs())
+    yield "reference/keys.md", "".join(keys())
+    yield "reference/api.md", "".join(api())
+    yield "reference/variables.md", "".join(variables())
+    yield "reference/metrics.md", "".join(metrics())
+    yield "reference/json.md", "".join(json_forms())
+
+
+def verbs() -> Iterator[str]:
+    """The help of every verb."""
+    yield f"# Verbs\n\nEvery verb, its arguments and its options, as `--help` prints them.\n\n{MADE}"
+    with click.Context(cli, info_name="polarfab") as top:
+        for name in VERBS:
+            command = cli.get_command(top, name)
+            assert command is not None
+            yield f"## {name}\n\n{VERBS[name]}\n\n"
+            yield from _help(command, f"polarfab {name}")
+
+
+def _help(command: click.Command, called: str) -> Iterator[str]:
+    with click.Context(command, info_name=called, terminal_width=WIDTH) as ctx:
+        yield f"```text\n{command.get_help(ctx)}\n```\n\n"
+        if isinstance(command, click.Group):
+            for name in command.list_commands(ctx):
+                inner = command.get_command(ctx, name)
+                assert inner is not None
+                yield from _help(inner, f"{called} {name}")
+
+
+def keys() -> Iterator[str]:
+    """The keys of fabric.yaml and inventory.yaml, by their schemas."""
+    yield f"# Keys\n\nEvery key of `fabric.yaml` and `inventory.yaml`, its type and its default.\n\n{MADE}"
+    for kind in ("fabric", "inventory"):
+        whole = schema(kind)
+        yield f"## {kind}.yaml\n\n"
+        yield from _keys(whole)
+        for name, part in sorted(whole.get("$defs", {}).items()):
+            if "properties" in part:
+                yield f"### {kind}: {name}\n\n"
+                yield from _keys(part)
+
+
+def _keys(part: dict[str, Any]) -> Iterator[str]:
+    if about := part.get("description"):
+        yield f"{_plain(about)}\n\n"
+    yield "| key | type | default |\n|---|---|---|\n"
+    needed = part.get("required", [])
+    for key, value in part["properties"].items():
+        default = "required" if key in needed else _code(value.get("default"))
+        yield f"| `{key}` | {_type(value)} | {default} |\n"
+    yield "\n"
+
+
+def _type(value: dict[str, Any]) -> str:
+    if "$ref" in value:
+        return str(value["$ref"]).rpartition("/")[2]
+    if "enum" in value:
+        return ", ".join(f"`{word}`" for word in value["enum"])
+    if "const" in value:
+        return _code(value["const"])
+    if options := value.get("anyOf") or value.get("oneOf"):
+        return " or ".join(dict.fromkeys(_type(option) for option in options))
+    if value.get("type") == "array":
+        return f"list of {_type(value.get('items', {}))}"
+    return str(value.get("type", "any"))
+
+
+def _code(value: object) -> str:
+    return "" if value in (None, "", [], {}) else f"`{json.dumps(value)}`"
+
+
+def _plain(text: str) -> str:
+    """A docstring as Markdown: its arguments as a block."""
+    return re.sub(
+        r"(?m)^(Args|Raises|Returns|Attributes):\n((?:    .*\n?)+)",
+        r"\n```text\n\1:\n\2```\n",
+        text,
+    )
+
+
+def api() -> Iterator[str]:
+    """The public names of the package, with signatures and docstrings."""
+    yield f"# Python API\n\nEvery public name of `import polarfab`; [Python](python.md) shows them at work.\n\n{MADE}"
+    for name in polarfab.__all__:
+        thing = getattr(polarfab, name)
+        yield f"## {name}\n\n"
+        yield from _documented(thing, f"polarfab.{name}")
+        if name == "Fabric":
+            for method, value in inspect.getmembers(thing):
+                if (
+                    not method.startswith("_")
+                    and (doc := inspect.getdoc(value))
+                    and value is not doc
+                ):
+                    yield f"### Fabric.{method}\n\n"
+                    yield from _documented(value, method)
+
+
+def _documented(thing: Any, called: str) -> Iterator[str]:
+    if callable(thing) and not inspect.isclass(thing):
+        yield f"```python\n{called}{inspect.signature(thing)}\n```\n\n"
+    yield f"{_plain(inspect.getdoc(thing) or '')}\n\n"
+
+
+def variables() -> Iterator[str]:
+    """Of each target: options, and the variables of its templates."""
+    yield f"# Options and variables of targets\n\nWhat `--set` takes, and what templates of your own may use.\n\n{MADE}"
+    for name in target_names():
+        system = target(name)
+        yield f"## {name}\n\nWrites {system.summary}.\n\n"
+        if system.options:
+            yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
+            for word, option in system.options.items():
+                yield f"| `{word}` | {_cell(option.required)} | {_code(option.default)} | {_cell(option.what)} |\n"
+            yield "\n"
+        for kind in dict.fromkeys(system.files.values()):
+            files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is kind)
+            yield f"Variables of {files}:\n\n| variable | type |\n|---|---|\n"
+            yield from (
+                f"| `{field.name}` | `{_cell(str(field.type))}` |\n" for field in fields(kind)
+            )
+            yield "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def metrics() -> Iterator[str]:
+    """Names and meanings of the metrics, read from the module that makes them."""
+    yield f"# Metrics\n\nWhat a controller with `--http` gives to Prometheus at `/metrics`.\n\n{MADE}"
+    yield "| metric | what |\n|---|---|\n"
+    text = (ROOT / "controller/management/metrics.py").read_text()
+    for node in ast.walk(ast.parse(text)):
+        words = [
+            each.value
+            for each in (node.args if isinstance(node, ast.Call) else getattr(node, "elts", []))
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+        if len(words) == 2 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
+            yield f"| `polarfab_{words[0].removeprefix('polarfab_')}` | {words[1]} |\n"
+
+
+JSON_OF = (
+    "compile fabric.yaml -o build",
+    "verify build",
+    "explain build n0 n2",
+    "render build --target eos -o out",
+    "cables build",
+    "throughput build --pattern uniform",
+    "expand build --racks quadric:1 -o larger",
+    "plan larger --from build",
+    "diff build larger",
+    "fsck build",
+    "targets frr",
+    "design --radix 8",
+    "draw build -o lab.svg",
+)
+
+
+def json_forms() -> Iterator[str]:
+    """The forms of what --json prints: each verb is run on examples/lab, and its values become types."""
+    yield f"# JSON\n\nWhat verbs print with `--json`: keys and types, as they come out for `examples/lab`.\n\n{MADE}"
+    runner = CliRunner()
+    with TemporaryDirectory() as folder:
+        places = {"fabric.yaml": str(ROOT / "examples/lab/fabric.yaml")}
+        for words in JSON_OF:
+            name = words.split()[0]
+            here = [
+                places.get(word, f"{folder}/{word}" if word in MADE_HERE else word)
+                for word in words.split()
+            ]
+            result = runner.invoke(cli, [*here, "--json"])
+            if not result.stdout.startswith(("{", "[")):
+                raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
+            form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
+            yield f"## {name}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
+
+
+MADE_HERE = ("build", "larger", "out", "lab.svg")
+
+
+def shape(value: Any) -> Any:
+    """The form of a JSON value: types in the place of values, one element of a list."""
+    if isinstance(value, dict):
+        if (
+            len(value) > 3
+            and len({json.dumps(shape(each)) for each in value.values()}) == 1
+            and not all(re.fullmatch(r"[a-z_0-9]+", key) for key in value)
+        ):
+            return {"…": shape(next(iter(value.values())))}
+        return {key: shape(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    return {str: "text", bool: "true or false", int: "integer", float: "number"}.get(
+        type(value), "null"
+    )
