@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
 TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
-EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,dev
+EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,docs,dev
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
 # routers, and a subnet manager with a fabric to manage.
@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions lint clean python debian stale
+.PHONY: help demo test test-all test-versions docs lint clean python debian stale
 .NOTPARALLEL:
 .ONESHELL:
 SHELL := /bin/sh
@@ -36,10 +36,10 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
-test: lint | debian ## set up, then lint, types, import arrows and the tests
+test: lint docs | debian ## set up, then lint, types, import arrows, the manual and the tests
 	$(PYTEST)
 
-test-all: lint | debian ## the same with the tests marked long
+test-all: lint docs | debian ## the same with the tests marked long
 	$(PYTEST) -m ""
 
 # Quick tests that use every dependency: Python 3.11 with the lowest versions that pyproject.toml
@@ -74,6 +74,9 @@ test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
 	$(BIN)/pytest -n 2 -m '' tests/mutants
 	$(BIN)/python -m tests.mutants
+
+docs: $(STAMP) ## the manual as a site in dist/docs, every link checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir dist/docs
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .

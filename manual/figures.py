@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import polarfab
 
@@ -12,18 +13,20 @@ SMALL = {
     "topology": {"family": "polarfly", "q": 3},
     "routing": {"balance": "compact-valiant", "protect": "link"},
 }
-STAR = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 MINIMAL, OTHER, DEAD = "#d55e00", "#0072b2", "#c1121f"
 OVERLAY = '<g id="overlay"></g>'
 NODE = re.compile(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" data-vertex="(\d+)"')
 Path = Sequence[int]
+Point = tuple[float, float]
+BEND = 0.25
 
 
 def figures() -> Iterator[tuple[str, str]]:
     """Name and SVG of every figure."""
-    for name, rack in (("quadrics", "quadrics"), ("fan", "fan1")):
-        yield name, polarfab.draw(polarfab.topology("polarfly", q=3), racks=[rack])
-    yield "supernode", polarfab.draw(polarfab.topology(**STAR), racks=["supernode0", "supernode1"])
+    for name, q, rack in (("quadrics", 3, "quadrics"), ("fan", 5, "fan1")):
+        yield name, polarfab.draw(polarfab.topology("polarfly", q=q), racks=[rack])
+    star = polarfab.topology("polarstar", q=3, supernode="inductive-quad", degree=3)
+    yield "supernode", polarfab.draw(star, racks=["supernode0", "supernode1"])
     fabric = polarfab.Fabric.from_spec(SMALL).compile()
     plain = fabric.draw()
     way = fabric.explain("0", "2")
@@ -36,10 +39,16 @@ def figures() -> Iterator[tuple[str, str]]:
 
 def overlaid(picture: str, paths: Sequence[tuple[Path, str, str]]) -> str:
     """The picture with paths on it, each with its colour and its dashes."""
-    at = {int(vertex): (x, y) for x, y, vertex in NODE.findall(picture)}
+    at = {int(vertex): (float(x), float(y)) for x, y, vertex in NODE.findall(picture)}
     lines = [
-        f'<polyline points="{" ".join(",".join(at[v]) for v in path)}" fill="none" stroke="{colour}"'
-        f' stroke-width="4" stroke-opacity=".85" stroke-linejoin="round" stroke-dasharray="{dashes}"/>'
+        f'<path d="{"".join(bent(at[u], at[v]) for u, v in pairwise(path))}" fill="none"'
+        f' stroke="{colour}" stroke-width="3.5" stroke-opacity=".85" stroke-dasharray="{dashes}"/>'
         for path, colour, dashes in paths
     ]
     return picture.replace(OVERLAY, "".join(lines))
+
+
+def bent(start: Point, end: Point) -> str:
+    """A curve that keeps clear of vertices on the straight line between its ends."""
+    (x, y), (u, v) = start, end
+    return f"M{x} {y}Q{(x + u) / 2 + (y - v) * BEND} {(y + v) / 2 + (u - x) * BEND} {u} {v}"

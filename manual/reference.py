@@ -1,4 +1,4 @@
-"""Reference pages, made from the code: verbs, the keys of the files, Python, targets, metrics, JSON."""
+"""Reference pages, made from the code: verbs, keys of files, Python, targets, metrics, JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ast
 import inspect
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,11 +21,10 @@ import polarfab
 from compilers.spec.fabric_file import schema
 from compilers.spec.target_names import target_names
 from compilers.targets.target_lookup import target
-from polarfab.cli import VERBS, cli
+from polarfab.cli import cli
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 96
-MADE = "*Made from the code when the site is built.*\n\n"
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -36,14 +37,16 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/json.md", "".join(json_forms())
 
 
+def _head(title: str, about: str) -> str:
+    return f"# {title}\n\n{about}\n\n*Made from the code when the site is built.*\n\n"
+
+
 def verbs() -> Iterator[str]:
     """The help of every verb."""
-    yield f"# Verbs\n\nEvery verb, its arguments and its options, as `--help` prints them.\n\n{MADE}"
+    yield _head("Verbs", "Every verb, its arguments and its options, as `--help` prints them.")
     with click.Context(cli, info_name="polarfab") as top:
-        for name in VERBS:
-            command = cli.get_command(top, name)
-            assert command is not None
-            yield f"## {name}\n\n{VERBS[name]}\n\n"
+        for name, command in _commands(cli, top):
+            yield f"## {name}\n\n"
             yield from _help(command, f"polarfab {name}")
 
 
@@ -51,15 +54,21 @@ def _help(command: click.Command, called: str) -> Iterator[str]:
     with click.Context(command, info_name=called, terminal_width=WIDTH) as ctx:
         yield f"```text\n{command.get_help(ctx)}\n```\n\n"
         if isinstance(command, click.Group):
-            for name in command.list_commands(ctx):
-                inner = command.get_command(ctx, name)
-                assert inner is not None
+            for name, inner in _commands(command, ctx):
                 yield from _help(inner, f"{called} {name}")
+
+
+def _commands(group: click.Group, ctx: click.Context) -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(ctx):
+        if (command := group.get_command(ctx, name)) and not command.hidden:
+            yield name, command
 
 
 def keys() -> Iterator[str]:
     """The keys of fabric.yaml and inventory.yaml, by their schemas."""
-    yield f"# Keys\n\nEvery key of `fabric.yaml` and `inventory.yaml`, its type and its default.\n\n{MADE}"
+    yield _head(
+        "Keys", "Every key of `fabric.yaml` and `inventory.yaml`, its type and its default."
+    )
     for kind in ("fabric", "inventory"):
         whole = schema(kind)
         yield f"## {kind}.yaml\n\n"
@@ -92,7 +101,8 @@ def _type(value: dict[str, Any]) -> str:
         return " or ".join(dict.fromkeys(_type(option) for option in options))
     if value.get("type") == "array":
         return f"list of {_type(value.get('items', {}))}"
-    return str(value.get("type", "any"))
+    kind = value.get("type", "any")
+    return kind if isinstance(kind, str) else " or ".join(kind)
 
 
 def _code(value: object) -> str:
@@ -110,7 +120,10 @@ def _plain(text: str) -> str:
 
 def api() -> Iterator[str]:
     """The public names of the package, with signatures and docstrings."""
-    yield f"# Python API\n\nEvery public name of `import polarfab`; [Python](python.md) shows them at work.\n\n{MADE}"
+    yield _head(
+        "Python API",
+        "Every public name of `import polarfab`; [Python](python.md) shows them at work.",
+    )
     for name in polarfab.__all__:
         thing = getattr(polarfab, name)
         yield f"## {name}\n\n"
@@ -134,14 +147,18 @@ def _documented(thing: Any, called: str) -> Iterator[str]:
 
 def variables() -> Iterator[str]:
     """Of each target: options, and the variables of its templates."""
-    yield f"# Options and variables of targets\n\nWhat `--set` takes, and what templates of your own may use.\n\n{MADE}"
+    yield _head(
+        "Options and variables of targets",
+        "What `--set` takes, and what templates of your own may use.",
+    )
     for name in target_names():
         system = target(name)
         yield f"## {name}\n\nWrites {system.summary}.\n\n"
         if system.options:
             yield "| `--set` | values | default | what for |\n|---|---|---|---|\n"
             for word, option in system.options.items():
-                yield f"| `{word}` | {_cell(option.required)} | {_code(option.default)} | {_cell(option.what)} |\n"
+                cells = (f"`{word}`", option.required, _code(option.default), option.what)
+                yield f"| {' | '.join(map(_cell, cells))} |\n"
             yield "\n"
         for kind in dict.fromkeys(system.files.values()):
             files = ", ".join(f"`{file}`" for file, of in system.files.items() if of is kind)
@@ -158,7 +175,7 @@ def _cell(text: str) -> str:
 
 def metrics() -> Iterator[str]:
     """Names and meanings of the metrics, read from the module that makes them."""
-    yield f"# Metrics\n\nWhat a controller with `--http` gives to Prometheus at `/metrics`.\n\n{MADE}"
+    yield _head("Metrics", "What a controller with `--http` gives to Prometheus at `/metrics`.")
     yield "| metric | what |\n|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()
     for node in ast.walk(ast.parse(text)):
@@ -168,7 +185,8 @@ def metrics() -> Iterator[str]:
             if isinstance(each, ast.Constant) and isinstance(each.value, str)
         ]
         if len(words) == 2 and re.fullmatch(r"[a-z_]+", words[0]) and words[1].endswith("."):
-            yield f"| `polarfab_{words[0].removeprefix('polarfab_')}` | {words[1]} |\n"
+            total = "_total" if "CounterMetricFamily" in ast.dump(node) else ""
+            yield f"| `polarfab_{words[0].removeprefix('polarfab_')}{total}` | {words[1]} |\n"
 
 
 JSON_OF = (
@@ -178,7 +196,7 @@ JSON_OF = (
     "render build --target eos -o out",
     "cables build",
     "throughput build --pattern uniform",
-    "expand build --racks quadric:1 -o larger",
+    "expand build --clusters quadric:1 -o larger",
     "plan larger --from build",
     "diff build larger",
     "fsck build",
@@ -189,25 +207,17 @@ JSON_OF = (
 
 
 def json_forms() -> Iterator[str]:
-    """The forms of what --json prints: each verb is run on examples/lab, and its values become types."""
-    yield f"# JSON\n\nWhat verbs print with `--json`: keys and types, as they come out for `examples/lab`.\n\n{MADE}"
-    runner = CliRunner()
-    with TemporaryDirectory() as folder:
-        places = {"fabric.yaml": str(ROOT / "examples/lab/fabric.yaml")}
+    """The forms of what --json prints: each verb is run on examples/lab, values become types."""
+    yield _head("JSON", "What verbs print with `--json`: keys and types, seen on `examples/lab`.")
+    with TemporaryDirectory() as folder, chdir(folder):
+        for file in ("fabric.yaml", "inventory.yaml"):
+            shutil.copy(ROOT / "examples" / "lab" / file, file)
         for words in JSON_OF:
-            name = words.split()[0]
-            here = [
-                places.get(word, f"{folder}/{word}" if word in MADE_HERE else word)
-                for word in words.split()
-            ]
-            result = runner.invoke(cli, [*here, "--json"])
+            result = CliRunner().invoke(cli, [*words.split(), "--json"])
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            yield f"## {name}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
-
-
-MADE_HERE = ("build", "larger", "out", "lab.svg")
+            yield f"## {words.split()[0]}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 
 def shape(value: Any) -> Any:

@@ -87,3 +87,11 @@ def matches(shown: tuple[str, ...], printed: list[str]) -> bool:
         for line in shown
     ]
     return re.fullmatch("".join(lines), "".join(f"{line}\n" for line in printed)) is not None
+
+
+def first_wrong(shown: tuple[str, ...], printed: list[str]) -> str | None:
+    """The first line of a page that what was printed does not have in its place."""
+    if matches(shown, printed):
+        return None
+    fitting = (n for n in range(len(shown)) if not matches((*shown[: n + 1], "…"), printed))
+    return shown[next(fitting)] if matches((*shown, "…"), printed) is False else "(more is printed)"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.polarfab.conftest import Run
-from tests.polarfab.pages import PAGES, ROOT, Command, blocks, matches
+from tests.polarfab.pages import PAGES, ROOT, Command, blocks, first_wrong
 
 COLUMNS = "100"
 
@@ -75,13 +75,15 @@ def test_the_commands_of_a_page_run(
                 f"{block.where}: $ {command.words}\n{printed}"
             )
             lines = [line.rstrip() for line in printed.strip("\n").splitlines()]
-            if not command.shown or matches(command.shown, lines):
+            wrong = first_wrong(command.shown, lines) if command.shown else None
+            if wrong is None:
                 continue
             if request.config.getoption("--update-golden"):
                 old, new = ("\n".join([command.words, *part]) for part in (command.shown, lines))
                 page.write_text(page.read_text().replace(f"{old}\n", f"{new}\n"))
                 continue
-            assert "\n".join(lines) == "\n".join(command.shown), f"{block.where}: {command.words}"
+            told = "\n".join(lines)
+            pytest.fail(f"{block.where}: $ {command.words}\nnot printed: {wrong}\nbut:\n{told}")
 
 
 def test_every_block_says_what_it_is() -> None:
