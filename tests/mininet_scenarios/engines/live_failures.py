@@ -1,8 +1,9 @@
 """Run in namespaces of its own by test_failures_live.py: packets while links are down; prints JSON.
 
-live_failures.py BUILD LOGS LINKS FLOWS: programs the switches through a real controller, ends it,
-and then takes down each link of LINKS, a JSON list of [vertex, link], in turn. FLOWS is null or
-[vertex, [other vertices], flows to each]: how these leave the vertex is counted, all links up.
+live_failures.py BUILD LOGS CASES FLOWS: programs the switches through a real controller, ends it,
+and then takes down the links of each of CASES, JSON lists of [vertex, link], in turn. FLOWS is
+null or [vertex, [other vertices], flows to each]: how these leave the vertex is counted, all links
+up.
 """
 
 import ctypes
@@ -104,7 +105,7 @@ def spread(inside, prober, vertex, others, flows):
     return (inside._counters(PACKETS)[vertex] - before).tolist()
 
 
-def main(build, logs, links, flows):
+def main(build, logs, cases, flows):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     job = {"build": build, "logs": logs, "hosts": 1, "framework": "ryu", "unverified": True}
@@ -117,15 +118,17 @@ def main(build, logs, links, flows):
     result = {"up": prober.round_of(pairs), "down": []}
     if flows:
         result["spread"] = spread(inside, prober, *flows)
-    for vertex, link in links:
-        inside.network.set_link(vertex, link, up=False)
+    for case in cases:
+        for vertex, link in case:
+            inside.network.set_link(vertex, link, up=False)
         result["down"].append(prober.settled(pairs))
-        inside.network.set_link(vertex, link, up=True)
+        for vertex, link in case:
+            inside.network.set_link(vertex, link, up=True)
         prober.settled(pairs)
     return result
 
 
 if __name__ == "__main__":
-    build, logs, links, flows = sys.argv[1:]
-    found = main(build, logs, json.loads(links), json.loads(flows))
+    build, logs, cases, flows = sys.argv[1:]
+    found = main(build, logs, json.loads(cases), json.loads(flows))
     print(json.dumps(found))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,13 @@ def protected(build, disjoint=True, share=None):
     return replace(build, balance="compact-valiant", protect="link", tables=tables)
 
 
-def observed(build, folder, links, flows=None, timeout=600):
+def observed(build, folder, cases, flows=None, timeout=600):
     save(build, folder / "build")
     (folder / "logs").mkdir()
     script = Path(__file__).with_name("live_failures.py")
     places = [str(folder / name) for name in ("build", "logs")]
     done = subprocess.run(
-        [*namespaces(), sys.executable, str(script), *places, json.dumps(links), json.dumps(flows)],
+        [*namespaces(), sys.executable, str(script), *places, json.dumps(cases), json.dumps(flows)],
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -57,7 +58,7 @@ def predicted(build, dead=()):
     out = np.where(alone, transit, out)
     hops = np.zeros(len(s), int)
     moving = np.flatnonzero(out >= 0)
-    for _ in range(8):
+    for _ in range(9):
         hops[moving] += 1
         arc = f.end[out[moving]]
         out[moving] = towards.way_out(arc, d[moving], tuple(p[moving] for p in parts))
@@ -67,17 +68,19 @@ def predicted(build, dead=()):
     return hops.reshape(f.switches, f.switches, -1)
 
 
-def check(build, seen, links):
+def check(build, seen, cases):
     """Every flow arrived over a path that the tables have for it."""
     f = Forwarding.of(build)
-    for link, flows in [(None, seen["up"]), *zip(links, seen["down"], strict=True)]:
-        dead = () if link is None else (int(f.element[0][link[0] * f.slots + link[1]]),)
+    for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
+        dead = tuple(int(f.element[0][vertex * f.slots + link]) for vertex, link in case)
         hops = predicted(build, dead)
         assert len(flows) == len(build.wiring.names) * (len(build.wiring.names) - 1) * 6
         wrong = [flow for flow in flows if flow[3] not in set(hops[flow[0], flow[1]].tolist())]
-        assert not wrong, (link, wrong[:5])
-        quadric = link and 0 in (build.topology.kind[v] for v in (link[0], far(build, link)))
-        assert max(flow[3] for flow in flows) <= (6 if quadric else 4 if link else 3)
+        assert not wrong, (case, wrong[:5])
+        ends = {v for link in case for v in (link[0], far(build, link))}
+        quadric = 0 in build.topology.kind[list(ends)]
+        most = 9 if len(case) == 2 else 6 if quadric else 4 if case else 3
+        assert max(flow[3] for flow in flows) <= most
 
 
 def far(build, link):
@@ -87,7 +90,16 @@ def far(build, link):
 def every_link(build):
     links = np.argwhere(build.wiring.far > np.arange(len(build.wiring.far))[:, None])
     assert len(links) == build.topology.graph.size
-    return links.tolist()
+    return [[link] for link in links.tolist()]
+
+
+def pairs_at_quadrics(build):
+    """Every two links of the same quadric."""
+    return [
+        [[d, one], [d, other]]
+        for d in np.flatnonzero(build.topology.kind == 0).tolist()
+        for one, other in combinations(np.flatnonzero(build.wiring.far[d] >= 0).tolist(), 2)
+    ]
 
 
 def spread_of(build, vertex, flows):
@@ -114,13 +126,28 @@ def check_spread(shares, seen):
 
 
 def test_every_link_of_q3_goes_down_in_turn(compiled, tmp_path):
+    """And the two pairs of links that would lose packets if bounces had no goals."""
     build = protected(compiled(3))
     links = every_link(build)
     assert len(links) == 24
+    cases = links + [
+        case
+        for case in pairs_at_quadrics(build)
+        if {far(build, link) for link in case} in ({5, 10}, {2, 7})
+    ]
+    assert len(cases) == 26
     flows, shares = spread_of(build, 5, 300)
-    seen = observed(build, tmp_path, links, flows)
-    check(build, seen, links)
+    seen = observed(build, tmp_path, cases, flows)
+    check(build, seen, cases)
     check_spread(shares, seen["spread"])
+
+
+@pytest.mark.long
+def test_every_two_links_of_a_quadric_of_q3_go_down(compiled, tmp_path):
+    build = protected(compiled(3))
+    cases = pairs_at_quadrics(build)
+    assert len(cases) == 12
+    check(build, observed(build, tmp_path, cases), cases)
 
 
 def test_a_packet_goes_back_where_nothing_else_is_up(compiled, tmp_path):
