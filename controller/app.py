@@ -107,7 +107,7 @@ def app_class(framework: Framework) -> Any:
         def reload(self) -> None:
             """Read the build again and move the switches to it; a bad one is only reported."""
             try:
-                self.mover.load(self.read())
+                self.mover.load(self.read(), by="SIGHUP")
             except InputError as error:
                 self.fabric.cannot_load(str(error))
 

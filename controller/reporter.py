@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
+from time import gmtime, monotonic, strftime, time
 
 from controller.switches.events import Event, FabricComplete, FileUnwritable
 from controller.switches.session import LiveFabric
@@ -19,10 +19,16 @@ REMIND = 10.0
 PROGRESS = 1.0
 """Seconds between two counts of programmed switches."""
 
+STAMP = "%Y-%m-%dT%H:%M:%SZ"
+"""The time in front of a line (ISO 8601)."""
+
 
 @dataclass(slots=True)
 class Reporter:
-    """Prints a fabric's events. `write` gets one line at a time, observers get each event."""
+    """Prints a fabric's events. `write` gets one line at a time, observers get each event.
+
+    Lines begin with the time of day, in UTC (`wall`: seconds since the epoch).
+    """
 
     fabric: LiveFabric
     write: Callable[[str], None]
@@ -30,6 +36,7 @@ class Reporter:
     status_file: Path | None = None
     observers: list[Callable[[Event], None]] = field(default_factory=list)
     clock: Callable[[], float] = monotonic
+    wall: Callable[[], float] = time
     _written: str = ""
     _unwritable: str = ""
     _spoke: float = 0.0
@@ -52,7 +59,7 @@ class Reporter:
                 given=error.strerror or str(error),
             ) from error
         if not self.as_json:
-            self.write(
+            self._say(
                 f"{where}; build {self.fabric.identity}, {self.fabric.expected} switches expected;"
                 f" proved: {self.fabric.current.proved}"
             )
@@ -76,8 +83,11 @@ class Reporter:
                 self.write(json.dumps(event.record()))
         else:
             for line in self._lines(events):
-                self.write(line)
+                self._say(line)
                 self._spoke = self.clock()
+
+    def _say(self, line: str) -> None:
+        self.write(f"{strftime(STAMP, gmtime(self.wall()))} {line}")
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
         fabric = self.fabric

@@ -11,6 +11,7 @@ from pathlib import Path
 from controller import management
 from controller.app import app_class
 from controller.cluster import cluster_member
+from controller.management.action_log import ActionLog, Actor
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
@@ -26,6 +27,9 @@ from inventory.problems import InputError
 
 SIGNAL_POLL = 0.1
 """Seconds between two checks for a signal."""
+
+HANGUP = Actor("SIGHUP", "", "")
+"""Who asks for the build of the folder: the one who may send a signal."""
 
 
 def check_free(address: Address) -> None:
@@ -86,17 +90,24 @@ def serve(
 
     manager = framework.app_manager.AppManager.get_instance()
     manager.load_apps([framework.ofp_event.__name__.replace("ofp_event", "ofp_handler")])
+    actions = ActionLog(folder, fabric.tell)
+    reporter.observers.append(actions.happened)
     history = BuildHistory(folder, settings.unverified)
     member, resign = None, None
     if settings.group:
         new_mover = partial(Mover, fabric, keeper.foresee, history=history)
         member, resign = cluster_member.join(settings, new_mover, history, reporter.tick)
     mover = member.mover if member else journalled(fabric, keeper.foresee, history)
+
+    def read_again() -> Current:
+        with actions.asked(HANGUP, "reload", str(folder)):
+            return read()
+
     app = manager.instantiate(
-        app_class(framework), mover=mover, reporter=reporter, read=read, member=member
+        app_class(framework), mover=mover, reporter=reporter, read=read_again, member=member
     )
     if settings.http:
-        management.start(settings.http, settings, reporter, keeper, app.flush, mover)
+        management.start(settings.http, settings, reporter, keeper, app.flush, mover, actions)
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):

@@ -53,10 +53,7 @@ class Address:
     @property
     def loopback(self) -> bool:
         """Whether only this machine can connect."""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
+        return _loopback(self.host)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -247,9 +244,19 @@ class Settings:
         Raises:
             InputError: plain text beyond loopback without `insecure`.
         """
-        if self.tls or self.insecure:
+        if self.insecure:
             return
         problems = [
+            Problem(
+                key="--store",
+                required="https, or a store on loopback",
+                given=f"{url} in plain text, where anyone can lead the fabric",
+                todo="give https URLs with --tls-ca, or --insecure to allow it",
+            )
+            for url in (self.group.urls if self.group else ())
+            if url.startswith("http:") and not _loopback(urlsplit(url).hostname or "")
+        ]
+        problems += [
             Problem(
                 key=address.key,
                 required="an address of loopback, or TLS",
@@ -260,7 +267,7 @@ class Settings:
                 (self.listen, "impersonate a switch"),
                 (self.http, "read everything, including tokens"),
             )
-            if address and not address.loopback
+            if address and not address.loopback and not self.tls
         ]
         if problems:
             raise InputError(problems)
@@ -273,3 +280,10 @@ def _unusable(key: str, file: str, error: Exception) -> Problem:
         required="PEM files that can be read and fit each other, the key without a password",
         given=str(getattr(error, "strerror", None) or error),
     )
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

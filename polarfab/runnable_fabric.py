@@ -106,11 +106,13 @@ class RunnableFabric(ABC):
         accept_loss: bool = False,
         unverified: bool = False,
         progress: Progress | None = None,
+        confirm_within: int = 0,
     ) -> dict[str, Any]:
         """Have a controller move its fabric to this one; returns how the move ended.
 
         url, token_file and authority are as for `running`; with accept_loss it goes on although
-        pairs of hosts lose packets; progress is called with (rounds done, all rounds).
+        pairs of hosts lose packets; progress is called with (rounds done, all rounds); unless
+        somebody confirms within confirm_within seconds the fabric goes back, 0: it stays.
 
         Raises:
             InputError: it does not answer, or refuses.
@@ -120,7 +122,8 @@ class RunnableFabric(ABC):
 
         with self.usable(unverified) as fabric:
             client = Client.to(url, "--to", token_file, authority)
-            return client.apply(pack(fabric._folders[0]), accept_loss, unverified, progress)
+            packed = pack(fabric._folders[0])
+            return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
     def emulate(
         self, engine: str = "auto", framework: str | None = None, unverified: bool = False

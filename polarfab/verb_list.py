@@ -65,6 +65,7 @@ SECTIONS = (
             "status": "How the fabric of a running controller is.",
             "plan": "What a move between two builds changes, in which rounds; that nobody loses.",
             "apply": "Move a running fabric to another build, without losing a packet.",
+            "confirm": "Keep the build that a running fabric has on trial.",
         },
     ),
     Section(
@@ -80,7 +81,7 @@ SECTIONS = (
         "upkeep",
         {
             "fsck": "A build or rendered folder, every file against its digest.",
-            "rollback": "Put back the build that was proved before the one that is there.",
+            "rollback": "Put back the build before the one that is there, or that a fabric holds.",
             "gc": "Remove what killed processes left beside builds and renders.",
             "bench": "Our speed beside that of peers, in one run.",
             "completion": "Print the completion script of a shell.",

@@ -7,6 +7,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from controller.management.action_log import ActionLog
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
@@ -40,6 +41,7 @@ def start(
     ports: Keeper,
     flush: Callable[[], None],
     mover: Mover,
+    actions: ActionLog,
 ) -> None:
     """Serve the API and the status page; the address must be free.
 
@@ -50,6 +52,7 @@ def start(
         ports: state and load of links.
         flush: sends the contents of the fabric's outbox.
         mover: moves the fabric to other builds.
+        actions: where requests are written down.
 
     Raises:
         InputError: packages are missing, or the tokens cannot be read.
@@ -70,4 +73,4 @@ def start(
     moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
     reporter.observers += [overview.happened, metrics.happened]
     context = settings.tls.context(clients=False) if settings.tls else None
-    serve(address, Api(overview, metrics, tokens, flush, moves), context)
+    serve(address, Api(overview, metrics, tokens, flush, actions, moves), context)

@@ -48,7 +48,7 @@ class Client:
             good = False
         if not good:
             raise InputError.of(key=key, required=f"a URL such as {HTTP}", given=repr(url))
-        token = Tokens.read(tokens).known[0].decode() if tokens else ""
+        token = Tokens.read(tokens).known[0].secret.decode() if tokens else ""
         return cls(url.rstrip("/"), key, token, authority)
 
     def get(self, path: str, **query: str) -> Any:
@@ -82,14 +82,33 @@ class Client:
         accept_loss: bool = False,
         unverified: bool = False,
         progress: Callable[[int, int], None] | None = None,
+        confirm_within: int = 0,
     ) -> dict[str, Any]:
         """Move the fabric to a packed build; returns the state in which the move ended.
+
+        With confirm_within it is on trial for so many seconds.
 
         Raises:
             InputError: there is no answer, or it is a refusal.
         """
         options = f"accept_loss={accept_loss:d}&unverified={unverified:d}"
-        state: dict[str, Any] = self.post(f"apply?{options}", archive)
+        options += f"&confirm_within={confirm_within}"
+        return self._followed(self.post(f"apply?{options}", archive), progress)
+
+    def roll_back(
+        self, build: str = "", progress: Callable[[int, int], None] | None = None
+    ) -> dict[str, Any]:
+        """Move the fabric to an earlier build; returns the state in which the move ended.
+
+        Raises:
+            InputError: there is no answer, or it is a refusal.
+        """
+        return self._followed(self.post("rollback", {"build": build} if build else {}), progress)
+
+    def _followed(
+        self, state: dict[str, Any], progress: Callable[[int, int], None] | None
+    ) -> dict[str, Any]:
+        """The last state of a move."""
         while state["state"] not in ("done", "failed", "none"):
             if progress:
                 progress(state["round"], state["rounds"])

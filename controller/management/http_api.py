@@ -1,4 +1,4 @@
-"""The HTTP API, a WSGI application: anyone who can connect may read; changes need a token.
+"""The HTTP API, a WSGI application: anyone who can connect may read; the rest needs a token.
 
 | method and path | what |
 |---|---|
@@ -9,10 +9,14 @@
 | GET /api/events?after=N | the events after event N |
 | GET /api/drift | foreign rows, and how many rows were corrected |
 | GET /api/paths?from=A&to=B | the paths between two switches or hosts |
-| POST /api/reconcile | read all switches again, or only {"node": name}; needs a token |
-| GET /api/build | the running build, a ZIP file of its folder; needs a token |
-| POST /api/apply | move to the build in the body, a ZIP file; needs a token |
 | GET /api/move | the progress of the last move |
+| GET /api/history | the builds that the fabric held |
+| GET /api/build | the running build, a ZIP file of its folder; role `read` |
+| GET /api/actions | who asked for what; role `read` |
+| POST /api/reconcile | read all switches again, or only {"node": name}; role `operate` |
+| POST /api/apply | move to the build in the body, a ZIP file; role `apply` |
+| POST /api/confirm | keep the build that is on trial; role `apply` |
+| POST /api/rollback | move to the build before, or to {"build": identity}; role `apply` |
 | GET /metrics | for Prometheus |
 """
 
@@ -36,11 +40,12 @@ from werkzeug.exceptions import (
 from werkzeug.routing import Map, Rule
 from werkzeug.wrappers import Request, Response
 
+from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
 from controller.management.moves import Moves
 from controller.management.overview import Overview
-from controller.management.tokens import Tokens
-from controller.rollout.build_archive import MOST_BUILD
+from controller.management.tokens import Role, Tokens
+from controller.rollout.build_archive import MOST_BUILD, identity_in
 from inventory.problems import InputError
 from templates import TEMPLATES
 
@@ -50,6 +55,9 @@ if TYPE_CHECKING:
 POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
 MOST_BODY = 64 * 1024
 """Most bytes of a request's body."""
+
+LONGEST_TRIAL = 7 * 86400
+"""Most seconds that a build may be on trial."""
 
 
 class _Request(Request):
@@ -65,6 +73,7 @@ class Api:
     metrics: Metrics
     tokens: Tokens
     flush: Callable[[], None]
+    actions: ActionLog
     moves: Moves | None = None
 
     def __call__(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -131,7 +140,7 @@ class Api:
 
     def reconcile(self, request: _Request) -> Response:
         """Read switches again and undo changes that others made."""
-        self._authorise(request)
+        actor = self._authorise(request, "operate")
         self._lead()
         fabric, node = self.overview.fabric, _body(request).get("node")
         if node is not None and node not in fabric.names:
@@ -139,25 +148,56 @@ class Api:
         chosen = [v for v in sorted(fabric.connections) if node in (None, fabric.names[v])]
         if node is not None and not chosen:
             raise ServiceUnavailable(f"switch {node} is not connected")
-        for vertex in chosen:
-            fabric.reconcile(vertex)
+        with self.actions.asked(actor, "reconcile", node or "every switch"):
+            for vertex in chosen:
+                fabric.reconcile(vertex)
         self.flush()
         return _json({"switches": len(chosen)}, 202)
 
     def build(self, request: _Request) -> Response:
         """The running build, packed."""
-        self._authorise(request)
+        self._authorise(request, "read")
         return Response(self._moves.running(), content_type="application/zip")
+
+    def past_actions(self, request: _Request) -> Response:
+        """Who asked for what, the newest last."""
+        self._authorise(request, "read")
+        return _json(self.actions.last())
+
+    def history(self, _: _Request) -> Response:
+        """The builds that the fabric held, the newest last."""
+        return _json(self._moves.past())
 
     def apply(self, request: _Request) -> Response:
         """Move to the build in the body, round by round."""
-        self._authorise(request)
+        actor = self._authorise(request, "apply")
         self._lead()
         request.max_content_length = MOST_BUILD
         accept_loss, unverified = (
             request.args.get(word) == "1" for word in ("accept_loss", "unverified")
         )
-        answer = self._moves.apply(request.get_data(), accept_loss, unverified, "", 0.0)
+        within, data = _seconds(request.args.get("confirm_within", "0")), request.get_data()
+        with self.actions.asked(actor, "apply", identity_in(data)):
+            answer = self._moves.apply(data, accept_loss, unverified, actor.name, within)
+        self.flush()
+        return _json(answer, 202)
+
+    def confirm(self, request: _Request) -> Response:
+        """Keep the build that is on trial."""
+        actor = self._authorise(request, "apply")
+        self._lead()
+        with self.actions.asked(actor, "confirm", self.overview.fabric.identity):
+            return _json(self._moves.confirm())
+
+    def rollback(self, request: _Request) -> Response:
+        """Move to an earlier build, round by round."""
+        actor = self._authorise(request, "apply")
+        self._lead()
+        build = _body(request).get("build", "")
+        if not isinstance(build, str):
+            raise BadRequest("build: required the identity of a build")
+        with self.actions.asked(actor, "rollback", build or "to the build before"):
+            answer = self._moves.roll_back(build, actor.name)
         self.flush()
         return _json(answer, 202)
 
@@ -181,13 +221,21 @@ class Api:
         if found["role"] != "leader":
             raise Conflict(f"send changes to the controller that leads: {found['leader']}")
 
-    def _authorise(self, request: _Request) -> None:
+    def _authorise(self, request: _Request, role: Role) -> Actor:
         if not self.tokens.known:
             raise Forbidden(
                 "this controller was started without --token-file and accepts no changes"
             )
-        if not self.tokens.accept(request.headers.get("Authorization")):
+        token = self.tokens.bearer(request.headers.get("Authorization"))
+        if token is None:
             raise Unauthorized("required a token: Authorization: Bearer TOKEN")
+        actor = Actor(token.name, token.role, request.remote_addr or "")
+        if not token.may(role):
+            self.actions.write(
+                actor, request.method, request.path, f"refused: needs the role {role}"
+            )
+            raise Forbidden(f"required a token of the role {role}, given one of {token.role}")
+        return actor
 
 
 _GET = {
@@ -197,8 +245,10 @@ _GET = {
     "/metrics": ("exposition",),
     **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor", "drift")},
     **{f"/api/{name}": (name,) for name in ("health", "events", "paths", "build", "move")},
+    "/api/history": ("history",),
+    "/api/actions": ("past_actions",),
 }
-_POST = {f"/api/{name}": (name,) for name in ("reconcile", "apply")}
+_POST = {f"/api/{name}": (name,) for name in ("reconcile", "apply", "confirm", "rollback")}
 _ROUTES = Map(
     [
         *(Rule(path, endpoint=words, methods=["GET"]) for path, words in _GET.items()),
@@ -216,6 +266,12 @@ def _body(request: _Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise BadRequest("required a JSON object")
     return body
+
+
+def _seconds(text: str) -> float:
+    if not (text.isascii() and text.isdigit() and int(text) <= LONGEST_TRIAL):
+        raise BadRequest(f"confirm_within: required seconds, at most {LONGEST_TRIAL:,}")
+    return float(text)
 
 
 def _json(value: Any, status: int = 200) -> Response:

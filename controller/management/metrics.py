@@ -48,6 +48,7 @@ class Metrics(Collector):
             ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
+            ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
         ):
             yield _gauge(name, what, value)
         differences = CounterMetricFamily(
@@ -57,7 +58,8 @@ class Metrics(Collector):
             differences.add_metric([what], count)
         yield differences
         events = CounterMetricFamily("polarfab_events", "Events by kind.", labels=["event"])
-        for kind, count in sorted(self.overview.counts.items()):
+        # All kinds from the start: Prometheus sees no increase in a series that begins with 1.
+        for kind, count in sorted((dict.fromkeys(_kinds(Event), 0) | self.overview.counts).items()):
             events.add_metric([kind], count)
         yield events
         yield from self._utilisation()
@@ -78,6 +80,14 @@ class Metrics(Collector):
             port = wiring.port_name(v, int(wiring.port[v, k]))
             family.add_metric([wiring.names[v], port], float(load[v, k]))
         yield family
+
+
+def _kinds(event: type[Event]) -> Iterator[str]:
+    """The kinds of events."""
+    for one in event.__subclasses__():
+        if hasattr(one, "kind"):
+            yield one.kind
+        yield from _kinds(one)
 
 
 def _gauge(name: str, what: str, value: float, build: str | None = None) -> GaugeMetricFamily:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from controller.rollout.build_history import BuildHistory
@@ -62,6 +63,12 @@ class Moves:
         self.mover.confirm()
         return self.status()
 
+    def past(self) -> list[dict[str, Any]]:
+        """The builds that the fabric held, the newest last, and whether they can come back."""
+        kept = set(self.history.kept())
+        return [asdict(one) | {"kept": one.build in kept} for one in self.history.entries()]
+
     def status(self) -> dict[str, Any]:
         """The progress of the last move; only a state if there was none."""
-        return self.mover.status() or {"state": "none", "build": self.mover.fabric.identity}
+        none = {"state": "none", "build": self.mover.fabric.identity, "before": "", "until": None}
+        return self.mover.status() or none

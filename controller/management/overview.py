@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import time
 from typing import Any
 
 import numpy as np
 
 from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
-from controller.switches.events import Event
+from controller.switches.events import (
+    BuildLoaded,
+    Event,
+    ProgramRefused,
+    SwitchConnected,
+    SwitchLeft,
+    SwitchProgrammed,
+)
 from controller.switches.session import LiveFabric
+from controller.upkeep.link_events import LinkDown, LinkReused, LinkSuppressed, LinkUp
 from controller.upkeep.repair_keeper import Keeper
 
 KEPT = 1000
@@ -20,13 +30,20 @@ KEPT = 1000
 
 @dataclass(slots=True)
 class Overview:
-    """A fabric and its latest events."""
+    """A fabric and its latest events. wall: the time of day, as events have it."""
 
     fabric: LiveFabric
     ports: Keeper | None = None
     counts: dict[str, int] = field(default_factory=dict)
+    wall: Callable[[], float] = time
+    _began: float = field(init=False)
+    _loaded: float = field(init=False)
+    _since: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
     _number: int = 0
+
+    def __post_init__(self) -> None:
+        self._began = self._loaded = self.wall()
 
     @property
     def build(self) -> Build:
@@ -43,6 +60,12 @@ class Overview:
         """Keep an event."""
         self._number += 1
         self.counts[event.kind] = self.counts.get(event.kind, 0) + 1
+        if isinstance(event, BuildLoaded):
+            self._loaded = event.at
+        for place in _places(event):
+            # Switches are read again and again; what counts is since when they are as they are.
+            if self._since.get(place, ("",))[0] != event.kind:
+                self._since[place] = event.kind, event.at
         self._events.append({"number": self._number, **event.record()})
 
     def events(self, after: int) -> list[dict[str, Any]]:
@@ -64,6 +87,9 @@ class Overview:
             "shadowed": len(fabric.shadowed),
             "oldest_audit": max((ages[v] for v in fabric.in_sync), default=None),
             "dead_links": self._dead_links(),
+            "trial_until": (fabric.parts.get("rollout", dict)() or {}).get("until"),
+            "age": self._age(self._began),
+            "build_age": self._age(self._loaded),
             **self.leading(),
         }
 
@@ -121,6 +147,7 @@ class Overview:
                 "foreign": status["foreign"].get(name, 0),
                 "shadowed": status["shadowed"].get(name, 0),
                 "audited": ages.get(vertex),
+                "age": self._age_of(name),
             }
             for datapath, vertex in sorted(
                 fabric.current.programs.by_datapath_id.items(), key=lambda item: item[1]
@@ -139,13 +166,32 @@ class Overview:
                 "node": wiring.names[v],
                 "port": int(wiring.port[v, k]),
                 "dead": bool(dead[v, k]),
+                "age": self._age_of(wiring.names[v], wiring.port_name(v, int(wiring.port[v, k])))
+                if dead[v, k]
+                else None,
                 "utilisation": None if load is None else round(float(load[v, k]), 3),
             }
             for v, k in np.argwhere(told).tolist()
         ]
 
+    def _age(self, since: float) -> float:
+        return round(max(self.wall() - since, 0.0), 1)
+
+    def _age_of(self, switch: str, port: str = "") -> float:
+        """Seconds since a switch, or a link, is as it is."""
+        return self._age(self._since.get((switch, port), ("", self._began))[1])
+
     def _dead_links(self) -> int:
         return int(np.count_nonzero(self.ports.dead)) // 2 if self.ports else 0
+
+
+def _places(event: Event) -> list[tuple[str, str]]:
+    """The switch, or the ends of the link, whose state an event tells; port "" is the switch."""
+    if isinstance(event, SwitchConnected | SwitchProgrammed | ProgramRefused | SwitchLeft):
+        return [(event.switch, "")]
+    if isinstance(event, LinkDown | LinkUp | LinkSuppressed | LinkReused):
+        return [(event.switch, event.port), (event.far_switch, event.far_port)]
+    return []
 
 
 def _state(connected: bool, in_sync: bool, error: bool) -> str:

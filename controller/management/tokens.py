@@ -1,29 +1,51 @@
-"""Bearer tokens (RFC 6750) from a file, which authorise changes."""
+"""Bearer tokens (RFC 6750) from a file: who may ask for what."""
 
 from __future__ import annotations
 
 import hmac
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from inventory.problems import InputError
 
 LEAST_LENGTH = 16
 """Least characters of a token."""
+NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
+Role = Literal["read", "operate", "apply"]
+"""What a token is for: reading what is not for everybody; reading switches again; other builds.
+Each role includes those before it."""
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token, whose it is, and what it is for."""
+
+    name: str
+    role: Role
+    secret: bytes
+
+    def may(self, role: Role) -> bool:
+        """Whether it is good for what needs this role."""
+        return ROLES.index(self.role) >= ROLES.index(role)
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """The accepted tokens; without any, all changes are refused."""
 
-    known: tuple[bytes, ...] = ()
+    known: tuple[Token, ...] = ()
 
     @classmethod
     def read(cls, file: Path) -> Tokens:
-        """Read one token per line, ignoring empty lines and those that begin with #.
+        """Read `NAME ROLE TOKEN` from each line; a token alone is for everything.
+
+        Empty lines and those that begin with # are ignored.
 
         Raises:
-            InputError: the file cannot be read, others can read it, or a token is invalid.
+            InputError: the file cannot be read, others can read it, or a line is invalid.
         """
         try:
             mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
@@ -33,29 +55,38 @@ class Tokens:
             raise _refusal(
                 file, "a file that only its owner can read", f"mode {mode & 0o777:o}", "chmod 600"
             )
-        lines = [line.strip() for line in text.splitlines()]
-        tokens = [line for line in lines if line and not line.startswith("#")]
-        if (
-            not tokens
-            or min(map(len, tokens)) < LEAST_LENGTH
-            or any(" " in token for token in tokens)
-        ):
-            shortest = min(map(len, tokens), default=0)
-            raise _refusal(
-                file,
-                f"tokens of at least {LEAST_LENGTH} characters without spaces",
-                f"{len(tokens)} tokens, the shortest of {shortest} characters",
-                "make one with: openssl rand -hex 32",
-            )
-        return cls(tuple(token.encode() for token in tokens))
+        lines = enumerate(map(str.strip, text.splitlines()), 1)
+        known = [_token(file, n, line) for n, line in lines if line and not line.startswith("#")]
+        if not known:
+            raise _refusal(file, "at least one token", "none", MAKE)
+        return cls(tuple(known))
 
-    def accept(self, authorization: str | None) -> bool:
-        """Whether this Authorization header allows changes; compared in constant time."""
-        scheme, _, token = (authorization or "").partition(" ")
-        given = token.strip().encode()
-        matches = [hmac.compare_digest(given, known) for known in self.known]
-        return scheme.lower() == "bearer" and any(matches)
+    def bearer(self, authorization: str | None) -> Token | None:
+        """The token of this Authorization header; all are compared, in constant time."""
+        scheme, _, text = (authorization or "").partition(" ")
+        given = text.strip().encode()
+        found = [token for token in self.known if hmac.compare_digest(given, token.secret)]
+        return found[0] if found and scheme.lower() == "bearer" else None
 
 
-def _refusal(file: Path, required: str, given: str, todo: str = "") -> InputError:
-    return InputError.of(required, given, todo, file=str(file), key="--token-file")
+MAKE = "make one with: openssl rand -hex 32"
+
+
+def _token(file: Path, number: int, line: str) -> Token:
+    """The token of a line. Messages never show it."""
+    words = line.split()
+    name, role = words[:2] if len(words) == 3 else (f"line {number}", "apply")
+    if len(words) not in (1, 3):
+        raise _refusal(file, "NAME ROLE TOKEN, or TOKEN", f"{len(words)} words", MAKE, number)
+    if role not in ROLES:
+        raise _refusal(file, " or ".join(ROLES), "another role", line=number)
+    if len(words) == 3 and not NAME.fullmatch(name):
+        raise _refusal(file, "a name of letters, digits and .@+-_", "another one", line=number)
+    if len(words[-1]) < LEAST_LENGTH:
+        given = f"one of {len(words[-1])} characters"
+        raise _refusal(file, f"a token of at least {LEAST_LENGTH} characters", given, MAKE, number)
+    return Token(name, role, words[-1].encode())
+
+
+def _refusal(file: Path, required: str, given: str, todo: str = "", line: int = 0) -> InputError:
+    return InputError.of(required, given, todo, file=str(file), key="--token-file", line=line)

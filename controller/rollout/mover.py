@@ -72,14 +72,13 @@ class Mover:
         return self.rollout is not None and not self.rollout.over
 
     def status(self) -> dict[str, Any] | None:
-        """The progress of the last move; None before the first."""
-        if self.rollout is None:
+        """The progress of the last move, and a build on trial; None if there is neither."""
+        if self.rollout is None and self.trial is None:
             return None
-        trial = self.trial
-        return self.rollout.status() | {
-            "before": trial.before if trial else "",
-            "until": trial.until if trial else None,
-        }
+        still = {"state": "none", "build": self.fabric.identity}
+        trial = self.trial or Trial("", 0.0)
+        progress = self.rollout.status() if self.rollout else still
+        return progress | {"before": trial.before, "until": trial.until or None}
 
     def require_settled(self) -> None:
         """Refuse where a move is in progress, or a build is on trial.
@@ -186,7 +185,7 @@ class Mover:
         if self.fabric.complete:
             self._move(target, accept_loss=True, by=by)
         else:
-            before, self.by = self.fabric.identity, by
+            before, self.by, self.rollout = self.fabric.identity, by, None
             self.fabric.load(target)
             self._held(before)
 

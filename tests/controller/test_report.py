@@ -48,8 +48,17 @@ def lines():
     return []
 
 
+STAMP = "2001-09-09T01:46:40Z "
+
+
 def reporter(fabric, lines, **options):
-    return Reporter(fabric, lines.append, **options)
+    """A reporter at one second of 2001, and its lines without that second."""
+
+    def write(line):
+        assert line.startswith(STAMP) or options.get("as_json")
+        lines.append(line.removeprefix(STAMP))
+
+    return Reporter(fabric, write, wall=lambda: 1e9, **options)
 
 
 def test_many_events_share_a_line(fabric, lines):

@@ -1,10 +1,12 @@
 """Settings of a controller: addresses, TLS files, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization as form
 
-from controller.settings import Address, Settings, Tls
+from controller.settings import Address, Settings, StoreGroup, Tls
 from inventory.problems import InputError
 
 
@@ -79,3 +81,24 @@ def test_a_key_with_a_password_is_refused_without_asking_for_it(tls):
 def test_a_missing_file_is_named(tls, tmp_path):
     with pytest.raises(InputError, match="No such file"):
         Tls(tls["key"], tls["certificate"], tmp_path / "nothing.pem").context()
+
+
+@pytest.mark.parametrize(
+    ("urls", "good"),
+    [
+        ("http://127.0.0.1:2379,http://[::1]:2379", True),
+        ("http://localhost:2379", True),
+        ("https://etcd1:2379", True),
+        ("https://etcd1:2379,http://etcd2:2379", False),
+        ("http://192.0.2.1:2379", False),
+    ],
+)
+def test_a_store_beyond_loopback_needs_https_or_to_be_asked_for(urls, good):
+    settings = Settings(Address("127.0.0.1", 6653, "--listen"), group=StoreGroup.parse(urls, "one"))
+    replace(settings, insecure=True).check()
+    if good:
+        settings.check()
+    else:
+        with pytest.raises(InputError, match="--store: required https") as refused:
+            settings.check()
+        assert str(refused.value).count("--store") == 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from polarfab.output import json_option, print_json, progress, say
+from polarfab.durations import Seconds
+from polarfab.move_output import say_moved
+from polarfab.output import json_option, progress
 from polarfab.verification_output import say_caveats
 
 
@@ -27,6 +28,13 @@ from polarfab.verification_output import say_caveats
 )
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@click.option(
+    "--confirm-within",
+    type=Seconds(),
+    default=0,
+    metavar="TIME",
+    help="Go back after this time (90s, 10m, 2h) unless polarfab confirm comes before.",
+)
 @json_option
 def command(
     folder: Path,
@@ -35,6 +43,7 @@ def command(
     authority: Path | None,
     accept_loss: bool,
     unverified: bool,
+    confirm_within: int,
     as_json: bool,
 ) -> None:
     """Have the controller at URL move its fabric to BUILD, round by round.
@@ -54,18 +63,6 @@ def command(
             accept_loss=accept_loss,
             unverified=unverified,
             progress=report,
+            confirm_within=confirm_within,
         )
-    if as_json:
-        print_json(state)
-    else:
-        say(_words(state, fabric.build.identity))
-    if state["state"] == "failed":
-        raise click.exceptions.Exit(1)
-
-
-def _words(state: dict[str, Any], identity: str) -> str:
-    if state["state"] == "none":
-        return f"the fabric has build {identity}; its switches are read again"
-    if state["state"] == "failed":
-        return f"build {state['from']} stays: {state['reason']}"
-    return f"moved from build {state['from']} to {state['to']} in {state['rounds']} rounds"
+    say_moved(state, as_json, fabric.build.identity)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import localtime, strftime
 from typing import Any
 
 import click
 
+from polarfab.durations import in_words
 from polarfab.output import json_option, print_json, print_table, say
 
 URL = "http://127.0.0.1:8080"
@@ -21,8 +23,11 @@ URL = "http://127.0.0.1:8080"
     help="The authority of the controller's certificate (PEM), for https.",
 )
 @click.option("--all", "everything", is_flag=True, help="List every switch, not only those amiss.")
+@click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")
 @json_option
-def command(url: str, authority: Path | None, everything: bool, as_json: bool) -> None:
+def command(
+    url: str, authority: Path | None, everything: bool, history: bool, as_json: bool
+) -> None:
     """Show the fabric of the controller whose management API is at URL (http://127.0.0.1:8080).
 
     Exit code 0 when every switch holds its program, no rows of others stand over it and no link is
@@ -30,7 +35,11 @@ def command(url: str, authority: Path | None, everything: bool, as_json: bool) -
     """
     from controller.management.client import Client
 
-    state = Client.to(url, "URL", authority=authority).get("state")
+    client = Client.to(url, "URL", authority=authority)
+    if history:
+        _past(client.get("history"), as_json)
+        return
+    state = client.get("state")
     follows = state["role"] == "follower"
     good = follows or (state["complete"] and not state["dead_links"] and not state["shadowed"])
     if as_json:
@@ -47,18 +56,44 @@ def _show(state: dict[str, Any], everything: bool) -> None:
     proved = state["caveat"] or f"proved: {state['proved']}"
     say(
         f"{state['name']}, build {state['build']}: {state['in_sync']} of {len(state['switches'])} "
-        f"switches in sync{_audited(state)}, {state['dead_links']} dead links; {proved}"
+        f"switches in sync{_audited(state)}, {state['dead_links']} dead links; {proved}; held for "
+        f"{in_words(state['build_age'])}, this controller runs for {in_words(state['age'])}"
     )
+    if state["trial_until"]:
+        until = strftime("%H:%M:%S", localtime(state["trial_until"]))
+        say(f"the build is on trial: unless polarfab confirm comes before {until} it goes")
     rows = [
-        [one["name"], one["state"], one["peer"], _age(one["audited"]), one["error"] or _rest(one)]
+        [
+            *(one["name"], one["state"], in_words(one["age"]), one["peer"]),
+            *(_age(one["audited"]), one["error"] or _rest(one)),
+        ]
         for one in state["switches"]
         if everything or one["state"] != "in sync" or _rest(one)
     ]
     if rows:
-        print_table("switches", ["node", "state", "address", "audited", ""], rows)
-    dead = [[link["node"], link["port"]] for link in state["links"] if link["dead"]]
+        print_table("switches", ["node", "state", "for", "address", "audited", ""], rows)
+    dead = [
+        [link["node"], link["port"], in_words(link["age"])]
+        for link in state["links"]
+        if link["dead"]
+    ]
     if dead:
-        print_table("dead links, from both ends", ["node", "port"], dead)
+        print_table("dead links, from both ends", ["node", "port", "for"], dead)
+
+
+def _past(entries: list[dict[str, Any]], as_json: bool) -> None:
+    """The builds that the fabric held, the newest first."""
+    if as_json:
+        print_json({"history": entries})
+        return
+    rows = [
+        [
+            *(strftime("%Y-%m-%d %H:%M:%S", localtime(one["at"])), one["build"], one["name"]),
+            *(one["by"], one["proved"], "yes" if one["kept"] else "no"),
+        ]
+        for one in reversed(entries)
+    ]
+    print_table("builds", ["since", "build", "name", "by", "proved", "can come back"], rows)
 
 
 def _audited(state: dict[str, Any]) -> str:
@@ -68,7 +103,7 @@ def _audited(state: dict[str, Any]) -> str:
 
 def _age(seconds: float | None) -> str:
     """How long ago a switch was compared with its program."""
-    return "" if seconds is None else f"{seconds:.0f} s ago"
+    return "" if seconds is None else f"{in_words(seconds)} ago"
 
 
 def _rest(one: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`polarfab rollback`: put the last proved build back."""
+"""`polarfab rollback`: put the last proved build back, in a folder or in a running fabric."""
 
 from __future__ import annotations
 
@@ -6,18 +6,50 @@ from pathlib import Path
 
 import click
 
-from polarfab.output import json_option, print_json, say
+from inventory.problems import InputError
+from polarfab.move_output import say_moved
+from polarfab.output import json_option, print_json, progress, say
+
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command("rollback")
-@click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[BUILD]", type=click.Path(path_type=Path), required=False)
+@click.option("--to", "url", metavar="URL", help="The management API of a controller.")
+@click.option(
+    "--build", "identity", default="", metavar="IDENTITY", help="Which build; the one before."
+)
+@click.option(
+    "--token-file",
+    type=FILE,
+    help="A file whose first line is a token that the controller accepts.",
+)
+@click.option(
+    "--ca", "authority", type=FILE, help="The authority of the controller's certificate (PEM)."
+)
 @json_option
-def command(folder: Path, as_json: bool) -> None:
+def command(
+    folder: Path | None,
+    url: str | None,
+    identity: str,
+    token_file: Path | None,
+    authority: Path | None,
+    as_json: bool,
+) -> None:
     """Put back the build that was proved before another one took its place in BUILD.
 
     The two change places in one step, so rolling back again undoes it. Render again what was
     rendered: the same options and templates write the same files as before.
+
+    With --to the fabric of the controller there goes back to the build that it held before, round
+    by round; `polarfab status --history` lists the builds that can come back.
     """
+    if (folder is None) == (url is None):
+        given = "neither" if folder is None else "both"
+        raise InputError.of("BUILD, or --to URL", given, key="BUILD")
+    if folder is None:
+        _running(url or "", identity, token_file, authority, as_json)
+        return
     from compilers.tables.last_build import rollback
 
     kept = [build.identity for build in rollback(folder)]
@@ -25,3 +57,14 @@ def command(folder: Path, as_json: bool) -> None:
         print_json({"folder": str(folder), "builds": kept})
     else:
         say(f"{folder} is build {' '.join(kept)} again; render again what was rendered")
+
+
+def _running(
+    url: str, identity: str, token_file: Path | None, authority: Path | None, as_json: bool
+) -> None:
+    from controller.management.client import Client
+
+    client = Client.to(url, "--to", token_file, authority)
+    with progress("moving") as report:
+        state = client.roll_back(identity, report)
+    say_moved(state, as_json, str(state.get("to") or state.get("build")))

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from time import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,18 +12,22 @@ from hypothesis import strategies as st
 from werkzeug.test import Client
 
 from compilers.targets.openflow.encoder import Encoder
+from controller.management.action_log import ActionLog
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
-from controller.management.tokens import Tokens
+from controller.management.tokens import Token, Tokens
 from controller.switches.current import current_of, read_build
-from controller.switches.events import ProgramRefused, SwitchLeft, SwitchProgrammed
+from controller.switches.events import BuildLoaded, ProgramRefused, SwitchLeft, SwitchProgrammed
 from controller.switches.session import LiveFabric
+from controller.upkeep.link_events import LinkDown
 from inventory.problems import InputError
 from polarfab.fabric import Fabric
 from tests.compilers.fabrics import polarfly_build
 
 TOKEN = "0123456789abcdef"  # noqa: S105
+READER, OPERATOR = "reader-0123456789", "operator-0123456789"
+OTHERS = Token("rita", "read", READER.encode()), Token("otto", "operate", OPERATOR.encode())
 
 
 @pytest.fixture
@@ -40,9 +45,10 @@ def flushed():
 
 
 @pytest.fixture
-def api(overview, flushed):
-    tokens = Tokens((TOKEN.encode(),))
-    return Client(Api(overview, Metrics(overview), tokens, lambda: flushed.append(1)))
+def api(overview, flushed, tmp_path):
+    tokens = Tokens((Token("alice", "apply", TOKEN.encode()), *OTHERS))
+    actions = ActionLog(tmp_path / "build", overview.fabric.tell)
+    return Client(Api(overview, Metrics(overview), tokens, lambda: flushed.append(1), actions))
 
 
 def bearer(token):
@@ -201,8 +207,9 @@ def test_a_body_that_is_too_long_is_not_read(api):
     assert answer.status_code == 413
 
 
-def test_without_tokens_nothing_is_changed(overview):
-    api = Client(Api(overview, Metrics(overview), Tokens(), lambda: None))
+def test_without_tokens_nothing_is_changed(overview, tmp_path):
+    actions = ActionLog(tmp_path / "build", overview.fabric.tell)
+    api = Client(Api(overview, Metrics(overview), Tokens(), lambda: None, actions))
     answer = api.post("/api/reconcile", headers=bearer(""))
     assert answer.status_code == 403
     assert "--token-file" in answer.json["error"]
@@ -231,9 +238,11 @@ def test_whatever_is_asked_gets_an_answer(api, method, path, data):
     ("text", "mode", "said"),
     [
         (f"{TOKEN}\n", 0o644, "mode 644; chmod 600"),
-        ("", 0o600, "0 tokens"),
-        ("short\n", 0o600, "the shortest of 5"),
-        (f"{TOKEN} {TOKEN}\n", 0o600, "without spaces"),
+        ("", 0o600, "at least one token"),
+        ("short\n", 0o600, "at least 16 characters, given one of 5"),
+        (f"{TOKEN} {TOKEN}\n", 0o600, "NAME ROLE TOKEN, or TOKEN, given 2 words"),
+        (f"# us\nalice aply {TOKEN}\n", 0o600, "tokens:2: --token-file: required read or operate"),
+        (f"al/ice apply {TOKEN}\n", 0o600, "a name of letters"),
         ("schlüssel-schlüssel\n", 0o600, "ASCII"),
     ],
 )
@@ -249,12 +258,74 @@ def test_bad_token_files(tmp_path, text, mode, said):
 
 def test_good_token_files(tmp_path):
     file = tmp_path / "tokens"
-    file.write_text(f"# operators\n\n{TOKEN}\n  {TOKEN[::-1]}  \n")
+    file.write_text(f"# operators\n\n{TOKEN}\n  alice operate  {TOKEN[::-1]}  \n")
     file.chmod(0o600)
     tokens = Tokens.read(file)
-    assert tokens.accept(f"bearer {TOKEN[::-1]}")
-    assert not tokens.accept(f"Bearer {TOKEN}x")
-    assert not tokens.accept(None)
+    assert tokens.bearer(f"bearer {TOKEN[::-1]}") == Token("alice", "operate", TOKEN[::-1].encode())
+    assert tokens.bearer(f"Bearer {TOKEN}") == Token("line 3", "apply", TOKEN.encode())
+    assert tokens.bearer(f"Basic {TOKEN}") is None
+    assert tokens.bearer(f"Bearer {TOKEN}x") is None
+    assert tokens.bearer(None) is None
+
+
+ROLES = {
+    "read": [("GET", "/api/actions"), ("GET", "/api/build")],
+    "operate": [("POST", "/api/reconcile")],
+    "apply": [("POST", "/api/apply"), ("POST", "/api/confirm"), ("POST", "/api/rollback")],
+}
+
+
+@pytest.mark.parametrize(
+    ("token", "good"), [(READER, 1), (OPERATOR, 2), (TOKEN, 3)], ids=["read", "operate", "apply"]
+)
+def test_a_role_is_for_what_it_names_and_less(api, token, good):
+    for place, calls in enumerate(ROLES.values()):
+        for method, path in calls:
+            assert api.open(path, method=method).status_code == 401
+            answer = api.open(path, method=method, headers=bearer(token))
+            assert (answer.status_code == 403) == (place >= good), path
+
+
+def test_every_request_is_written_down(api, overview, tmp_path):
+    api.post("/api/reconcile", headers=bearer(OPERATOR), environ_base={"REMOTE_ADDR": "192.0.2.9"})
+    api.post("/api/confirm", headers=bearer(OPERATOR))
+    api.post("/api/rollback", headers=bearer("nobody-0123456789"))
+    lines = [json.loads(line) for line in (tmp_path / ".build.actions").read_text().splitlines()]
+    assert [(one["who"], one["role"], one["action"], one["outcome"]) for one in lines] == [
+        ("otto", "operate", "reconcile", "asked"),
+        ("otto", "operate", "POST", "refused: needs the role apply"),
+    ]
+    assert lines[0]["address"] == "192.0.2.9"
+    assert lines[0]["at"] == pytest.approx(time(), abs=60)
+    assert api.get("/api/actions", headers=bearer(READER)).json == lines
+    assert (tmp_path / ".build.actions").stat().st_mode & 0o777 == 0o600
+    told = [str(event) for event in overview.fabric.drain() if event.kind == "action"]
+    assert told[0] == "otto: reconcile every switch (operate 192.0.2.9): asked"
+
+
+def test_nothing_is_done_that_cannot_be_written_down(api, flushed, tmp_path):
+    (tmp_path / ".build.actions").mkdir()
+    answer = api.post("/api/reconcile", headers=bearer(OPERATOR))
+    assert answer.status_code == 400
+    assert "nothing is done without a record" in answer.json["error"]
+    assert not flushed
+
+
+def test_ages(api, overview):
+    now = [time() + 100.0]
+    overview.wall = lambda: now[0]
+    overview.happened(SwitchProgrammed("3", 0.5, at=now[0]))
+    now[0] += 60
+    overview.happened(SwitchProgrammed("3", None, at=now[0]))
+    overview.happened(SwitchLeft("4", at=now[0]))
+    overview.happened(LinkDown("3", "2", "7", "1", "port down", at=now[0]))
+    now[0] += 5
+    state = api.get("/api/state").json
+    ages = {one["name"]: one["age"] for one in state["switches"]}
+    assert (ages["3"], ages["4"]) == (65.0, 5.0), "read again is no change"
+    assert ages["0"] == state["age"] == state["build_age"] == pytest.approx(165, abs=5)
+    overview.happened(BuildLoaded("x", "nothing", at=now[0]))
+    assert api.get("/api/health").json["build_age"] == 0.0
 
 
 def test_the_page_runs_only_its_own_script(api):

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from controller.cluster import leader_events
+from controller.management import action_log
 from controller.switches import events
 from controller.upkeep import link_events
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "events.md"
 KINDS = [
     kind
-    for module in (events, link_events, leader_events)
+    for module in (events, link_events, leader_events, action_log)
     for kind in vars(module).values()
     if isinstance(kind, type)
     and kind.__module__ == module.__name__
@@ -73,7 +74,7 @@ def event(request):
 
 def test_names_are_unique():
     names = [kind.kind for kind in KINDS]
-    assert len(names) == len(set(names)) == 36
+    assert len(names) == len(set(names)) == 37
 
 
 def test_an_event_is_json_with_all_its_fields(event):

@@ -1,0 +1,37 @@
+"""`polarfab confirm`: keep the build that a running fabric has on trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from polarfab.output import json_option, print_json, say
+
+FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.command("confirm")
+@click.option("--to", "url", metavar="URL", required=True, help="The controller's management API.")
+@click.option(
+    "--token-file",
+    type=FILE,
+    help="A file whose first line is a token that the controller accepts.",
+)
+@click.option(
+    "--ca", "authority", type=FILE, help="The authority of the controller's certificate (PEM)."
+)
+@json_option
+def command(url: str, token_file: Path | None, authority: Path | None, as_json: bool) -> None:
+    """Keep the build that was applied with --confirm-within.
+
+    Without this the fabric goes back to the build before when the time is over, also if the
+    controller was killed or restarted meanwhile.
+    """
+    from controller.management.client import Client
+
+    state = Client.to(url, "--to", token_file, authority).post("confirm", {})
+    if as_json:
+        print_json(state)
+    else:
+        say(f"build {state.get('to') or state['build']} stays")

@@ -1,0 +1,34 @@
+"""Durations on the command line: 90s, 10m, 2h."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Seconds(click.ParamType):  # type: ignore[type-arg]
+    """A duration with its unit, as whole seconds."""
+
+    name = "time"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The seconds of a text such as 10m."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", value, re.ASCII)
+        if found is None:
+            self.fail(f"{value!r}: a number with s, m, h or d, such as 10m", param, ctx)
+        return int(found[1]) * UNITS[found[2]]
+
+
+def in_words(seconds: float) -> str:
+    """A duration in its largest unit: `42 s`, `3 min`, `5 h`, `9 d`."""
+    for limit, unit, word in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds // unit:.0f} {word}"
+    return f"{seconds // 86400:.0f} d"

@@ -1,0 +1,130 @@
+"""The alert rules fire on what a controller exports when something is amiss, and only then."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from prometheus_client import generate_latest
+
+from compilers.targets.openflow.encoder import Encoder
+from controller.management.metrics import Metrics
+from controller.management.overview import Overview
+from controller.switches.current import current_of
+from controller.switches.events import BuildKept, DriftFound
+from controller.switches.session import LiveFabric
+from controller.upkeep.link_events import CableMisplaced, LinkSuppressed
+from tests.compilers.fabrics import polarfly_build
+
+RULES = Path(__file__).parents[3] / "docs" / "operate" / "alerts.yml"
+UP = 'up{job="polarfab"}'
+LEAD, FOLLOW = {"role": "leader", "leader": "a"}, {"role": "follower", "leader": "a"}
+
+
+@dataclass
+class Ports:
+    """The keeper's arrays."""
+
+    dead: np.ndarray = field(default_factory=lambda: np.zeros((13, 4), bool))
+    drained: np.ndarray = field(default_factory=lambda: np.zeros(13, bool))
+    utilisation: np.ndarray = field(default_factory=lambda: np.zeros((13, 4)))
+
+
+class Site:
+    """A fabric of which all is well, and what its controller exports."""
+
+    def __init__(self):
+        build = replace(polarfly_build(3), identity="0123456789abcdef")
+        self.fabric = LiveFabric(current_of(build, Encoder(build)), lambda *_: ("type", "code"))
+        for v in range(13):
+            self.fabric.connected(v, v + 1)
+            self.fabric._switches[v].compared = self.fabric.clock()
+        self.fabric._programmed.update(range(13))
+        self.fabric.parts["leading"] = lambda: LEAD
+        self.ports, self.other = Ports(), {}
+        self.overview = Overview(self.fabric, self.ports)
+
+    def series(self):
+        """The value of each series."""
+        text = generate_latest(Metrics(self.overview).registry).decode()
+        lines = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+        return dict(lines) | {UP: "1"} | self.other
+
+
+def exports(name, value):
+    """A number that the metrics take from somewhere else."""
+
+    def happen(site):
+        assert name in site.series()
+        site.other = {name: value}
+
+    return happen
+
+
+def dead(site):
+    site.ports.dead[0, 0] = site.ports.dead[1, 0] = True
+
+
+def busy(site):
+    site.ports.utilisation[0, 0] = 0.95
+
+
+def told(event):
+    return lambda site: site.overview.happened(event)
+
+
+LINK = ("3", "2", "7", "1")
+CASES = {
+    "": lambda _: None,
+    "SwitchGone": lambda site: site.fabric.closed(3),
+    "SwitchNotInSync": lambda site: site.fabric._programmed.discard(4),
+    "SwitchError": lambda site: site.fabric.errors.update({"4": "group mod failed"}),
+    "ForeignRows": exports("polarfab_switches_shadowed", "1"),
+    "LinkDead": dead,
+    "LinkFlaps": told(LinkSuppressed(*LINK, 15.0)),
+    "Miswired": told(CableMisplaced(1, "swap", "swap", *LINK)),
+    "Drift": told(DriftFound("3", 1, 0, 0)),
+    "AuditLate": exports("polarfab_oldest_audit_seconds", "1300"),
+    "MoveFailed": told(BuildKept("x", "why")),
+    "BuildOnTrial": lambda site: site.fabric.parts.update(rollout=lambda: {"until": 1e9}),
+    "PortBusy": busy,
+    "NoLeader": lambda site: site.fabric.parts.update(leading=lambda: FOLLOW),
+    "ControllerGone": exports(UP, "0"),
+}
+"""What happens in the sixth minute, by the alert that has to fire, all others silent."""
+
+
+def case(alert, happen):
+    before, site = Site().series(), Site()
+    happen(site)
+    after = site.series()
+    fired = [{"labels": f'{{alertname="Polarfab{alert}"}}', "value": 1}] * bool(alert)
+    firing = 'count by (alertname) (ALERTS{alertstate="firing"})'
+    return {
+        "name": alert or "nothing",
+        "interval": "1m",
+        "input_series": [
+            {"series": name, "values": f"{before[name]}+0x5 {after[name]}+0x25"} for name in after
+        ],
+        "promql_expr_test": [{"expr": firing, "eval_time": "19m", "exp_samples": fired}],
+    }
+
+
+def test_every_rule_has_a_case():
+    rules = set(re.findall(r"alert: Polarfab(\w+)", RULES.read_text()))
+    assert rules == {*CASES} - {""}
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (package prometheus)")
+def test_alerts_fire_when_they_should_and_only_then(tmp_path):
+    file = tmp_path / "tests.yml"
+    tests = [case(alert, happen) for alert, happen in CASES.items()]
+    file.write_text(json.dumps({"rule_files": [str(RULES)], "tests": tests}))
+    done = subprocess.run(["promtool", "test", "rules", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
