@@ -31,7 +31,7 @@ LIST = "history.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldBuild:
     """A build that the fabric came to hold: when (seconds since the epoch), and by whom."""
 
     build: str
@@ -138,10 +138,10 @@ class BuildHistory:
             source = self.place / identity
             put(self.folder, lambda beside: _copy(source, beside))
 
-    def entries(self) -> list[Held]:
+    def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last; none if the list cannot be read."""
         try:
-            return [Held(**entry) for entry in json.loads((self.place / LIST).read_text())]
+            return [HeldBuild(**entry) for entry in json.loads((self.place / LIST).read_text())]
         except (OSError, ValueError, TypeError):
             return []
 
@@ -159,7 +159,7 @@ class BuildHistory:
         entries = self.entries()
         name = current.build.name if current.build else ""
         if not entries or entries[-1].build != current.identity:
-            entries.append(Held(current.identity, name, time(), by, str(current.proved)))
+            entries.append(HeldBuild(current.identity, name, time(), by, str(current.proved)))
             text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
             put_file(self.place / LIST, [text.encode()], folders=True)
         self._forget(entries, spare)
@@ -178,7 +178,7 @@ class BuildHistory:
             "a fabric that held another build", "none is kept", file=str(self.place)
         )
 
-    def _forget(self, entries: list[Held], spare: str) -> None:
+    def _forget(self, entries: list[HeldBuild], spare: str) -> None:
         newest = list(dict.fromkeys(entry.build for entry in reversed(entries)))[:BUILDS_KEPT]
         for identity in set(self.kept()) - {*newest, spare}:
             remove(self.place / identity)

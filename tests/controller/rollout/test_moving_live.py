@@ -175,6 +175,7 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
         done = subprocess.run([*map(str, command)], capture_output=True, text=True)
         return done.returncode, json.loads(done.stdout or "null"), done.stderr
 
+    before = load(first).identity
     code, planned, _ = call("plan", then)
     assert (code, planned["lossless"], planned["from"]) == (0, True, load(first).identity)
     code, state, _ = call("apply", then)
@@ -189,6 +190,21 @@ def test_plan_and_apply_over_the_api(tmp_path, run):
     assert "--accept-loss" in error
     assert "156 that lose packets: 13 hosts are removed, moved or renumbered" in error
     assert call("apply", then)[1]["state"] == "done"
+
+    code, state, _ = call("rollback")
+    assert (code, state["state"], state["to"]) == (0, "done", before)
+    code, state, _ = call("apply", then, "--confirm-within", "1m")
+    assert (code, state["state"], state["before"]) == (0, "done", before)
+    code, _, error = call("apply", then)
+    assert (code, "on trial" in error) == (2, True)
+    assert call("confirm")[1]["until"] is None
+    assert call("confirm")[0] == 2
+    past = subprocess.run([POLARFAB, "status", url, "--history"], capture_output=True, text=True)
+    assert [before in past.stdout, "line 1" in past.stdout] == [True, True]
+    lines = (tmp_path / "one" / ".build.actions").read_text().splitlines()
+    actions = [json.loads(line) for line in lines]
+    asked = [one["action"] for one in actions if one["outcome"] == "asked"]
+    assert asked == ["apply"] * 3 + ["rollback"] + ["apply"] * 2 + ["confirm"] * 2
 
 
 def dump(ovs, vertex):
