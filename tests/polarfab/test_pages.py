@@ -108,3 +108,13 @@ def test_few_blocks_are_not_run_and_each_says_why() -> None:
     shown = [block for block in every if block.mark.startswith("not run")]
     assert [block.where for block in shown if len(block.mark) < len("not run: it is")] == []
     assert len(shown) * 2 < len(every), f"{len(shown)} of {len(every)}"
+
+
+def test_every_page_says_what_it_is_for() -> None:
+    """Below the title stands a sentence, not a block, a table or a heading."""
+    openings = {page: page.read_text().split("\n\n", 2)[1] for page in PAGES}
+    assert [
+        str(page)
+        for page, text in openings.items()
+        if not text[0].isalpha() and text[0] not in "`["
+    ] == []

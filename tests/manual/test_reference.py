@@ -1,0 +1,54 @@
+"""The pages and figures that the site makes from the code: nothing is missing there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from manual.figures import figures
+from manual.reference import pages
+from polarfab.verb_list import VERBS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return dict(pages())
+
+
+def test_the_site_has_a_place_for_every_page(made: dict[str, str]) -> None:
+    nav = (ROOT / "mkdocs.yml").read_text()
+    assert [place for place in made if f"- {place}\n" not in nav] == []
+
+
+def test_every_verb_has_its_help(made: dict[str, str]) -> None:
+    assert re.findall(r"^## (\S+)$", made["reference/verbs.md"], re.M) == list(VERBS)
+    assert made["reference/verbs.md"].count("Usage: ") >= len(VERBS)
+
+
+def test_the_dashboard_draws_metrics_of_the_page(made: dict[str, str]) -> None:
+    shown = set(re.findall(r"^\| `(polarfab_\w+)`", made["reference/metrics.md"], re.M))
+    dashboard = (ROOT / "docs/operate/grafana-dashboard.json").read_text()
+    drawn = {name.removesuffix("_bucket") for name in re.findall(r"polarfab_\w+", dashboard)}
+    assert {name for name in drawn if not name.startswith("polarfab_{")} <= shown
+
+
+def test_json_forms_are_json(made: dict[str, str]) -> None:
+    forms = re.findall(r"```json\n(.*?)```", made["reference/json.md"], re.S)
+    assert len(forms) > 10
+    assert json.loads(forms[0])["nodes"] == "integer"
+
+
+def test_paths_are_drawn_over_the_fabric() -> None:
+    drawn = dict(figures())
+    assert {name: picture.count('fill="none" stroke=') for name, picture in drawn.items()} == {
+        "quadrics": 0,
+        "fan": 0,
+        "supernode": 0,
+        "alternates": 3,
+        "bounce": 2,
+    }
