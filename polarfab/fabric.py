@@ -379,9 +379,10 @@ class Fabric(RunnableFabric):
         return saturations(self.build, patterns, hosts, seed, progress)
 
     def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
-        """The racks as a picture (`svg`), or as an interactive page that needs no network (`html`).
+        """A picture of the fabric (`svg`), or an interactive page that needs no network (`html`).
 
-        layout: how vertices are put into racks; racks: one or two to highlight, by name or number.
+        layout: the boxes: clusters by name, or `racks` for the inventory's. racks: one or two racks
+        or clusters to highlight, by name or number.
 
         Raises:
             InputError: no such form, layout or rack, or the fabric is too large.

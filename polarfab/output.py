@@ -18,6 +18,8 @@ import click
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
+HTTP = "http://127.0.0.1:8080"
+"""Where a controller's management API is usually."""
 MOST_ROWS = 40
 """Rows of a table that are printed without --verbose."""
 PIPE_WIDTH = 120

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 BORDER = 1
 BETWEEN = 3
 """What a cell takes besides its text: a space on both sides, and a line."""
-NARROW = 16
+NARROW = 22
 """Text columns are not made narrower than this for the sake of others, nor than their words."""
 
 

@@ -81,7 +81,7 @@ def analyse(
     what: Sequence[str] = (),
     runs: int = 100,
     seed: int = 0,
-    racks: int = 4,
+    clusters: int = 4,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Analysis]:
     """Measure a graph: facts and rows by the name of the analysis.
@@ -92,7 +92,7 @@ def analyse(
             apply.
         runs: of random failures.
         seed: of the failures.
-        racks: how many racks to grow by.
+        clusters: how many clusters to grow by.
         progress: called with (done, all) in each analysis.
 
     Raises:
@@ -101,16 +101,16 @@ def analyse(
     from compilers.evaluation.analysis.analyses import Options, applicable
     from compilers.evaluation.analysis.analyses import analyse as analysed
 
-    options = Options(runs, seed, racks)
+    options = Options(runs, seed, clusters)
     names = what or applicable(topology)
     return {name: analysed(topology, name, options, progress) for name in names}
 
 
 def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
-    """A graph in racks as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
+    """A graph in clusters as a picture (`svg`) or an interactive page (`html`), as `Fabric.draw`.
 
     Raises:
-        InputError: no such form, layout or rack, or the graph is too large.
+        InputError: no such form, layout or cluster, or the graph is too large.
     """
     from compilers.drawing.picture import draw as drawn
     from compilers.drawing.picture import of_topology

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from compilers.drawing.page import page_data
-from compilers.drawing.positions import by_kind, place
+from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import compose, name_width
 from compilers.routing.routes_by_family import minimal
 from compilers.tables.build import Build
@@ -26,7 +28,8 @@ PICTURE_FORMS = ("svg", "html")
 class Subject:
     """The subject of a picture: a fabric on its nodes, its tables, and the places of its nodes.
 
-    sites: one text per vertex, or none if places are unknown. build: its identity, "" without one.
+    sites: one text per vertex, or none if places are unknown. racks: those of the inventory, None
+    where there are none. build: its identity, "" without one.
     """
 
     title: str
@@ -34,6 +37,7 @@ class Subject:
     wiring: Wiring
     tables: Tables | None
     sites: tuple[str, ...] = ()
+    racks: Layout | None = None
     build: str = ""
 
 
@@ -46,7 +50,8 @@ def of_topology(topology: Topology) -> Subject:
 def of_build(build: Build) -> Subject:
     """A build, with the names and ports of its nodes and its tables."""
     title = f"{build.name}: {build.topology.title()}"
-    return Subject(title, build.topology, build.wiring, build.tables, _sites(build), build.identity)
+    places = _sites(build), _racks(build)
+    return Subject(title, build.topology, build.wiring, build.tables, *places, build.identity)
 
 
 def _sites(build: Build) -> tuple[str, ...]:
@@ -60,14 +65,36 @@ def _sites(build: Build) -> tuple[str, ...]:
     )
 
 
+def _racks(build: Build) -> Layout | None:
+    """The racks of the inventory, nodes from the lowest unit up; empty racks too."""
+    known = build.hardware
+    if known is None or known.rack_names == known.cluster_names:
+        return None
+    count = len(known.rack_names)
+    order = np.lexsort((known.unit, known.rack))
+    sizes = np.bincount(known.rack, minlength=count)
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return Layout(
+        name=RACKS,
+        rack=known.rack,
+        position=position,
+        kinds=("rack",),
+        kind=np.zeros(count, np.uint8),
+        names=known.rack_names,
+        centre=np.full(count, -1, np.int32),
+    )
+
+
 def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, ...] = ()) -> str:
     """The picture as SVG, or the page as self-contained HTML.
 
     Args:
         subject: the fabric.
         form: one of PICTURE_FORMS.
-        layout_name: one of `layouts(topology)`, "" for the default.
-        marked: names or numbers of up to two racks.
+        layout_name: one of `layouts(topology)`, `racks` for those of the inventory, "" for these
+            if they are marked, else for the default.
+        marked: names or numbers of up to two racks or clusters.
 
     Raises:
         InputError: no such form, layout or rack, or the fabric is too large.
@@ -81,9 +108,9 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
             given=f"{topology.graph.order:,}",
             todo="write the graph for a tool of your own: polarfab topology --format",
         )
-    racks = layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
+    racks = grouping(subject, layout_name, marked)
     written = subject.wiring.names if topology.graph.order <= SMALL else ()
-    found = find_racks(racks, marked)
+    found = find_marked(subject, racks, marked)
     scene = compose(
         subject.title,
         topology,
@@ -99,12 +126,34 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 
 
-def find_racks(racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
-    """The racks of these names or numbers.
+def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Layout:
+    """The racks of the inventory where they are named, else clusters.
 
     Raises:
-        InputError: there is no such rack, or one is named twice.
+        InputError: there is no such layout, or the fabric has no racks.
     """
+    topology, racks = subject.topology, subject.racks
+    named = not layout_name and bool(marked) and racks is not None
+    if layout_name == RACKS or (named and racks and set(marked) <= set(racks.names)):
+        if racks is None:
+            todo = "compile it with an inventory that has racks"
+            raise InputError.of("a fabric in racks", subject.title, todo, key="layout")
+        return racks
+    return layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
+
+
+def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
+    """The racks or clusters of these names or numbers.
+
+    Raises:
+        InputError: there is no such one, or one is named twice.
+    """
+    noun = noun_of(racks)
+    known = f"a {noun}: {racks.names[0]} … {racks.names[-1]}, or 0..{len(racks.names) - 1}"
+    others: tuple[str, ...] = ()
+    if subject.racks is not None and subject.racks is not racks:
+        others = subject.racks.names
+        known += f"; or a rack: {others[0]} … {others[-1]}"
     problems = []
     found = []
     for word in words:
@@ -113,12 +162,11 @@ def find_racks(racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
         elif word.isdecimal() and int(word) < len(racks.names):
             found.append(int(word))
         else:
-            required = f"a rack: {racks.names[0]} … {racks.names[-1]}, or 0..{len(racks.names) - 1}"
-            todo = did_you_mean(word, racks.names)
-            problems.append(Problem(key="rack", required=required, given=word, todo=todo))
+            todo = did_you_mean(word, (*racks.names, *others))
+            problems.append(Problem(key=noun, required=known, given=word, todo=todo))
     if len(set(found)) < len(found):
         problems.append(
-            Problem(key="rack", required="two different racks", given=" and ".join(words))
+            Problem(key=noun, required=f"two different {noun}s", given=" and ".join(words))
         )
     if problems:
         raise InputError(problems)

@@ -19,6 +19,8 @@ from compilers.topology.polarfly import PolarFly
 
 Floats = NDArray[np.float64]
 
+RACKS = "racks"
+"""The name of the layout of the inventory's racks."""
 GAP = 14.0
 LABEL = 18.0
 SPACING = 2.6
@@ -54,7 +56,7 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
         racks: a layout. Supernodes of PolarStar are drawn in their clusters in every layout.
         widest_name: the width of the widest name written in a vertex, 0 for none.
     """
-    if topology.family == "polarstar":
+    if topology.family == "polarstar" and racks.name != RACKS:
         return _hierarchy(topology)
     half = node_radius(topology.graph.order)
     half_width = max(half, widest_name / 2 + 3)
@@ -66,6 +68,11 @@ def place(topology: Topology, racks: Layout, widest_name: float = 0.0) -> Positi
 def node_radius(order: int) -> float:
     """Half the height of a vertex, large enough for a name if there are few vertices."""
     return 11.0 if order <= 200 else 6.0 if order <= 600 else 4.5
+
+
+def noun_of(racks: Layout) -> str:
+    """The word for the parts of a layout: rack, cluster, or kind where neither is known."""
+    return {RACKS: "rack", "kinds": "kind"}.get(racks.name, "cluster")
 
 
 def by_kind(topology: Topology) -> Layout:

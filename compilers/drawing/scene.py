@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.drawing.positions import Floats, Positions
+from compilers.drawing.positions import RACKS, Floats, Positions, noun_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.wiring import Wiring
@@ -102,7 +102,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A complete picture, in pixels; half and half_width are of a vertex."""
+    """A complete picture, in pixels; half and half_width are of a vertex, noun is that of a box."""
 
     title: str
     subtitle: str
@@ -118,6 +118,7 @@ class Scene:
     cables: tuple[str, ...]
     cables_x: float
     style: Style
+    noun: str
 
 
 def name_width(names: Sequence[str]) -> float:
@@ -149,7 +150,7 @@ def compose(
     room = int((height - HEAD - FOOT) // ROW) - 2
     if len(cables) > room:
         cables = (*cables[: room - 1], f"… and {len(cables) - room + 1} more")
-    keys = _legend(topology, placement, marked, height - FOOT + 22)
+    keys = _legend(topology, racks, placement, marked, height - FOOT + 22)
     subtitle = _subtitle(topology, racks, placement, marked)
     width = max(width, 7 * len(subtitle), *(key.x + 40 + 6.6 * len(key.text) for key in keys))
     strokes = _strokes(topology, racks, placement, at, marked)
@@ -168,6 +169,7 @@ def compose(
         cables=cables,
         cables_x=_tidy(width),
         style=_style(strokes, placement, bool(marked)),
+        noun=noun_of(racks),
     )
 
 
@@ -209,7 +211,7 @@ def _nodes(
     for v, name in enumerate(wiring.names):
         kind = topology.kinds[topology.kind[v]]
         coordinates = ", ".join(map(str, topology.coordinates[v].tolist()))
-        about = [name, f"{kind} ({coordinates})", f"rack {racks.names[racks.rack[v]]}"]
+        about = [name, f"{kind} ({coordinates})", f"{noun_of(racks)} {racks.names[racks.rack[v]]}"]
         nodes.append(
             DrawnNode(
                 vertex=v,
@@ -341,7 +343,9 @@ def _subtitle(
             f"{len(placement.discs):,} supernodes in {int(topology.parameters['q']) + 1} clusters"
         )
     elif racks.name != "kinds":
-        parts.append(f"{len(racks.names)} racks ({racks.name})")
+        parts.append(
+            f"{len(racks.names)} {noun_of(racks)}s" + f" ({racks.name})" * (racks.name != RACKS)
+        )
     if marked:
         chosen = int(_chosen(racks.rack[graph.edges()], marked).sum())
         names = " and ".join(racks.names[rack] for rack in marked)
@@ -351,7 +355,7 @@ def _subtitle(
 
 
 def _legend(
-    topology: Topology, placement: Positions, marked: tuple[int, ...], top: float
+    topology: Topology, racks: Layout, placement: Positions, marked: tuple[int, ...], top: float
 ) -> tuple[Key, ...]:
     """Two rows: kinds of vertices, kinds of lines."""
     counts = np.bincount(topology.kind, minlength=len(topology.kinds))
@@ -367,7 +371,8 @@ def _legend(
             ("between", "bundle between clusters"),
         ]
     else:
-        links = [("inside", "inside a rack"), ("between", "between racks")]
+        noun = noun_of(racks)
+        links = [("inside", f"inside a {noun}"), ("between", f"between {noun}s")]
     links += [("marked", "highlighted")] * bool(marked)
     keys = []
     for row, entries in enumerate((vertices, links)):

@@ -31,6 +31,7 @@ from inventory.problems import InputError, Problem, few
 FORMAT = 1
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """What a manifest holds for those who read the build."""
+AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
 
 
@@ -130,9 +131,7 @@ def load(folder: Path, expect: str = "") -> Build:
                     if not files.moved():
                         raise
         except OSError as error:
-            there = "a file" if folder.is_file() else "no such folder"
-            there = f"a folder without {MANIFEST}" if folder.is_dir() else there
-            raise _unreadable(folder, there) from error
+            raise _unreadable(folder, *_instead(folder)) from error
     if expect and build.identity != expect:
         raise _unreadable(folder, f"build {build.identity}, not {expect}")
     return build
@@ -179,7 +178,7 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
     except FileNotFoundError as error:
         if (files.path / PLANES).is_file():
             raise _several_planes(files.path) from None
-        raise _unreadable(files.path, f"a folder without {MANIFEST}") from error
+        raise _unreadable(files.path, *_instead(files.path)) from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(_damage(files.path / MANIFEST, f"a damaged file ({error})")) from error
     return text, manifest
@@ -235,13 +234,21 @@ def _damage(file: Path, given: str) -> Problem:
     return Problem("the file as it was compiled", given, AGAIN, str(file))
 
 
-def _unreadable(folder: Path, given: str) -> InputError:
-    return InputError.of(
-        file=str(folder),
-        required="a build folder of this version of polarfab",
-        given=given,
-        todo="make one with: polarfab compile fabric.yaml -o DIR",
-    )
+def _instead(folder: Path) -> tuple[str, str]:
+    """What is there in place of a build, and what to do about it."""
+    if folder.is_file():
+        if folder.suffix in (".yaml", ".yml"):
+            return "a spec", f"compile it first: polarfab compile {folder} -o build"
+        return "a file", AGAIN_SOMEWHERE
+    if (folder / ".polarfab.json").is_file():
+        return "a folder that render wrote", "name the build that it was rendered from"
+    there = f"a folder without {MANIFEST}" if folder.is_dir() else "no such folder"
+    return there, AGAIN_SOMEWHERE
+
+
+def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:
+    required = "a build folder of this version of polarfab"
+    return InputError.of(required, given, todo, str(folder))
 
 
 def _several_planes(folder: Path) -> InputError:

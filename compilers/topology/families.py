@@ -25,7 +25,7 @@ FAMILIES["demi-pn"] = FAMILIES["polarfly"]
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
     """Problems of a family's name and parameters; each key is `family` or the parameter."""
     if family not in FAMILIES:
-        todo = did_you_mean(family, FAMILIES)
+        todo = _nearest_family(family)
         wrong = Problem(f"one of {', '.join(FAMILIES)}", family, todo, key="family")
         meant = _meant(family, given)
         return [wrong, *(check_topology(meant, given) if meant else ())]
@@ -41,6 +41,16 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         if value is not None and name not in wanted
     ]
     return missing + surplus or FAMILIES[family].check(parameters(family, given))
+
+
+def _nearest_family(family: str) -> str:
+    """The family that was likely meant, and what one is good for that is only compared with."""
+    from compilers.topology.baselines import BASELINES
+
+    near = family if family in BASELINES else nearest(family, [*FAMILIES, *BASELINES])
+    if near in BASELINES:
+        return f"{near} is for comparison only: polarfab analyse {near}"
+    return f"did you mean {near}?" if near else "polarfab design lists fabrics of each"
 
 
 def _meant(family: str, given: Mapping[str, int | str | None]) -> str:

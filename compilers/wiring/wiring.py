@@ -220,7 +220,10 @@ def _host_ports(
         ends = types[t].hosts(links, count)
         host_port[alike, : len(ends)] = ends
         if len(links) < degree or len(ends) < count:
-            lack = Shortage(len(types[t].names), len(links), degree, len(ends), count)
+            own = tuple(
+                types[t].names[n - 1] for n in sorted({*types[t].host} - {*types[t].fabric})
+            )
+            lack = Shortage(len(types[t].names), own, len(links), degree, len(ends), count)
             short |= dict.fromkeys(alike.tolist(), lack)
     return host_port, short
 

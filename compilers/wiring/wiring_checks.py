@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,15 +16,33 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node
 
 
+MORE_PORTS = "choose a type with more ports, or lower hosts_per_node or the topology's size"
+MORE_HOST_PORTS = "give the type more ports with `role: host` or `any`, or lower hosts_per_node"
+
+
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """Ports that a node of a type has for a vertex, and those that it needs."""
+    """Ports that a node of a type has for a vertex, and those that it needs.
+
+    own: the names of those that only hosts may take.
+    """
 
     ports: int
+    own: tuple[str, ...]
     links: int
     links_needed: int
     hosts: int
     hosts_needed: int
+
+
+def _for_hosts(s: Shortage) -> str:
+    """Which ports are for hosts, where they are what is missing."""
+    if s.hosts >= s.hosts_needed:
+        return ""
+    if not s.own:
+        return " (for hosts are those that links leave)"
+    names = s.own[0] if len(s.own) == 1 else f"{s.own[0]} to {s.own[-1]}"
+    return f" ({names} for hosts only)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +68,12 @@ class Site:
         return Finding((*front, *rest), required, given, todo)
 
     def short_of_ports(self, shortages: dict[int, Shortage]) -> Iterator[Finding]:
-        """Vertices whose node has too few ports, in vertex order."""
+        """Vertices whose node has too few ports, in vertex order; one of those generated alike."""
+        alike = Counter(shortages.values()) if self.generated else Counter[Shortage]()
         for vertex, s in sorted(shortages.items()):
+            if self.generated and s not in alike:
+                continue
+            more = alike.pop(s, 1) - 1
             node = self.nodes[vertex]
             missing = [
                 f"{needed - there} for {use}"
@@ -64,9 +87,9 @@ class Site:
                 vertex,
                 ("type",),
                 f"{s.links_needed} ports for links and {s.hosts_needed} for hosts",
-                f"{node.type} with {s.ports}, {' and '.join(missing)} missing "
-                f"at {node.name} (vertex {vertex})",
-                "choose a type with more ports, or lower hosts_per_node or the topology's size",
+                f"{node.type} with {s.ports}{_for_hosts(s)}, {' and '.join(missing)} missing "
+                f"at {node.name} (vertex {vertex})" + f" and {more:,} more" * (more > 0),
+                MORE_HOST_PORTS if s.links >= s.links_needed else MORE_PORTS,
             )
 
     def hosts_beyond(self, hosts: NDArray[np.int64]) -> Iterator[Finding]:

@@ -137,7 +137,7 @@ class Client:
                 key=self.key,
                 required="a controller that answers",
                 given=f"{self.url}: {getattr(error, 'reason', None) or error}",
-                todo="start it with: polarfab controller BUILD --http HOST:PORT",
+                todo="start it with: polarfab controller BUILD --http HOST:PORT, or say --to URL",
             ) from error
 
     def _refused(self, code: int, text: bytes) -> InputError:
@@ -145,10 +145,8 @@ class Client:
             reason = str(json.loads(text)["error"])
         except (ValueError, KeyError, TypeError):
             reason = f"an answer that is not from polarfab (HTTP {code})"
-        todo = "give --token-file" if code == 401 else ""
-        return InputError.of(
-            key=self.key,
-            required="a request that the controller accepts",
-            given=reason,
-            todo=todo,
-        )
+        if code == 401:
+            given = "one that it does not know" if self.token else "none"
+            todo = "--token-file FILE names the file that the controller was started with"
+            return InputError.of("a token that the controller accepts", given, todo, key=self.key)
+        return InputError.of("a request that the controller accepts", reason, key=self.key)

@@ -182,7 +182,10 @@ def test_typing_racks_and_escape(browser: Chrome, polarfab_verb, tmp_path: Path)
         (["polarfli", "--q", 7, "-o", "er7.svg"], "did you mean polarfly?"),
         (["polarfly", "-o", "er7.svg"], "q: required a value, polarfly needs it"),
         (["polarfly", "--q", 6, "-o", "er7.svg"], "the nearest are 5 and 7"),
-        (["polarfly", "--q", 7, "--pair", "1", "-o", "er7.svg"], "required two racks, as in 0,3"),
+        (
+            ["polarfly", "--q", 7, "--pair", "1", "-o", "er7.svg"],
+            "required two racks or clusters, as in 0,3",
+        ),
         (["polarfly", "--q", 7, "--layout", "stars", "-o", "er7.svg"], "layout: required fans"),
         (["polarfly", "--q", 7, "-o", "none/er7.svg"], "required a file that can be written"),
     ],

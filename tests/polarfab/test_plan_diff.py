@@ -47,9 +47,10 @@ def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
 
 def test_plan_wants_one_start(compiled, polarfab):
     build = compiled("a")
-    for words in ((), ("--from", build, "--to", "http://127.0.0.1:1")):
-        code, _, error = polarfab("plan", build, *words)
-        assert (code, "either --from OLDBUILD or --to URL" in error) == (2, True)
+    code, _, error = polarfab("plan", build, "--from", build, "--to", "http://127.0.0.1:1")
+    assert (code, "either --from OLDBUILD or --to URL" in error) == (2, True)
+    code, _, error = polarfab("plan", build, "--to", "http://127.0.0.1:1")
+    assert (code, "required a controller that answers" in error) == (2, True)
 
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):

@@ -157,7 +157,7 @@ def test_a_build_that_does_not_exist(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text("name: lab\n")
     run = polarfab("verify", tmp_path / "fabric.yaml")
     assert run.returncode == 2
-    assert "given a file; make one with: polarfab compile" in run.stderr
+    assert "given a spec; compile it first: polarfab compile" in run.stderr
 
 
 def test_one_link_is_one(build: Path) -> None:

@@ -32,7 +32,10 @@ def command() -> None:
     type=click.Path(path_type=Path),
     help="Nautobot's export of interfaces (CSV): also write nautobot-cables.csv, ends by UUID.",
 )
-def export(fabric: str, output: Path, site: str, role: str, ids: Path | None) -> None:
+@json_option
+def export(
+    fabric: str, output: Path, site: str, role: str, ids: Path | None, as_json: bool
+) -> None:
     """Write the hardware of FABRIC (fabric.yaml) for NetBox's bulk imports.
 
     Device types (YAML), racks, devices, interfaces and cables (CSV): import them in this order.
@@ -40,9 +43,12 @@ def export(fabric: str, output: Path, site: str, role: str, ids: Path | None) ->
     """
     from polarfab.fabric import Fabric
 
-    for name, text in Fabric.from_spec(fabric).netbox(site, role, ids).items():
+    files = Fabric.from_spec(fabric).netbox(site, role, ids)
+    for name, text in files.items():
         write_file(output / name, [text], folders=True)
         say(f"written: {output / name}")
+    if as_json:
+        print_json({"folder": str(output), "files": list(files)})
 
 
 @command.command("import")

@@ -8,13 +8,20 @@ import click
 
 from polarfab.durations import Seconds
 from polarfab.move_output import say_moved
-from polarfab.output import json_option, progress
+from polarfab.output import HTTP, json_option, progress
 from polarfab.verification_output import say_caveats
 
 
 @click.command("apply")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--to", "url", metavar="URL", required=True, help="The controller's management API.")
+@click.option(
+    "--to",
+    "url",
+    metavar="URL",
+    default=HTTP,
+    show_default=True,
+    help="The controller's management API.",
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

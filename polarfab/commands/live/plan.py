@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress
+from polarfab.output import HTTP, json_option, print_facts, print_json, print_table, progress
 
 
 @click.command("plan")
@@ -20,7 +20,12 @@ from polarfab.output import json_option, print_facts, print_json, print_table, p
     type=click.Path(path_type=Path),
     help="The build that the switches hold.",
 )
-@click.option("--to", "url", metavar="URL", help="The management API of the controller that moves.")
+@click.option(
+    "--to",
+    "url",
+    metavar="URL",
+    help=f"The management API of the controller that moves.  [default: {HTTP}]",
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -51,17 +56,18 @@ def command(
 ) -> None:
     """Show what a move to BUILD changes at each switch, and prove it; nothing is changed.
 
-    It starts from OLDBUILD, or from what the controller at URL has.
+    It starts from OLDBUILD, else from what the controller at URL has.
 
     The move is made in rounds. Every state on the way is walked: the borders between rounds and
     random mixtures within. Exit code 0 when no pair of hosts loses a packet, else 1.
     """
     from polarfab.fabric import Fabric
 
-    if (before is None) == (url is None):
-        raise click.UsageError("give either --from OLDBUILD or --to URL")
+    if before and url:
+        raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
-        old = Fabric.running(url, token_file, authority) if url else Fabric.load(before or folder)
+        running = (url or HTTP, token_file, authority)
+        old = Fabric.load(before) if before else Fabric.running(*running)
         with progress("planning") as report:
             found = old.plan(new, mixtures, seed, report)
     if as_json:

@@ -9,13 +9,19 @@ from typing import Any
 import click
 
 from polarfab.durations import in_words
-from polarfab.output import json_option, print_json, print_table, say
-
-URL = "http://127.0.0.1:8080"
+from polarfab.output import HTTP, json_option, print_json, print_table, say
 
 
 @click.command("status")
-@click.argument("url", metavar="URL", default=URL)
+@click.argument("named", metavar="[URL]", required=False)
+@click.option(
+    "--to",
+    "url",
+    metavar="URL",
+    default=HTTP,
+    show_default=True,
+    help="The controller's management API; the same as [URL].",
+)
 @click.option(
     "--ca",
     "authority",
@@ -26,16 +32,21 @@ URL = "http://127.0.0.1:8080"
 @click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")
 @json_option
 def command(
-    url: str, authority: Path | None, everything: bool, history: bool, as_json: bool
+    named: str | None,
+    url: str,
+    authority: Path | None,
+    everything: bool,
+    history: bool,
+    as_json: bool,
 ) -> None:
-    """Show the fabric of the controller whose management API is at URL (http://127.0.0.1:8080).
+    """Show the fabric of the controller whose management API is at URL.
 
     Exit code 0 when every switch holds its program, no rows of others stand over it and no link is
     dead, or when another controller leads, else 1.
     """
     from controller.management.client import Client
 
-    client = Client.to(url, "URL", authority=authority)
+    client = Client.to(named or url, "--to", authority=authority)
     if history:
         _past(client.get("history"), as_json)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inventory.problems import InputError, Problem, did_you_mean
+from polarfab.family_choice import parameter_options
 from polarfab.output import json_option, print_json, say, write_file
 
 if TYPE_CHECKING:
@@ -20,12 +21,16 @@ RADIXES = range(8, 129)
 
 @click.command("draw")
 @click.argument("subjects", metavar="FAMILY|BUILD|FILE...", nargs=-1)
-@click.option("--q", type=int, help="Order of the field, a prime power.")
-@click.option("--supernode", help="PolarStar: inductive-quad, paley or complete.")
-@click.option("--degree", type=int, help="PolarStar: degree of the supernode.")
-@click.option("--layout", "layout_name", default="", help="Racks: fans, stars, clusters, …")
-@click.option("--rack", help="Highlight what leaves this rack: its name or number.")
-@click.option("--pair", metavar="A,B", help="Highlight the links between two racks.")
+@parameter_options
+@click.option(
+    "--layout",
+    "layout_name",
+    default="",
+    help="The boxes: clusters (fans, stars, supernodes, …), or racks for the inventory's.",
+)
+@click.option("--rack", help="Highlight what leaves this rack of the inventory.")
+@click.option("--cluster", help="Highlight what leaves this cluster: its name or number.")
+@click.option("--pair", metavar="A,B", help="Highlight the links between two racks or clusters.")
 @click.option("--plot", type=click.Choice(PLOTS), help="A plot of the papers instead.")
 @click.option(
     "-o",
@@ -42,6 +47,7 @@ def command(
     degree: int | None,
     layout_name: str,
     rack: str | None,
+    cluster: str | None,
     pair: str | None,
     plot: str | None,
     output: Path,
@@ -57,6 +63,7 @@ def command(
         polarfab draw polarfly --q 7 --pair quadrics,fan3 -o pair.svg
         polarfab draw polarstar --q 5 --supernode inductive-quad --degree 3 -o star.html
         polarfab draw build -o lab.html
+        polarfab draw build --rack A1 -o rack.svg
 
     Plots need Matplotlib (pip install 'polarfab[plots]'). Those of failures read what
     `polarfab analyse --what resilience --json` has printed.
@@ -78,7 +85,7 @@ def command(
     if len(subjects) != 1:
         raise click.UsageError("Name one family or build folder.")
     form = _form(output, "svg", "html")
-    marked = _marked(rack, pair)
+    marked = _marked(rack, cluster, pair)
     given = {"q": q, "supernode": supernode, "degree": degree}
     if _is_family(subjects[0], given):
         topology = topologies.topology(subjects[0], **given)
@@ -130,14 +137,15 @@ def _panels(plot: str, files: tuple[str, ...]) -> tuple[Panel, ...]:
     return efficiency(within(RADIXES, among=families(baselines=True)))
 
 
-def _marked(rack: str | None, pair: str | None) -> tuple[str, ...]:
-    if rack is not None and pair is not None:
-        raise click.UsageError("--rack and --pair exclude each other.")
+def _marked(rack: str | None, cluster: str | None, pair: str | None) -> tuple[str, ...]:
+    single = [word for word in (rack, cluster) if word is not None]
+    if len(single) + (pair is not None) > 1:
+        raise click.UsageError("--rack, --cluster and --pair exclude each other")
     if pair is None:
-        return () if rack is None else (rack,)
+        return tuple(single)
     names = tuple(word.strip() for word in pair.split(","))
     if len(names) != 2:
-        raise InputError.of(key="--pair", required="two racks, as in 0,3", given=pair)
+        raise InputError.of(key="--pair", required="two racks or clusters, as in 0,3", given=pair)
     return names
 
 

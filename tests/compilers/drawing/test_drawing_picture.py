@@ -161,9 +161,9 @@ def test_same_bytes_twice() -> None:
 @pytest.mark.parametrize(
     ("marked", "message"),
     [
-        (("fan8",), "required a rack: quadrics … fan7, or 0..7, given fan8; did you mean fan7?"),
+        (("fan8",), "required a cluster: quadrics … fan7, or 0..7, given fan8; did you mean fan7?"),
         (("8", "nine"), "given nine"),
-        (("1", "fan1"), "required two different racks, given 1 and fan1"),
+        (("1", "fan1"), "required two different clusters, given 1 and fan1"),
     ],
 )
 def test_racks_that_are_not_there(marked: tuple[str, ...], message: str) -> None:

@@ -1,0 +1,130 @@
+"""From nothing to a build: init, design --write, validate, and what each says comes next."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from polarfab.next_steps import next_lines
+from polarfab.verb_list import VERBS
+from tests.polarfab.conftest import Run
+
+FAMILIES = [
+    ("--family", "polarfly", "--q", 3),
+    ("--family", "polarfly", "--q", 4, "--hosts", 3),
+    ("--family", "polarstar", "--q", 3, "--supernode", "complete", "--degree", 2),
+    ("--family", "pn", "--q", 3),
+    ("--family", "oft", "--q", 3),
+]
+
+
+@pytest.mark.parametrize("words", FAMILIES)
+def test_init_writes_two_files_that_fit(polarfab: Run, tmp_path: Path, words: tuple) -> None:
+    code, out, err = polarfab("init", tmp_path / "lab", *words)
+    assert (code, out) == (0, "")
+    assert err.splitlines() == [
+        f"written: {tmp_path}/lab/{name}" for name in ("fabric.yaml", "inventory.yaml")
+    ]
+    code, out, err = polarfab("validate", tmp_path / "lab" / "fabric.yaml", "--json")
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert facts["problems"] == 0
+    racks = yaml.safe_load((tmp_path / "lab" / "inventory.yaml").read_text())["racks"]
+    assert len(racks) > facts["racks"], "a free rack to grow into"
+    assert facts["fabric"] == "lab"
+
+
+def test_what_init_wrote_grows_renders_and_rehearses(polarfab: Run, tmp_path: Path) -> None:
+    assert polarfab("init", tmp_path, "--family", "polarfly", "--q", 3, "--name", "lab")[0] == 0
+    build, larger = tmp_path / "build", tmp_path / "larger"
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
+    code, out, _ = polarfab("expand", build, "--clusters", "quadric:1", "-o", larger, "--json")
+    assert (code, json.loads(out)["racks_filled"]) == (0, ["A1"])
+    for target in ("eos", "sonic", "frr"):
+        assert polarfab("render", larger, "--target", target, "-o", tmp_path / target)[0] == 0
+    assert polarfab("rehearse", build, larger, "--engine", "model")[0] == 0
+
+
+def test_init_keeps_what_is_there(polarfab: Run, tmp_path: Path) -> None:
+    (tmp_path / "inventory.yaml").write_text("mine")
+    code, _, err = polarfab("init", tmp_path, "--family", "polarfly", "--q", 3)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "inventory.yaml: required a new file, given one that is there" in err
+    assert (tmp_path / "inventory.yaml").read_text() == "mine"
+    assert not (tmp_path / "fabric.yaml").exists()
+
+
+def test_init_asks_at_a_terminal_and_says_what_comes_next(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    env = os.environ | {"NO_COLOR": "1"}
+    words = [sys.executable, "-m", "polarfab", "init", "lab"]
+    with subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, env=env
+    ) as run:
+        os.close(theirs)
+        os.write(ours, b"\n3\n2\n")
+        seen = b""
+        while part := _read(ours):
+            seen += part
+    os.close(ours)
+    assert run.returncode == 0
+    spec = yaml.safe_load((tmp_path / "lab" / "fabric.yaml").read_text())
+    assert (spec["topology"], spec["hosts_per_node"]) == ({"family": "polarfly", "q": 3}, 2)
+    assert b"next: polarfab compile lab/fabric.yaml" in seen
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_no_terminal_to_ask_at(polarfab: Run, tmp_path: Path) -> None:
+    code, _, err = polarfab("init", tmp_path)
+    assert code == 2
+    assert "--family: required a family, given none; say one of polarfly, polarstar" in err
+
+
+def test_design_writes_a_fabric(polarfab: Run, tmp_path: Path) -> None:
+    file = tmp_path / "fabric.yaml"
+    words = ("design", "--radix", 8, "--family", "polarfly", "--write", file)
+    code, _, err = polarfab(*words)
+    assert (code, err) == (0, f"written: {file}: polarfly q=7 with 4 hosts per node\n")
+    assert polarfab("validate", file)[0] == 0
+    assert polarfab(*words)[0] == 2, "never over a file"
+    code, _, err = polarfab(
+        "design", "--radix", 9, "--baselines", "--family", "slimfly", "--write", tmp_path / "x"
+    )
+    assert (code, "--write: required one of polarfly, polarstar" in err) == (2, True)
+
+
+def test_validate_tells_the_problems_of_both_files_and_builds_nothing(
+    polarfab: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "fabric.yaml").write_text(
+        "name: lab\ntopology: {family: polarfly, q: 6}\nhosts: 2\ninventory: inventory.yaml\n"
+    )
+    (tmp_path / "inventory.yaml").write_text("generate: {type: switch-33}\n")
+    code, out, err = polarfab("validate", tmp_path / "fabric.yaml")
+    assert (code, out) == (2, "")
+    for part in ("topology.q: ", "hosts: ", "generate.type: "):
+        assert part in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fabric.yaml", "inventory.yaml"]
+
+
+def test_next_lines_name_verbs_that_there_are() -> None:
+    given = {"folder": "a b", "output": "o", "start": "s", "fabric_file": "f.yaml", "one": "1"}
+    lines = [line for verb in VERBS for line in next_lines(verb, given)]
+    assert len(lines) > 8
+    assert all(line.split()[1] in VERBS for line in lines)
+    assert "polarfab cables o" in lines
+    assert "polarfab verify 'a b'" in lines
+    assert next_lines("expand", {"start": "s"}) == [], "nothing was written"

@@ -1,0 +1,150 @@
+"""What people see: tables at 80 and 120 columns, colours, --quiet, --verbose, old words, errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from polarfab.output import print_table
+from polarfab.table_widths import fitting
+from tests.polarfab.conftest import Run
+
+COLUMNS = ["switch", "mean_distance", "what was found there", "cost_per_host", "result"]
+ROWS = [
+    ["n12", 1.86, "a next hop that the tables do not have, by the cable to n45", 933, "pass"],
+    ["spine-a", 12.5, "nothing", 1_000_000, "FAIL"],
+]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_table_fits(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    print_table("what was seen", COLUMNS, ROWS)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= columns
+    golden(out, f"table-{columns}.txt")
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("design", "--radix", "8..16"),
+        ("analyse", "polarfly", "--q", "5"),
+        ("targets",),
+        ("targets", "sonic"),
+    ],
+)
+def test_the_tables_of_verbs_fit(
+    polarfab: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, _ = polarfab(*words)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= columns
+    assert words[0] not in ("design", "analyse") or "_" not in out, "headings are words"
+
+
+def test_numbers_are_whole_and_columns_that_do_not_fit_go() -> None:
+    heads, cells = ["a", "number", "number"], [["x" * 50, "1,000,000", "2,000,000"]]
+    assert fitting(heads, cells, [False, True, True], 80) == [50, 9, 9]
+    narrow = fitting(heads, cells, [False, True, True], 40)
+    assert narrow[1:] == [9], "the last column goes before a number is broken"
+    assert fitting(heads, cells, [False, True, True], 10) == [22]
+
+
+def test_columns_that_go_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    print_table("", ["name", "first_number", "other_number"], [["x", 10**9, 10**9]])
+    seen = capsys.readouterr()
+    assert "1,000,000,000" in seen.out
+    assert seen.err == "left out for want of width: other number; --json has all\n"
+
+
+def test_long_lists_are_folded(polarfab: Run, tmp_path: Path) -> None:
+    (tmp_path / "fabric.yaml").write_text("name: x\ntopology: {family: polarfly, q: 3}\n")
+    words = ("design", "--radix", "8..20", "--json")
+    assert polarfab(*words)[0] == 0
+    _, out, err = polarfab("design", "--radix", "8..20")
+    assert "more rows: --verbose prints them, --json has all" in err
+    assert len(out.splitlines()) < 50
+    _, full, err = polarfab("design", "--radix", "8..20", "--verbose")
+    assert "more rows" not in err
+    assert len(full.splitlines()) > len(out.splitlines())
+    assert polarfab("design", "--radix", "8..20", "--quiet")[2] == ""
+
+
+def test_fail_is_red_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    print_table("", ["check", ""], [["every pair", "FAIL"]])
+    assert "\x1b[" not in capsys.readouterr().out
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_table("", ["check", ""], [["every pair", "FAIL"]])
+    assert "\x1b[1;31mFAIL" in capsys.readouterr().out
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_table("", ["check", ""], [["every pair", "FAIL"]])
+    assert "31mFAIL" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "new"),
+    [
+        (("analyse", "polarfly", "--q", "3", "--what", "load", "--csv"), "--format csv"),
+        (("design", "--radix=8", "--family", "polarfly", "--csv"), "--format csv"),
+    ],
+)
+def test_old_words_work_and_say_so(polarfab: Run, words: tuple[str, ...], new: str) -> None:
+    code, out, err = polarfab(*words)
+    line = f"deprecated: --csv is called {new} now; the old word goes with the next release"
+    assert (code, err.splitlines()[0]) == (0, line)
+    assert polarfab(*words[:-1], *new.split())[1] == out
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("render", "x"), "--target: required a value, given none; polarfab render --help shows"),
+        (("explain",), "BUILD: required a value, given none; polarfab explain --help shows"),
+        (
+            ("topology", "polarfly", "--qq", "3"),
+            "required an option, given --qq; did you mean --q?",
+        ),
+        (
+            ("topology", "polarfly", "--q", "x"),
+            "--q: 'x' is not a valid integer; polarfab topology",
+        ),
+        (("topology", "polarfly", "--format", "x"), "--format: 'x' is not one of 'edges', 'json'"),
+        (("topology", "polarfly", "x"), "required NAME=VALUE, as in h=6, given x; polarfab topol"),
+        (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),
+    ],
+)
+def test_errors_have_one_form(
+    polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple, error: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fabric.yaml").write_text("name: x\ntopology: {family: polarfly, q: 3}\n")
+    code, out, err = polarfab(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert error in err
+    assert err.count("\n") == 1
+
+
+def test_every_verb_takes_quiet_and_verbose() -> None:
+    from polarfab.cli import cli
+    from polarfab.verb_list import VERBS
+
+    context = click.Context(cli)
+    for name in VERBS:
+        command = cli.get_command(context, name)
+        each = command.commands.values() if isinstance(command, click.Group) else [command]
+        for verb in each:
+            words = {word for option in verb.params for word in option.opts}
+            assert {"--quiet", "--verbose"} <= words, name
+            assert "--json" in words or name == "completion", name
