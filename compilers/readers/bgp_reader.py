@@ -9,7 +9,7 @@ BGP finds the shortest paths that are left; no table says so, and nothing is com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -168,24 +168,38 @@ def _that_agree(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
 
 
 def _with_sessions(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
-    """Speakers, and the sessions that cannot come up: the other end is not told of this system."""
-    by_number = {speaker.number: speaker for speaker in speakers}
-    told = {
-        (speaker.number, session.number)
-        for speaker in speakers
-        for family in speaker.families
-        for session in family.sessions
-    }
+    """Speakers, and the sessions that cannot come up: the other end is not told of this system.
+
+    Those with a system that no switch has are told once, as are those of a switch without answer.
+    """
+    files = {speaker.number: speaker.file for speaker in speakers}
+    told = {(speaker.number, far) for speaker in speakers for far in _neighbours(speaker)}
+    unknown = Counter(far for _, far in told if far not in files)
     for speaker in speakers:
-        wrong = {}
-        for session in (one for family in speaker.families for one in family.sessions):
-            if (session.number, speaker.number) not in told:
-                other = by_number.get(session.number)
-                why = f"{other.file} has none back" if other else "no switch has that number"
-                text = f"the session with AS {session.number} cannot come up: {why}"
-                wrong[text] = (speaker.file, session.line, text)
-        rest = replace(speaker.rest, wrong=[*wrong.values(), *speaker.rest.wrong])
-        yield replace(speaker, rest=rest)
+        lines = _neighbours(speaker)
+        silent = [far for far in lines if far in files and (far, speaker.number) not in told]
+        wrong = [(lines[far], _strange(far, unknown.pop(far))) for far in lines if far in unknown]
+        if silent:
+            wrong.append((lines[silent[0]], _unanswered(speaker.number, silent, files)))
+        texts = [(speaker.file, line, text) for line, text in wrong]
+        yield replace(speaker, rest=replace(speaker.rest, wrong=[*texts, *speaker.rest.wrong]))
+
+
+def _neighbours(speaker: BgpSwitch) -> dict[int, int]:
+    """The systems that a switch has sessions with, and the line of each."""
+    sessions = (session for family in speaker.families for session in family.sessions)
+    return {session.number: session.line for session in sessions}
+
+
+def _strange(far: int, times: int) -> str:
+    count = "a session is" if times == 1 else f"sessions of {times} switches are"
+    return f"{count} with AS {far}, which no switch has"
+
+
+def _unanswered(own: int, silent: Sequence[int], files: Mapping[int, str]) -> str:
+    others = f" and {len(silent) - 1} others have" if silent[1:] else " has"
+    count = f"{len(silent)} sessions" if silent[1:] else "a session"
+    return f"{count} cannot come up: {files[silent[0]]}{others} none with AS {own}"
 
 
 def is_taken(prefix: str, pool: str, shortest: int, longest: int) -> bool:

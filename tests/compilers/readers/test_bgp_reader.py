@@ -228,10 +228,10 @@ def test_a_session_that_cannot_come_up_is_told_first_and_once(tmp_path):
     first, second, last = report.examples
     assert report.differences == 3
     assert str(first) == (
-        f"{tmp_path / '0' / 'frr.conf'}:{first.line}: the session with AS 4200000007 "
-        f"cannot come up: {path} has none back"
+        f"{tmp_path / '0' / 'frr.conf'}:{first.line}: a session cannot come up: "
+        f"{path} has none with AS 4200000000"
     )
-    why = "the session with AS 4100000000 cannot come up: no switch has that number"
+    why = "a session is with AS 4100000000, which no switch has"
     assert (second.file, second.line, second.says) == (str(path), line, why)
     assert last.says.endswith(" more, of where packets go: they may follow from the others")
 
