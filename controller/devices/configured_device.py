@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from secrets import token_hex
@@ -215,6 +216,13 @@ class EosDevice(TypedDevice):
     refused = re.compile(r"^.*% .*$", re.M)
 
 
+SPLIT = "interface breakout "
+PARTED = re.compile(r"interface Ethernet\d+/\d+/\d+")
+"""How NX-OS splits a cage, and begins the section of a part."""
+PORTS_PATIENCE, PORTS_POLL = 60.0, 1.0
+"""Seconds for the ports of cages that were split to come, and between looks."""
+
+
 class NxosDevice(TypedDevice):
     """Target nxos: a checkpoint to roll back to (Nexus 9000 System Management, Rollback).
 
@@ -241,18 +249,40 @@ class NxosDevice(TypedDevice):
         return [
             line
             for line in super().beside()
-            if not line.startswith("interface breakout ") or line.strip() not in there
+            if not line.startswith(SPLIT) or line.strip() not in there
         ]
 
     def change(self, lines: Sequence[str]) -> None:
-        """See `ConfiguredDevice.change`.
+        """See `ConfiguredDevice.change`: ports that are split first, which takes a while.
 
         Each interface is entered from the top: lines below one that is refused would else be about
         the interface before it.
+
+        Raises:
+            DeviceError: it refuses some, or ports do not come.
         """
         again = ("end", "configure terminal")
-        top = [(*again, line) if line.startswith("interface ") else (line,) for line in lines]
-        super().change([line for part in top for line in part])
+        split = [line for line in lines if line.startswith(SPLIT)]
+        top = [
+            (*again, line) if line.startswith("interface ") else (line,)
+            for line in lines
+            if line not in split
+        ]
+        rest = [line for part in top for line in part]
+        if not split:
+            super().change(rest)
+            return
+        super().change(split)
+        self._await_ports({line for line in lines if PARTED.fullmatch(line)})
+        self._type(self.pending, (*self.open, *rest, *self.committed))
+
+    def _await_ports(self, ports: set[str]) -> None:
+        """Wait until the configuration has ports, by the lines that begin their sections."""
+        limit = time.monotonic() + PORTS_PATIENCE
+        while missing := ports - set(self.running().splitlines()):
+            if time.monotonic() > limit:
+                raise DeviceError(f"no {min(missing)}, {PORTS_PATIENCE:.0f} s after it was split")
+            time.sleep(PORTS_POLL)
 
 
 class FlatDevice(TypedDevice):
