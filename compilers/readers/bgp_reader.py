@@ -57,9 +57,10 @@ class BgpReader:
             anywhere=tables,
             discards=discards,
             converged=True,
-            claimed=switch.rest.claimed | {"discard"},
+            claimed=switch.rest.claimed | {"discard", "AS number"},
             claims=[
                 *switch.rest.claims,
+                Claim("AS number", (switch.number,), switch.file, 0),
                 *(Claim("discard", (p,), file, line) for p, file, line in discards),
             ],
         )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from compilers.tables.build import Build
 from compilers.wiring.hardware import CageBlock
+from inventory.asn_range import PRIVATE_AS
 
 Value = tuple[str | int, ...]
 Facts = Callable[[Build, int], Iterator[Value]]
@@ -133,6 +134,12 @@ def _gateway(build: Build, vertex: int) -> Iterator[Value]:
         yield (said["gateway"],)
 
 
+def _as_number(build: Build, vertex: int) -> Iterator[Value]:
+    """The node's own, or that of vertex 0 and as many more."""
+    own = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
+    yield (own or build.base.get("asn", PRIVATE_AS) + vertex,)
+
+
 def _servers(service: str) -> Facts:
     return lambda build, _: ((server,) for server in build.base.get(service, ()))
 
@@ -158,6 +165,7 @@ FACTS: dict[str, Facts] = {
     "ntp server": _servers("ntp"),
     "syslog server": _servers("syslog"),
     "syslog by management": _servers("syslog"),
+    "AS number": _as_number,
 }
 """By kind:
 

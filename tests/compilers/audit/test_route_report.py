@@ -56,6 +56,17 @@ def test_tables_as_rendered_are_right(system, fabrics, tmp_path):
     assert report.routes >= sum(map(len, routes.values())) >= 13 * 2 * 12
 
 
+def test_cumulus_linux_shows_the_tables_of_frr(tmp_path):
+    build = routed(q=2)
+    held = target("nvue").routes_held(*target("nvue").check(build))
+    for vertex, name in enumerate(build.wiring.names):
+        tables = held(vertex).items()
+        flat = {(table, p): ways for table, rows in tables for p, ways in rows.items()}
+        write(tmp_path / f"{name}.json", frr(flat))
+    report = RouteReport.of(build, [tmp_path], name="nvue")
+    assert (report.differences, report.switches) == ((), 7)
+
+
 @pytest.mark.parametrize("system", PRINTERS)
 def test_one_route_of_one_switch(system, fabrics, tmp_path):
     """Removed, led elsewhere, added: each is that finding and no other."""

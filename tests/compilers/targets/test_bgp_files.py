@@ -63,7 +63,8 @@ def test_as_numbers_count_on_from_the_one_that_is_given(tmp_path):
 @pytest.mark.parametrize("name", [*SYSTEMS, "frr"])
 def test_nodes_have_their_own_as_numbers(name, tmp_path):
     own = dict(zip(SEVERAL.wiring.names, (7, 65001), strict=False))
-    target(name).render(replace(SEVERAL, base={"node_asn": own}), tmp_path, options=BGP)
+    build = replace(SEVERAL, base={"node_asn": own})
+    target(name).render(build, tmp_path, options=BGP)
     for vertex, number in ((0, "7"), (1, "65001"), (2, "4200000002")):
         folder = tmp_path / SEVERAL.wiring.names[vertex]
         texts = [path.read_text() for path in folder.iterdir() if path.suffix != ".sh"]
@@ -72,7 +73,10 @@ def test_nodes_have_their_own_as_numbers(name, tmp_path):
         for there in far[far >= 0].tolist():
             other = own.get(SEVERAL.wiring.names[there], 4_200_000_000 + there)
             assert any(re.search(rf"-as\W+{other}\b", text) for text in texts)
-    assert not target(name).check_emitted(SEVERAL, tmp_path, BGP).differences
+    assert not target(name).check_emitted(build, tmp_path, BGP).differences
+    first, second = target(name).check_emitted(SEVERAL, tmp_path, BGP).examples
+    assert (first.says, first.tables) == ("AS number 7", "AS number 4200000000")
+    assert (second.says, second.tables) == ("AS number 65001", "AS number 4200000001")
 
 
 @pytest.mark.parametrize(("first", "last"), [(4294967290, 4294967296), (65530, 65536)])
