@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from compilers.targets.target_lookup import target
-from controller.devices import configured_device, device_push
-from controller.devices.configured_device import EosDevice, NxosDevice
+from controller.devices import device_push
+from controller.devices.configured_device import EosDevice
 from controller.devices.device_push import DevicePush, PushWay
 from controller.devices.device_shell import DeviceError, DeviceShell
 from controller.devices.frr_device import FrrDevice
@@ -329,35 +329,6 @@ def test_nvue_takes_all_routes_in_one_file(tmp_path, monkeypatch):
     assert states(site.push()) == {"as built"}
     log = "".join(line for device in site.devices.values() for line in device.log)
     assert "nv config apply" not in log
-
-
-def test_a_port_of_nxos_that_is_split_is_left_alone(tmp_path, monkeypatch):
-    split = [f"interface breakout module 1 port {port} map 25g-4x\n" for port in (1, 2)]
-    (tmp_path / "nxos.cfg").write_text("".join(split))
-    device = NxosDevice(DeviceShell(("false",)), tmp_path, "/etc", ())
-    monkeypatch.setattr(device, "running", lambda: f"hostname x\n{split[0]}")
-    assert device.beside() == [split[1].strip()]
-
-
-def test_ports_of_nxos_are_configured_once_they_are_there(tmp_path, monkeypatch):
-    split, port = "interface breakout module 1 port 1 map 25g-4x", "interface Ethernet1/1/2"
-    shown = iter(["hostname x", "hostname x", f"hostname x\n{port}"])
-    device, typed = NxosDevice(DeviceShell(("false",)), tmp_path, "/etc", ()), []
-    monkeypatch.setattr(configured_device, "PORTS_POLL", 0)
-    monkeypatch.setattr(device, "running", lambda: next(shown))
-    monkeypatch.setattr(device, "_type", lambda name, lines: typed.append((name, list(lines))))
-    device.change([split, port, "  mtu 9216"])
-    again = ["end", "configure terminal"]
-    assert [lines for _, lines in typed] == [
-        ["checkpoint {change}"],
-        ["configure terminal", split, "end"],
-        ["configure terminal", *again, port, "  mtu 9216", "end"],
-    ]
-    assert {name for name, _ in typed} == {device.pending}
-    monkeypatch.setattr(configured_device, "PORTS_PATIENCE", -1)
-    monkeypatch.setattr(device, "running", lambda: "hostname x")
-    with pytest.raises(DeviceError, match=f"no {port}, "):
-        device.change([split, port])
 
 
 def test_fields_that_an_entry_had_go(tmp_path, monkeypatch):
