@@ -113,6 +113,7 @@ class SwitchCheck:
         self.build, self.vertex, self.emitted = build, vertex, emitted
         self.numbers, self.folder = numbers, folder
         self.families = 1 + (build.addressing.ipv6 is not None)
+        self.blocks = len(build.addressing.ipv4_prefixes()[0])
         self.expected = ExpectedSwitch.of(build, vertex, able)
         self.found = DifferenceList(accept)
         w = build.wiring
@@ -262,13 +263,12 @@ class SwitchCheck:
 
     def _destinations(self, table: Lookup) -> Integers:
         rows, routes = table.rows, self.build.tables.routes
-        blocks = len(self.build.addressing.ipv4_prefixes()[0])
         if id(rows.names) not in self._prefixes:
             numbers = np.fromiter(map(self.number_of, rows.names), np.int64, len(rows.names))
             self._prefixes[id(rows.names)] = numbers
         found = self._prefixes[id(rows.names)]
         found = found if rows.prefix is None else found[rows.prefix]
-        place = np.full(blocks * self.families, -1, np.int64)
+        place = np.full(self.blocks * self.families, -1, np.int64)
         fitting = np.flatnonzero(found >= 0)
         place[found[fitting]] = fitting
         for row in np.flatnonzero(found < 0)[:EXAMPLES].tolist():
@@ -279,7 +279,7 @@ class SwitchCheck:
                 self.found.add(
                     rows.file, int(rows.lines[row]), f"{rows.name(row)} again", "one row"
                 )
-        of_family = place.reshape(self.families, blocks)
+        of_family = place.reshape(self.families, self.blocks)
         by_family = np.stack([by_destination(own, routes.aggregate) for own in of_family])
         # Its own prefix is connected; a row for it, not for its aggregate, would be one too many.
         by_family[:, self.vertex] = of_family[:, self.vertex]
