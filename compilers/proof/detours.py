@@ -25,15 +25,15 @@ Vertices = NDArray[np.int32]
 class Detours:
     """The paths of S switches with C classes over each of K links.
 
-    used: bool[S, C], classes by which some row goes; direct: those that lead to the neighbour
-    itself. other: bool[S, C, K], links that are there and not the class's own. meets: uint8[S, C,
-    K], what the path of some destination of the class meets over that link: BACK the switch,
-    NEXT_HOP its neighbour on the minimal path (unless that is the destination), LATER another
-    switch of the minimal path before its end.
+    direct: bool[S, C], classes by which some destination is reached that is the neighbour itself;
+    behind: those by which one is that lies behind it. other: bool[S, C, K], links that are there
+    and not the class's own. meets: uint8[S, C, K], what the path of some destination of the class
+    meets over that link: BACK the switch, NEXT_HOP its neighbour on the minimal path (unless that
+    is the destination), LATER another switch of the minimal path before its end.
     """
 
-    used: Bits
     direct: Bits
+    behind: Bits
     other: Bits
     meets: NDArray[np.uint8]
 
@@ -44,8 +44,8 @@ class Detours:
         there = w.far >= 0
         other = there[:, None, :] & (port[..., None] > 0) & (w.port[:, None, :] != port[..., None])
         result = cls(
-            used=np.zeros(port.shape, np.bool_),
             direct=np.zeros(port.shape, np.bool_),
+            behind=np.zeros(port.shape, np.bool_),
             other=other,
             meets=np.zeros(other.shape, np.uint8),
         )
@@ -60,7 +60,7 @@ class Detours:
         """Walk towards these destinations."""
         ends = destinations.astype(np.int32)
         number = walker.egress(destinations).astype(np.intp)
-        routed = number < self.used.shape[1]
+        routed = number < self.direct.shape[1]
         # Without a route a switch keeps its packets.
         after = np.where(
             routed, walker.next_switch(destinations), np.arange(len(far), dtype=np.int32)[:, None]
@@ -71,11 +71,16 @@ class Detours:
             columns = order[s, :count]
             classes, first = np.unique(number[s, columns], return_index=True)
             if count:
-                self.used[s, classes] = True
                 direct = (after[s] == ends)[columns]
                 self.direct[s, classes] |= np.logical_or.reduceat(direct, first)
+                self.behind[s, classes] |= np.logical_or.reduceat(~direct, first)
                 bits = _met(paths, s, far[s], ends)[:, columns]
                 self.meets[s, classes] |= np.bitwise_or.reduceat(bits, first, axis=1).T
+
+    @property
+    def used(self) -> Bits:
+        """bool[S, C], classes by which some destination is reached."""
+        return self.direct | self.behind
 
     def without(self, bits: int) -> Bits:
         """bool[S, C, K]: other links whose paths meet none of these, for classes in use."""

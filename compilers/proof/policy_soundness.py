@@ -93,6 +93,8 @@ def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bo
 def detours(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Alternates and orders of repair that lack a port, or have one that does not serve.
 
+    A neighbour, which has no alternates, shares no class with what lies behind it.
+
     Args:
         build: tables that deliver every pair.
         use: of its ports.
@@ -101,7 +103,15 @@ def detours(build: Build, use: PortUse) -> Iterator[Unsound]:
         return
     found = Detours.of(build)
     c = build.tables.classes
-    behind = found.used & ~found.direct
+    behind = found.behind & ~found.direct
+    yield from where(
+        found.behind & found.direct,
+        lambda s, k: Finding(
+            (build.wiring.names[s], "class", k),
+            "rows for the neighbour alone, or none for it",
+            "rows for it and for others",
+        ),
+    )
     if build.balance != "minimal":
         edge = build.policy.get("disjoint", "edge") == "edge"
         serves = found.without(BACK | NEXT_HOP | LATER if edge else BACK) & behind[..., None]

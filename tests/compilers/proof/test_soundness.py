@@ -124,6 +124,13 @@ def shared_link(build: Build) -> Build:
     return replace(build, policy={**build.policy, "disjoint": "edge"})
 
 
+def class_of_the_neighbour(build: Build) -> Build:
+    """A row goes by the class for the neighbour itself, without alternates: all arrives."""
+    routes, links = build.tables.routes, build.wiring.port.shape[1]
+    row = int(np.flatnonzero(routes.egress[7] == 1)[0])
+    return put("tables.routes", "egress", (7, row), links + 1)(build)
+
+
 def smaller_pool(build: Build) -> Build:
     return within(build, "addressing", ipv4=IPv4Network("10.0.0.0/26"))
 
@@ -189,6 +196,7 @@ EDITS: list[tuple[str, Edit]] = [
     ("detours", apex_bounces),
     ("detours", put("tables.classes", "bounce", (7, 1, 1), 0)),
     ("detours", shared_link),
+    ("detours", class_of_the_neighbour),
 ]
 
 
