@@ -294,7 +294,7 @@ PAGES = Path(__file__).parents[3] / "docs" / "targets"
 @every
 def test_the_example_of_the_page_is_what_comes_out(name, tmp_path):
     page = (PAGES / f"{name}.md").read_text()
-    (spec,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    spec, *_ = re.findall(r"```yaml\n(.*?)```", page, re.S)
     (tmp_path / "fabric.yaml").write_text(spec)
     target(name).render(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path)
     shown = re.findall(rf"```text {name} (\S+)\n(.*?)```", page, re.S)
