@@ -48,7 +48,7 @@ def needed(spec: FabricSpec) -> int:
     # In PolarStar a row for each member of the q + 2 near supernodes, one a supernode beyond.
     rows = order if members == 1 else (q + 2) * members + order // members - q - 2
     classes = (q + 1) * (2 if family == "oft" else 1) + int(parameters.get("degree", 0))
-    policy = spec.routing.policy(q)
+    policy = spec.routing.policy(q, spec.topology.family)
     if policy.balances or policy.protects:
         return order * rows * _cell(2 * classes) * 7 // 2
     return order * rows * _cell(classes) * 5 // 4

@@ -81,7 +81,7 @@ def compile_placed(
         name=spec.name,
         balance=routing.balance,
         protect=routing.protect,
-        policy=_for_controllers(routing) | _asked(spec.routing, routing),
+        policy=_for_controllers(routing, topology.family) | _asked(spec.routing, routing),
         inputs=loaded.inputs,
         topology=topology,
         wiring=wiring,
@@ -122,7 +122,7 @@ def _tables(
     if damage:
         tables, topology = with_exceptions(tables, damage, topology, wiring)
     # Alternates and repair keep to what is minimal from the next switch on.
-    policy = routing.policy(placed.loaded.spec.topology.q)
+    policy = routing.policy(placed.loaded.spec.topology.q, topology.family)
     if damage:
         with placed.loaded.reported():
             require_searchable(topology, policy)
@@ -139,9 +139,12 @@ def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
     }
 
 
-def _for_controllers(routing: RoutingSpec) -> dict[str, str]:
+def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
     """What shifting weights at run time starts from; the weights themselves are in the tables."""
     if routing.balance == "minimal":
         return {}
-    shares = {"minimal_share": routing.minimal_share, "disjoint": routing.disjoint}
+    shares = {
+        "minimal_share": routing.minimal_share,
+        "disjoint": "edge" if routing.edge_disjoint(family) else "none",
+    }
     return shares | ({"threshold": routing.threshold} if routing.balance == "ugal-pf" else {})

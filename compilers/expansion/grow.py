@@ -127,4 +127,5 @@ def _tables(build: Build, topology: Topology, wiring: Wiring) -> Tables:
     tables = Tables(routes=routes(topology, kept), classes=Classes.minimal(wiring.port.copy()))
     asked = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
     spec = RoutingSpec.model_validate({"balance": build.balance, "protect": build.protect, **asked})
-    return choices(tables, topology, wiring, spec.policy(int(topology.parameters["q"])))
+    policy = spec.policy(int(topology.parameters["q"]), topology.family)
+    return choices(tables, topology, wiring, policy)

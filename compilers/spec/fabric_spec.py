@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.policy import Policy
+from compilers.spec.policy import CONSTRUCTED, Policy
 from compilers.spec.share import LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from inventory.values import (
@@ -125,25 +125,34 @@ class RoutingSpec(Model):
     """Routing policy.
 
     minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
-    `equal-cost`. disjoint: whether alternates may share a link with the minimal path. threshold:
-    the load of a link at which the controller of `ugal-pf` turns to the alternates. on_missing:
-    whether a target or node type that cannot do it is refused, or served with less.
+    `equal-cost`. disjoint: whether alternates may share a link with the minimal path (`none`) or
+    not (`edge`); `auto`: as carries more. threshold: the load of a link at which the controller of
+    `ugal-pf` turns to the alternates. on_missing: whether a target or node type that cannot do it
+    is refused, or served with less.
     """
 
     balance: Literal["minimal", "compact-valiant", "valiant", "ugal-pf"] = "minimal"
     protect: Literal["none", "link", "node"] = "none"
     minimal_share: Share = EQUAL_COST
-    disjoint: Literal["none", "edge"] = "edge"
+    disjoint: Literal["auto", "none", "edge"] = "auto"
     threshold: Share = "2/3"
     on_missing: Literal["refuse", "minimal"] = "refuse"
 
-    def policy(self, q: int) -> Policy:
+    def edge_disjoint(self, family: str) -> bool:
+        """Whether no alternate may share a link with the minimal path.
+
+        `auto` means so where the construction leaves out one alternate at most; a search leaves out
+        most of those that serve many destinations.
+        """
+        return self.disjoint == "edge" or (self.disjoint == "auto" and family in CONSTRUCTED)
+
+    def policy(self, q: int, family: str) -> Policy:
         """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
         equal = self.minimal_share == EQUAL_COST
         return Policy(
             balances=self.balance != "minimal",
             protects=self.protect != "none",
-            edge_disjoint=self.disjoint == "edge",
+            edge_disjoint=self.edge_disjoint(family),
             minimal_share=None if equal else share(self.minimal_share, q),
         )
 

@@ -296,6 +296,30 @@ def test_policy_reaches_the_build_folder(tmp_path: Path) -> None:
     assert (weight[total > weight] * 2 == total[total > weight]).all()
 
 
+@pytest.mark.parametrize(
+    ("family", "word", "kept"),
+    [
+        ("polarfly, q: 3", "auto", "edge"),
+        ("polarfly, q: 3", "none", "none"),
+        ("pn, q: 2", "auto", "none"),
+        ("pn, q: 2", "edge", "edge"),
+    ],
+)
+def test_alternates_share_links_where_a_search_finds_them(
+    family: str, word: str, kept: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "fabric.yaml"
+    file.write_text(
+        f"name: lab\ntopology: {{family: {family}}}\n"
+        f"routing: {{balance: compact-valiant, disjoint: {word}}}\n"
+    )
+    loaded = load_fabric(file)
+    build = compile_fabric(loaded)
+    assert build.policy["disjoint"] == kept
+    policy = loaded.spec.routing.policy(3, build.topology.family)
+    assert policy.edge_disjoint == (kept == "edge")
+
+
 def test_fabrics_too_large_to_search_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "fabric.yaml"
     file.write_text("name: lab\ntopology: {family: pn, q: 64}\nrouting: {protect: link}\n")
