@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import fields
 from pathlib import Path
@@ -110,12 +110,18 @@ def _code(value: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """A docstring as Markdown: its arguments as a block."""
-    return re.sub(
-        r"(?m)^(Args|Raises|Returns|Attributes):\n((?:    .*\n?)+)",
-        r"\n```text\n\1:\n\2```\n",
-        text,
-    )
+    """A docstring as Markdown: sections as headings, what they list as bullets."""
+    lines = []
+    for line in text.split("\n"):
+        if line in ("Args:", "Raises:", "Returns:", "Attributes:", "Yields:"):
+            lines.append(f"**{line}**\n")
+        elif item := re.match(r"    (\w+): (.*)", line):
+            lines.append(f"- `{item[1]}`: {item[2]}")
+        else:
+            lines.append(
+                line.replace("        ", "  ", 1) if lines and line[:8].isspace() else line
+            )
+    return "\n".join(lines)
 
 
 def api() -> Iterator[str]:
@@ -141,8 +147,19 @@ def api() -> Iterator[str]:
 
 def _documented(thing: Any, called: str) -> Iterator[str]:
     if callable(thing) and not inspect.isclass(thing):
-        yield f"```python\n{called}{inspect.signature(thing)}\n```\n\n"
+        yield f"```python\n{called}{_signature(thing)}\n```\n\n"
     yield f"{_plain(inspect.getdoc(thing) or '')}\n\n"
+
+
+def _signature(thing: Callable[..., Any]) -> str:
+    """A signature, a parameter a line where it is long."""
+    words = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
+    words = words.replace("(self, ", "(").replace("(self)", "()")
+    if len(words) < WIDTH:
+        return words
+    inside, _, result = words[1:].rpartition(")")
+    parameters = re.split(r", (?=[*\w]+(?::|,|$))", inside)
+    return "(\n" + "".join(f"    {each},\n" for each in parameters) + f"){result}"
 
 
 def variables() -> Iterator[str]:

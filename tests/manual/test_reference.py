@@ -52,3 +52,10 @@ def test_paths_are_drawn_over_the_fabric() -> None:
         "alternates": 3,
         "bounce": 2,
     }
+
+
+def test_fences_are_closed(made: dict[str, str]) -> None:
+    for place, text in made.items():
+        fences = re.findall(r"^.*```.*$", text, re.M)
+        assert all(fence.startswith("```") for fence in fences), place
+        assert len(fences) % 2 == 0, place
