@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.roles import Roles
+from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.switches import connection
 from controller.switches.current import Current
+from controller.switches.events import CertificatesKept, CertificatesLoaded, UnnamedPeer
 from controller.switches.framework import Framework
 from controller.switches.inbox import Inbox
+from controller.switches.listening import Entrance
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
 
 TICK = 0.25
 """Seconds between two reports."""
+TICKS_A_LOOK = 8
+"""Ticks between two looks at the TLS files."""
 
 
 def app_class(framework: Framework) -> Any:
@@ -34,7 +40,7 @@ def app_class(framework: Framework) -> Any:
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
         mover moves the fabric that the reporter reports on; read returns the build to load; member
-        is set if this is one of several controllers.
+        is set if this is one of several controllers, entrance if the listener is ours.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
@@ -46,11 +52,14 @@ def app_class(framework: Framework) -> Any:
             reporter: Reporter,
             read: Callable[[], Current],
             member: ClusterMember | None = None,
+            entrance: Entrance | None = None,
+            pulse: Pulse | None = None,
             **kwargs: Any,
         ) -> None:
             super().__init__(*args, **kwargs)
             self.fabric, self.mover, self.reporter, self.read = mover.fabric, mover, reporter, read
-            self.member, self.hung_up = member, False
+            self.member, self.entrance, self.hung_up = member, entrance, False
+            self.pulse = pulse or Pulse(self.fabric.tell)
             self.sessions: Roles | LiveFabric = member.roles if member else mover.fabric
             self.inbox = Inbox(hub, self)
             connection.use(framework, self)
@@ -61,34 +70,45 @@ def app_class(framework: Framework) -> Any:
             framework.drop_error_log()
             signal.signal(signal.SIGHUP, self._hang_up)
             self.threads.append(hub.spawn(self._ticks))
-            hub.spawn(self.inbox.work)  # never ends, so nothing may wait for it
+            # It never ends, so nothing may wait for it.
+            self.pulse.follow("handling what switches say", hub.spawn(self.inbox.work))
 
         @on(seen.EventOFPStateChange, [main, dead])
         def on_state(self, event: Any) -> None:
             """A switch has sent its datapath id, or a connection has ended."""
             datapath = event.datapath
             if event.state == main:
-                host, port = datapath.address[:2]
-                self.sessions.connected(datapath, datapath.id, f"{host}:{port}")
+                self._named(datapath)
             elif datapath.id is None:
-                self.fabric.stranger(str(datapath.address[0]))
+                reason = "it disconnected before"
+                self.fabric.rejected.add(UnnamedPeer, str(datapath.address[0]), reason)
             else:
                 self.sessions.closed(datapath)
             self.flush()
 
+        def _named(self, datapath: Any) -> None:
+            (host, port), nodes = datapath.address[:2], None
+            if self.entrance:
+                self.entrance.identified(datapath.address, self._of_build(datapath))
+                nodes = self.entrance.nodes(datapath.address)
+            self.sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
+
+        def _of_build(self, datapath: Any) -> bool:
+            return datapath.id in self.fabric.current.programs.by_datapath_id
+
         def received(self, datapath: Any, message: bytes) -> None:
-            """A switch has sent a message."""
-            self.inbox.put(datapath, message)
+            """A switch has sent a message; those of other fabrics are not kept."""
+            if self._of_build(datapath):
+                self.inbox.put(datapath, message)
 
         def handle(self, datapath: Any, message: bytes) -> None:
             """Handle a message from the inbox."""
             self.sessions.received(datapath, message)
             self.flush()
 
-        @property
-        def busy(self) -> bool:
-            """Whether the inbox is full, so that receiving must pause."""
-            return self.inbox.full
+        def busy(self, datapath: Any) -> bool:
+            """Whether receiving must pause: the inbox, or this one's part of it, is full."""
+            return self.inbox.full(datapath)
 
         @property
         def silenced(self) -> bool:
@@ -111,17 +131,37 @@ def app_class(framework: Framework) -> Any:
             except InputError as error:
                 self.fabric.cannot_load(str(error))
 
+        def follow_files(self, now: bool = False) -> None:
+            """Use new certificates and revocation lists, if they have changed."""
+            if self.entrance is None or self.entrance.tls is None:
+                return
+            tls, file = self.entrance.tls, str(self.entrance.tls.tls.certificate)
+            try:
+                if tls.follow(now):
+                    self.fabric.tell(CertificatesLoaded(file))
+                    self.entrance.end_revoked()
+            except InputError as error:
+                self.fabric.tell(CertificatesKept(file, str(error)))
+
         def _hang_up(self, *_: Any) -> None:
             self.hung_up = True
 
         def _ticks(self) -> None:
+            step, ticks = self.pulse.step, 0
             while self.is_active:
                 if self.hung_up:
                     self.hung_up = False
-                    self.reload()
-                self.fabric.tick()
-                self.flush()
-                self.reporter.tick()
+                    step("reading the build again", self.reload)
+                    step("reading certificates again", partial(self.follow_files, now=True))
+                step("repairing and moving", self.fabric.tick)
+                if self.entrance:
+                    step("ending idle connections", self.entrance.tick)
+                if ticks % TICKS_A_LOOK == 0:
+                    step("looking for new certificates", self.follow_files)
+                step("sending", self.flush)
+                step("reporting", self.reporter.tick)
+                self.pulse.round()
+                ticks += 1
                 hub.sleep(TICK)
 
     return App

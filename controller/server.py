@@ -12,6 +12,7 @@ from controller import management
 from controller.app import app_class
 from controller.cluster import cluster_member
 from controller.management.action_log import ActionLog, Actor
+from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
@@ -19,8 +20,11 @@ from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
 from controller.switches import listening
 from controller.switches.current import Current
+from controller.switches.file_limit import half_open_room
 from controller.switches.framework import Framework
+from controller.switches.listening import Entrance
 from controller.switches.session import LiveFabric
+from controller.switches.tls_files import TlsFiles
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
@@ -66,22 +70,25 @@ def serve(
     folder: where the build came from; a build applied over the API replaces it.
 
     Raises:
-        InputError: insecure settings, files that cannot be read or written, or an address where
-        we cannot listen.
+        InputError: insecure settings, files that cannot be read or written, too few open files, or
+        an address where we cannot listen.
+        RuntimeError: the controller has stopped working.
     """
     settings.check()
     fabric = LiveFabric(read(), framework.error_names, settings.foreign)
     keeper = Keeper(fabric, settings.duties)
     if settings.audit:
         RollingAudit(fabric, settings.audit, lambda: keeper.change)
-    context = settings.tls.context() if settings.tls else None
+    tls = TlsFiles(settings.tls) if settings.tls else None
+    entrance = Entrance(half_open_room(fabric.expected), tls, fabric.rejected)
+    pulse = Pulse(fabric.tell)
     for address in (settings.listen, *([settings.http] if settings.http else [])):
         check_free(address)
     reporter = Reporter(fabric, write, settings.as_json, settings.status_file)
     framework.quieten()
     framework.configure(settings.listen.host, settings.listen.port)
-    listening.use(framework, context, fabric.barred)
-    how = "TLS, " if context else ""
+    listening.use(framework, entrance)
+    how = "TLS, " if tls else ""
     reporter.start(f"{framework.name} listens on {how}{settings.listen}")
 
     stop: list[int] = []
@@ -104,15 +111,25 @@ def serve(
             return read()
 
     app = manager.instantiate(
-        app_class(framework), mover=mover, reporter=reporter, read=read_again, member=member
+        app_class(framework),
+        mover=mover,
+        reporter=reporter,
+        read=read_again,
+        member=member,
+        entrance=entrance,
+        pulse=pulse,
     )
     if settings.http:
-        management.start(settings.http, settings, reporter, keeper, app.flush, mover, actions)
+        management.start(
+            settings.http, settings, reporter, keeper, app.flush, mover, actions, pulse, tls
+        )
     services = manager.instantiate_apps()
     while not stop:
         if all(getattr(service, "dead", False) for service in services):
             raise RuntimeError(f"{framework.name} stopped listening")
+        pulse.look()
         framework.hub.sleep(SIGNAL_POLL)
+    pulse.notify("STOPPING=1")
     if resign:
         resign()
     reporter.tick()

@@ -61,24 +61,44 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files: our key and certificate, and the authority that signs switches' certificates."""
+    """PEM files: our key and certificate, and the authority that signs switches' certificates.
+
+    revoked: revocation lists of the authority. names: what a switch's certificate calls the node
+    {node}.
+    """
 
     key: Path
     certificate: Path
     authority: Path
+    revoked: Path | None = None
+    names: str = "{node}"
 
     @classmethod
-    def of(cls, key: Path | None, certificate: Path | None, authority: Path | None) -> Tls | None:
-        """The three files, or None if none is given.
+    def of(
+        cls,
+        key: Path | None,
+        certificate: Path | None,
+        authority: Path | None,
+        revoked: Path | None = None,
+        names: str = "{node}",
+    ) -> Tls | None:
+        """The files, or None if none of the first three is given.
 
         Raises:
-            InputError: only some are given.
+            InputError: only some are given, or the pattern of names has no {node} or two.
         """
+        if names.count("{node}") != 1:
+            raise InputError.of(
+                key="--tls-names",
+                required="a name with {node} in it once",
+                given=repr(names),
+                todo="for example '{node}.fabric.example'",
+            )
         files = {"--tls-key": key, "--tls-cert": certificate, "--tls-ca": authority}
         if not any(files.values()):
             return None
         if key and certificate and authority:
-            return cls(key, certificate, authority)
+            return cls(key, certificate, authority, revoked, names)
         raise InputError(
             [
                 Problem(key=option, required="all three of a TLS server's files", given="nothing")
@@ -95,7 +115,14 @@ class Tls:
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
-        return self._filled(context)
+        self._filled(context)
+        if clients and self.revoked:
+            try:
+                context.load_verify_locations(self.revoked)
+            except (OSError, ssl.SSLError) as error:
+                raise InputError([_unusable("--tls-crl", str(self.revoked), error)]) from error
+            context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
+        return context
 
     def asking(self) -> ssl.SSLContext:
         """A client's context: the authority must have signed the server's certificate.

@@ -38,6 +38,7 @@ def request(role: ControllerRole, term: int) -> bytes:
 class _RolePeer:
     datapath_id: int
     address: str
+    certificate: frozenset[str] | None = None
     master: bool = False
     asked: float | None = None
 
@@ -76,9 +77,15 @@ class Roles:
         for key in self._peers:
             self._ask(key)
 
-    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
-        """A switch has named itself."""
-        self._peers[key] = _RolePeer(datapath_id, peer)
+    def connected(
+        self,
+        key: Hashable,
+        datapath_id: int,
+        peer: str = "",
+        certificate: frozenset[str] | None = None,
+    ) -> None:
+        """A switch has named itself; certificate: the nodes that its certificate names."""
+        self._peers[key] = _RolePeer(datapath_id, peer, certificate)
         self._ask(key)
 
     def received(self, key: Hashable, message: bytes) -> None:
@@ -127,7 +134,7 @@ class Roles:
         now, wanted = (said["role"], said["generation"]), (ControllerRole.MASTER, self._term)
         if self._leads and not peer.master and now == wanted:
             peer.master = True
-            self._fabric.connected(key, peer.datapath_id, peer.address)
+            self._fabric.connected(key, peer.datapath_id, peer.address, peer.certificate)
 
 
 def _contests(kind: int, message: bytes) -> bool:

@@ -8,9 +8,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from controller.management.action_log import ActionLog
+from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
+from controller.switches.tls_files import TlsFiles
 from inventory.problems import InputError
 
 if TYPE_CHECKING:
@@ -42,17 +44,21 @@ def start(
     flush: Callable[[], None],
     mover: Mover,
     actions: ActionLog,
+    pulse: Pulse,
+    tls: TlsFiles | None,
 ) -> None:
     """Serve the API and the status page; the address must be free.
 
     Args:
         address: where to listen.
-        settings: tokens and TLS files.
+        settings: the tokens.
         reporter: of the fabric; reports events.
         ports: state and load of links.
         flush: sends the contents of the fabric's outbox.
         mover: moves the fabric to other builds.
         actions: where requests are written down.
+        pulse: which health follows, and which follows the server.
+        tls: for https; None for plain text.
 
     Raises:
         InputError: packages are missing, or the tokens cannot be read.
@@ -68,9 +74,9 @@ def start(
     from controller.management.wsgi_server import serve
 
     tokens = Tokens.read(settings.tokens) if settings.tokens else Tokens()
-    overview = Overview(reporter.fabric, ports)
+    overview = Overview(reporter.fabric, ports, pulse)
     metrics = Metrics(overview)
     moves = Moves(mover, mover.history, partial(eventlet.sleep, 0)) if mover.history else None
     reporter.observers += [overview.happened, metrics.happened]
-    context = settings.tls.context(clients=False) if settings.tls else None
-    serve(address, Api(overview, metrics, tokens, flush, actions, moves), context)
+    server = serve(address, Api(overview, metrics, tokens, flush, actions, moves), tls)
+    pulse.follow("answering HTTP requests", server)

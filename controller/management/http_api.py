@@ -3,7 +3,7 @@
 | method and path | what |
 |---|---|
 | GET / | the status page of `templates/status_page/` |
-| GET /api/health | the fabric in a few numbers; 503 if a switch of a leader lacks its program |
+| GET /api/health | the fabric in a few numbers; 503 if it has stopped, or a leader's switch lacks its program |
 | GET /api/state | each switch, and links that are dead or loaded |
 | GET /api/floor | racks, switches and links, which do not change |
 | GET /api/events?after=N | the events after event N |
@@ -104,7 +104,7 @@ class Api:
     def health(self, _: _Request) -> Response:
         """The fabric in a few numbers."""
         health = self.overview.health()
-        good = health["complete"] or health["role"] == "follower"
+        good = health["alive"] and (health["complete"] or health["role"] == "follower")
         return _json(health, 200 if good else 503)
 
     def overview_of(self, _: _Request, what: str) -> Response:

@@ -46,6 +46,7 @@ class Metrics(Collector):
             ("switches_shadowed", "Switches with rows of others over ours.", health["shadowed"]),
             ("oldest_audit_seconds", "Age of the oldest audit.", health["oldest_audit"] or 0.0),
             ("routes_in_sync", "Routes of the switches that hold their program.", self._routes()),
+            ("alive", "1 while the loop that repairs and reports runs.", health["alive"]),
             ("leader", "1 where this controller leads.", health["role"] == "leader"),
             ("links_dead", "Links that traffic is routed around.", health["dead_links"]),
             ("trial", "1 while a build waits to be confirmed.", bool(health["trial_until"])),
@@ -57,6 +58,13 @@ class Metrics(Collector):
         for what, count in fabric.differences.items():
             differences.add_metric([what], count)
         yield differences
+        for name, what, count in (
+            ("bugs", "Steps of the controller that failed.", health["bugs"]),
+            ("rejected_peers", "Connections that were turned away.", health["rejected_peers"]),
+        ):
+            counter = CounterMetricFamily(f"polarfab_{name}", what)
+            counter.add_metric([], count)
+            yield counter
         events = CounterMetricFamily("polarfab_events", "Events by kind.", labels=["event"])
         # All kinds from the start: Prometheus sees no increase in a series that begins with 1.
         for kind, count in sorted((dict.fromkeys(_kinds(Event), 0) | self.overview.counts).items()):

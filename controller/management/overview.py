@@ -12,6 +12,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
+from controller.pulse import Pulse
 from controller.switches.events import (
     BuildLoaded,
     Event,
@@ -34,6 +35,7 @@ class Overview:
 
     fabric: LiveFabric
     ports: Keeper | None = None
+    pulse: Pulse | None = None
     counts: dict[str, int] = field(default_factory=dict)
     wall: Callable[[], float] = time
     _began: float = field(init=False)
@@ -90,6 +92,9 @@ class Overview:
             "trial_until": (fabric.parts.get("rollout", dict)() or {}).get("until"),
             "age": self._age(self._began),
             "build_age": self._age(self._loaded),
+            "alive": self.pulse is None or self.pulse.beats,
+            "bugs": self.pulse.bugs if self.pulse else 0,
+            "rejected_peers": fabric.rejected.total,
             **self.leading(),
         }
 

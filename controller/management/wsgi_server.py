@@ -2,52 +2,114 @@
 
 from __future__ import annotations
 
+import _socket
 import logging
-import ssl
+import socket
+from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
+from controller.switches.half_open import HalfOpen
+from controller.switches.listening import accept
+from controller.switches.tls_files import TlsFiles
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 REQUESTS_AT_ONCE = 64
+"""Connections that may wait for their client at the same time; then the oldest gives way."""
+MOST_REQUESTS = 2 * REQUESTS_AT_ONCE
 """Connections that are served at the same time."""
-CLIENT_PATIENCE = 30.0
+CLIENT_PATIENCE = 10.0
 """Most seconds that a client may be silent."""
 
 
-def serve(address: Address, application: WSGIApplication, context: ssl.SSLContext | None) -> None:
-    """Listen, and serve in a thread of the hub. The address must be free."""
+class Door:
+    """The listener of the web server: a slow client gives way when others come."""
+
+    def __init__(self, listener: Any, tls: TlsFiles | None) -> None:
+        self._listener, self._tls, self.family = listener, tls, listener.family
+        self._idle = HalfOpen(REQUESTS_AT_ONCE)
+        self._sockets: dict[Any, Any] = {}
+
+    def getsockname(self) -> Any:
+        """The address where it listens."""
+        return self._listener.getsockname()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._listener.close()
+
+    def accept(self) -> tuple[Any, Any]:
+        """The next connection; its TLS handshake comes with its first bytes."""
+        from eventlet.green.ssl import GreenSSLSocket
+
+        sock, address = accept(self._listener)
+        if self._tls is not None:
+            sock = GreenSSLSocket(
+                sock, server_side=True, do_handshake_on_connect=False, _context=self._tls.api
+            )
+        self._sockets[address[:2]] = sock
+        self._wait(address[:2])
+        return sock, address
+
+    def left(self, address: Any) -> None:
+        """A connection has ended."""
+        self._idle.leave(address[:2])
+        self._sockets.pop(address[:2], None)
+
+    def serve(
+        self, application: WSGIApplication, environ: WSGIEnvironment, start: StartResponse
+    ) -> Iterable[bytes]:
+        """Answer a request, which cannot be made to give way meanwhile."""
+        address = environ["REMOTE_ADDR"], int(environ["REMOTE_PORT"])
+        self._idle.leave(address)
+        try:
+            return application(environ, start)
+        finally:
+            self._wait(address)
+
+    def _wait(self, address: Any) -> None:
+        """A connection waits for its client; another one may have to end for it."""
+        oldest = self._idle.enter(address, address[0])
+        if oldest is not None and (sock := self._sockets.pop(oldest, None)):
+            with suppress(OSError):
+                _socket.socket.shutdown(getattr(sock, "fd", sock), socket.SHUT_RDWR)
+
+
+def serve(address: Address, application: WSGIApplication, tls: TlsFiles | None) -> Any:
+    """Listen, and serve in a green thread, which is returned. The address must be free."""
     import eventlet
     import eventlet.wsgi
-    from eventlet.green.ssl import GreenSSLSocket
+
+    family = eventlet.green.socket.AF_INET6 if ":" in address.host else None
+    options = {"family": family} if family else {}
+    listener = eventlet.listen((address.host, address.port), backlog=REQUESTS_AT_ONCE, **options)
+    door = Door(listener, tls)
 
     class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]
         """A failed handshake, or a client that disconnects, ends a connection without an event."""
 
         def handle(self) -> None:
-            with suppress(OSError):
-                super().handle()
+            try:
+                with suppress(OSError):
+                    super().handle()
+            finally:
+                door.left(self.client_address)
 
-    family = eventlet.green.socket.AF_INET6 if ":" in address.host else None
-    options = {"family": family} if family else {}
-    listener = eventlet.listen((address.host, address.port), backlog=REQUESTS_AT_ONCE, **options)
-    if context is not None:
-        listener = GreenSSLSocket(
-            listener, server_side=True, do_handshake_on_connect=False, _context=context
-        )
-    quiet = logging.Logger("polarfab.http", logging.CRITICAL)
-    eventlet.spawn(
+    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        return door.serve(application, environ, start)
+
+    return eventlet.spawn(
         eventlet.wsgi.server,
-        listener,
-        application,
-        log=quiet,
+        door,
+        answer,
+        log=logging.Logger("polarfab.http", logging.CRITICAL),
         log_output=False,
         debug=False,
         protocol=Protocol,
-        max_size=REQUESTS_AT_ONCE,
+        max_size=MOST_REQUESTS,
         socket_timeout=CLIENT_PATIENCE,
         url_length_limit=4096,
     )

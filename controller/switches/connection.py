@@ -13,7 +13,7 @@ from contextlib import closing
 from typing import Any, Protocol
 
 from compilers.targets.openflow.protocol import HEADER, MessageType, header
-from controller.openflow.messages import Malformed, datapath_id, echo_reply, read
+from controller.openflow.messages import Malformed, SessionXid, datapath_id, echo_reply, read
 from controller.switches.framework import Framework
 from controller.switches.sending import Overflow, SendPriority, SendQueue
 
@@ -31,9 +31,8 @@ MESSAGES_A_TURN = 64
 class Edge(Protocol):
     """The receiver of a connection's messages."""
 
-    @property
-    def busy(self) -> bool:
-        """Whether the inbox is full, so that receiving must pause."""
+    def busy(self, connection: Any) -> bool:
+        """Whether the inbox, or this connection's part, is full, so that receiving must pause."""
 
     @property
     def silenced(self) -> bool:
@@ -68,6 +67,11 @@ def use(framework: Framework, edge: Edge) -> None:
             datapath.serve()
 
     framework.controller.datapath_connection_factory = serve  # type: ignore[attr-defined]
+
+
+def _probed(message: bytes) -> bool:
+    """Whether an echo reply answers a probe of the session, and not the framework's own."""
+    return header(message)[2] == SessionXid.PROBE
 
 
 def _datapath_class(framework: Framework, edge: Edge) -> Any:
@@ -148,7 +152,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
         def _receive(self) -> None:
             rest, count = b"", 0
             while self.state != dead:
-                while edge.busy:
+                while edge.busy(self):
                     hub.sleep(PAUSE)
                 try:
                     data = self.socket.recv(RECEIVE_BYTES)
@@ -176,7 +180,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
         def _message(self, kind: int, message: bytes) -> None:
             if kind == MessageType.ECHO_REQUEST:
                 self.enqueue(SendPriority.URGENT, echo_reply(message))
-            elif self.state == main and kind != MessageType.ECHO_REPLY:
+            elif self.state == main and (kind != MessageType.ECHO_REPLY or _probed(message)):
                 edge.received(self, message)
             elif self.state == config and kind == MessageType.FEATURES_REPLY:
                 self._named(message)

@@ -176,12 +176,14 @@ class MalformedMessage(SwitchEvent):
 
 
 class DuplicateDatapath(SwitchEvent):
-    """Two switches use the same datapath id; peers are their addresses."""
+    """Two switches use the same datapath id: the address of the one that stays, which answers, and
+    of the one that is turned away.
+    """
 
     kind = "duplicate"
     detail = (
-        "connected twice under one datapath id, from {peers[0]} and from {peers[1]}, "
-        "and both got its program; give each switch a datapath id of its own"
+        "connected twice under one datapath id, from {peers[0]}, which stays, and from {peers[1]}; "
+        "give each switch a datapath id of its own"
     )
     line = "switch {node} {text}"
     more = "{count} more switches connected twice, the first of them {node}: {text}"
@@ -202,27 +204,76 @@ class UnknownDatapath(Event):
     peer: str
 
 
-class UnnamedPeer(Event):
-    """A peer disconnected before it identified itself as an OpenFlow 1.3 switch; once a host."""
+class PeerEvent(Event):
+    """A peer was turned away, so many times since it was told last."""
 
-    kind = "stranger"
     subject = "{host}"
-    line = "a peer on {node} disconnected before it identified itself as an OpenFlow 1.3 switch"
-    more = "peers on {count} more hosts disconnected before they identified themselves"
+    detail = "{reason} ({times} times)"
 
     host: str
+    reason: str
+    times: int
 
 
-class PeerRejected(Event):
-    """A peer failed the TLS handshake; once a host."""
+class UnnamedPeer(PeerEvent):
+    """A peer did not identify itself as an OpenFlow 1.3 switch."""
+
+    kind = "stranger"
+    line = "a peer on {node} did not identify itself as an OpenFlow 1.3 switch: {text}"
+    more = "peers on {count} more hosts did not identify themselves, the first on {node}: {text}"
+
+
+class PeerRejected(PeerEvent):
+    """A peer failed the TLS handshake."""
 
     kind = "barred"
-    subject = "{host}"
-    detail = "{reason}"
     line = "a peer on {node} failed the TLS handshake: {text}"
     more = "peers on {count} more hosts failed the TLS handshake, the first on {node}: {text}"
 
-    host: str
+
+class PeerMisnamed(PeerEvent):
+    """A certificate does not name the switch whose datapath id the peer has, or is revoked."""
+
+    kind = "misnamed"
+    line = "a peer on {node} is turned away: {text}"
+    more = "peers on {count} more hosts are turned away, the first on {node}: {text}"
+
+
+# The controller itself
+
+
+class BugFound(Event):
+    """A step of the controller's loops has failed, which is a bug of ours; it goes on."""
+
+    kind = "bug"
+    subject = "{step}"
+    detail = "{reason}"
+    line = "a bug of ours in: {node}: {text}"
+    more = "{count} more steps failed, the first of them: {node}: {text}"
+
+    step: str
+    reason: str
+
+
+class CertificatesLoaded(Event):
+    """TLS files have changed and are used for new connections."""
+
+    kind = "certificates"
+    subject = "{file}"
+    line = more = "new certificates are in use: {node}"
+
+    file: str
+
+
+class CertificatesKept(Event):
+    """TLS files have changed and cannot be used: the ones before stay in use."""
+
+    kind = "certificates-kept"
+    subject = "{file}"
+    detail = "{reason}"
+    line = more = "the certificates in use stay, the new ones cannot be used: {text}"
+
+    file: str
     reason: str
 
 

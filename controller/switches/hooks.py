@@ -66,9 +66,19 @@ class Hooks:
             handler(vertex, up)
 
     def tick(self) -> None:
-        """Time passes."""
+        """Time passes; one that fails does not keep the others from their work.
+
+        Raises:
+            ExceptionGroup: what has failed.
+        """
+        failed = []
         for handler in self._ticks:
-            handler()
+            try:
+                handler()
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            raise ExceptionGroup("; ".join(map(repr, failed)), failed)
 
     def loaded(self, current: Any) -> Any:
         """A build is being loaded; returns the build to load."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -16,8 +17,10 @@ from controller.openflow.messages import Malformed
 LOG = logging.getLogger("polarfab.controller")
 SLICE = 0.01
 """Seconds of handling before the sockets are served again."""
-FULL = 256 << 20
+FULL = 128 << 20
 """Waiting bytes above which receiving stops."""
+OWN_FULL = 8 << 20
+"""Waiting bytes of one connection above which receiving from it stops."""
 
 
 class MessageSource(Protocol):
@@ -47,19 +50,25 @@ class Inbox:
         self._hub, self._receiver = hub, receiver
         self._waiting: deque[tuple[MessageSource, bytes]] = deque()
         self._bytes = 0
+        self._own: dict[MessageSource, int] = {}
         self._arrived = hub.Event()
 
     def put(self, connection: MessageSource, message: bytes) -> None:
         """Add a message."""
         self._waiting.append((connection, message))
-        self._bytes += len(message)
+        self._count(connection, len(message))
         if not self._arrived.is_set():
             self._arrived.set()
 
-    @property
-    def full(self) -> bool:
-        """Whether receiving must pause."""
-        return self._bytes > FULL
+    def full(self, connection: MessageSource) -> bool:
+        """Whether receiving from a connection must pause."""
+        return self._bytes > FULL or self._own.get(connection, 0) > OWN_FULL
+
+    def _count(self, connection: MessageSource, size: int) -> None:
+        self._bytes += size
+        own = self._own.pop(connection, 0) + size
+        if own:
+            self._own[connection] = own
 
     def work(self) -> None:
         """Handle messages for ever; a bad message ends only its own connection."""
@@ -69,7 +78,7 @@ class Inbox:
             began = perf_counter()
             while self._waiting:
                 connection, message = self._waiting.popleft()
-                self._bytes -= len(message)
+                self._count(connection, -len(message))
                 self._handle(connection, message)
                 if perf_counter() - began > SLICE:
                     self._hub.sleep(0)
@@ -82,4 +91,5 @@ class Inbox:
             connection.abort(str(error))
         except Exception as error:
             LOG.exception("a bug of ours ends the connection of %s", connection.address)
-            connection.abort(f"a bug of ours: {error!r}")
+            with suppress(Exception):  # nothing may end this loop
+                connection.abort(f"a bug of ours: {error!r}")

@@ -2,34 +2,105 @@
 
 from __future__ import annotations
 
+import errno
 import socket
-import ssl
 from collections.abc import Callable
 from typing import Any
 
+from controller.switches.events import PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
+from controller.switches.half_open import HalfOpen
+from controller.switches.rejected_peers import RejectedPeers
+from controller.switches.tls_files import TlsFiles
 
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
-HANDSHAKE = 10.0
-"""Seconds that a TLS handshake may take."""
+HELLO_PATIENCE = 10.0
+"""Seconds that a TLS handshake may take, and as many until the peer has identified itself."""
+EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors of accept that pass when other connections end."""
+EXHAUSTED_PAUSE = 0.1
+"""Seconds until the next attempt to accept after such an error."""
 
 
-def use(
-    framework: Framework, context: ssl.SSLContext | None, refused: Callable[[str, str], None]
-) -> None:
-    """Make the framework listen with our listener.
+class Entrance:
+    """The connections that were accepted, from the first byte to the last.
 
-    Its own TLS server forgets its certificates after the first connection (Ryu 4.34), and lets 50
-    connections wait.
+    most: how many of them may be half-open. tls: None for plain text.
+    """
 
-    Args:
-        framework: before its apps are started.
-        context: of TLS; None for plain text.
-        refused: called with the peer's host and the reason if the handshake fails.
+    def __init__(self, most: int, tls: TlsFiles | None, rejected: RejectedPeers) -> None:
+        self.tls, self._rejected = tls, rejected
+        self._half_open = HalfOpen(most, rejected.clock)
+        self._threads: dict[Any, Any] = {}
+        self._certificates: dict[Any, Any] = {}
+
+    def accepted(self, thread: Any, address: Any) -> None:
+        """A connection was accepted; this thread serves it from now on."""
+        self._threads[address] = thread
+        if oldest := self._half_open.enter(address, str(address[0])):
+            self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
+
+    def identified(self, address: Any, known: bool) -> None:
+        """A peer has sent its datapath id; known: of the build."""
+        if known:
+            self._half_open.leave(address)
+        else:
+            self._half_open.wait(address)
+
+    def nodes(self, address: Any) -> frozenset[str] | None:
+        """The nodes that a peer's certificate names; None without TLS."""
+        certificate = self._certificates.get(address)
+        if self.tls is None:
+            return None
+        return self.tls.nodes(certificate or {})
+
+    def tick(self) -> None:
+        """Time passes: end connections whose peers do not identify themselves."""
+        for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
+            self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
+
+    def end_revoked(self) -> None:
+        """End connections whose certificates have been revoked."""
+        revoked = self.tls.revoked if self.tls else frozenset[int]()
+        for address, certificate in list(self._certificates.items()):
+            if int(certificate.get("serialNumber", "0"), 16) in revoked:
+                self._end(address, PeerMisnamed, "its certificate was revoked")
+
+    def _end(self, address: Any, kind: type[UnnamedPeer | PeerMisnamed], reason: str) -> None:
+        self._half_open.leave(address)
+        self._rejected.add(kind, str(address[0]), reason)
+        if thread := self._threads.get(address):
+            thread.kill()
+
+    def serve(self, sock: Any, address: Any, handle: Callable[[Any, Any], None]) -> None:
+        """Serve a connection until it ends, after its TLS handshake."""
+        from eventlet.green.ssl import GreenSSLSocket
+
+        try:
+            if self.tls is not None:
+                sock.settimeout(HELLO_PATIENCE)
+                sock = GreenSSLSocket(sock, server_side=True, _context=self.tls.switches)
+                self._certificates[address] = sock.getpeercert()
+        except OSError as error:  # ssl.SSLError, timeouts and resets are
+            reason = getattr(error, "reason", None) or str(error)
+            self._rejected.add(PeerRejected, str(address[0]), reason)
+        else:
+            handle(sock, address)
+        finally:
+            sock.close()
+            self._half_open.leave(address)
+            self._threads.pop(address, None)
+            self._certificates.pop(address, None)
+
+
+def use(framework: Framework, entrance: Entrance) -> None:
+    """Make the framework listen with our listener; before its apps are started.
+
+    Its own TLS server forgets its certificates after the first connection (Ryu 4.34), lets 50
+    connections wait, and ends when no more files can be opened.
     """
     import eventlet
-    from eventlet.green.ssl import GreenSSLSocket
 
     class Listener:
         """Our listener, in place of the framework's StreamServer."""
@@ -42,18 +113,24 @@ def use(
         def serve_forever(self) -> None:
             """Accept connections for ever; each has its own thread from the start."""
             while True:
-                sock, address = self.server.accept()
-                eventlet.spawn(self._serve, sock, address)
-
-        def _serve(self, sock: Any, address: Any) -> None:
-            if context is not None:
-                sock.settimeout(HANDSHAKE)
-                try:
-                    sock = GreenSSLSocket(sock, server_side=True, _context=context)
-                except OSError as error:  # ssl.SSLError, timeouts and resets are
-                    sock.close()
-                    refused(str(address[0]), getattr(error, "reason", None) or str(error))
-                    return
-            self.handle(sock, address)
+                sock, address = accept(self.server)
+                thread = eventlet.spawn(entrance.serve, sock, address, self.handle)
+                entrance.accepted(thread, address)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
+
+
+def accept(server: Any) -> tuple[Any, Any]:
+    """Accept the next connection, however long it takes."""
+    import eventlet
+
+    while True:
+        try:
+            sock, address = server.accept()
+        except OSError as error:
+            if error.errno in EXHAUSTED:
+                eventlet.sleep(EXHAUSTED_PAUSE)
+            elif error.errno != errno.ECONNABORTED:
+                raise
+        else:
+            return sock, address

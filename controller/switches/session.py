@@ -15,6 +15,7 @@ from compilers.targets.openflow.protocol import MessageType, Multipart, header, 
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
 from controller.switches.admission import Admission
+from controller.switches.claims import Claims
 from controller.switches.conversation import Answer, Conversation
 from controller.switches.current import Current
 from controller.switches.events import (
@@ -25,7 +26,7 @@ from controller.switches.events import (
     FabricComplete,
     FaultReport,
     MalformedMessage,
-    PeerRejected,
+    PeerMisnamed,
     ProgrammedFault,
     ProgramRefused,
     RowsShadowed,
@@ -34,16 +35,19 @@ from controller.switches.events import (
     SwitchProgrammed,
     SwitchSilent,
     UnknownDatapath,
-    UnnamedPeer,
 )
+from controller.switches.fault_reports import fault_report
 from controller.switches.hooks import Adopt, Hooks
 from controller.switches.reconcile import Difference
+from controller.switches.rejected_peers import RejectedPeers
 from controller.switches.sending import SendPriority
 from controller.switches.switch import Switch
 from controller.switches.transaction import Done, Outcome
 
-PROBE = message(MessageType.BARRIER_REQUEST, SessionXid.PROBE)
-"""The barrier that asks an earlier connection of a switch whether it is alive."""
+PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
+"""Asks a switch whether it is alive, when another connection claims its datapath id."""
+MOST_UNKNOWN = 1000
+"""Datapath ids that are not in the build and are kept for the status."""
 SWITCHES_AT_ONCE = 1024
 """Switches that are read and programmed at the same time, which bounds the memory used.
 
@@ -68,8 +72,8 @@ class LiveFabric:
     """All switches of a build and their connections.
 
     A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
-    error numbers. duplicates has a message for each vertex with two live connections. parts: the
-    sections that other modules add to the status, by name.
+    error numbers. parts: the sections that other modules add to the status, by name.
+    rejected: peers that were turned away.
     Outgoing data is collected in an outbox, which the app empties with `take` after each call.
     """
 
@@ -80,7 +84,6 @@ class LiveFabric:
     hooks: Hooks = field(default_factory=Hooks)
     errors: dict[str, str] = field(default_factory=dict)
     unknown: set[int] = field(default_factory=set)
-    duplicates: dict[int, str] = field(default_factory=dict)
     differences: dict[str, int] = field(
         default_factory=lambda: {"added": 0, "changed": 0, "removed": 0, "none": 0}
     )
@@ -88,15 +91,17 @@ class LiveFabric:
     _switches: dict[Hashable, Switch] = field(default_factory=dict)
     _present: dict[int, Hashable] = field(default_factory=dict)
     _programmed: set[int] = field(default_factory=set)
-    _probes: list[Hashable] = field(default_factory=list)
     _connected: dict[int, float] = field(default_factory=dict)
     _began: float | None = None
     _events: list[Event] = field(default_factory=list)
-    _strangers: set[str] = field(default_factory=set)
     _outbox: list[Out] = field(default_factory=list)
     _admission: Admission = field(init=False)
+    _claims: Claims = field(init=False)
+    rejected: RejectedPeers = field(init=False)
 
     def __post_init__(self) -> None:
+        self._claims = Claims(self.clock)
+        self.rejected = RejectedPeers(self.tell, self.clock)
         self._admission = Admission(SWITCHES_AT_ONCE, self._begin)
 
     @property
@@ -126,11 +131,23 @@ class LiveFabric:
         out, self._outbox = self._outbox, []
         return out
 
-    def connected(self, key: Hashable, datapath_id: int, peer: str = "") -> None:
+    def connected(
+        self,
+        key: Hashable,
+        datapath_id: int,
+        peer: str = "",
+        certificate: frozenset[str] | None = None,
+    ) -> None:
         """A switch has connected and sent its datapath id.
 
-        A returning switch may connect before its old connection is known to be dead, so the new one
-        is taken at once and `tick` probes the old one.
+        A returning switch may connect before its old connection is known to be dead: then the new
+        one waits until the old one has ended, or has not answered.
+
+        Args:
+            key: of the connection.
+            datapath_id: what the peer says it is.
+            peer: its address.
+            certificate: the nodes that its certificate names; None without TLS.
         """
 
         def send(priority: SendPriority, data: bytes) -> None:
@@ -140,7 +157,7 @@ class LiveFabric:
             self._fault(key, error)
 
         talk = Conversation(send, fault, self.clock)
-        switch = Switch(key, datapath_id, peer, talk, self)
+        switch = Switch(key, datapath_id, peer, talk, self, certificate)
         self._switches[key] = switch
         self._place(key, switch)
 
@@ -154,7 +171,7 @@ class LiveFabric:
         if switch is None or switch.vertex is None:
             return
         kind, _, xid = header(message)
-        if (kind, xid) == (MessageType.BARRIER_REPLY, SessionXid.PROBE):
+        if (kind, xid) == (MessageType.ECHO_REPLY, SessionXid.PROBE):
             self._alive(switch)
         elif kind in _ANSWERS:
             switch.talk.received(message)
@@ -168,19 +185,8 @@ class LiveFabric:
             return
         if switch.vertex is not None:
             self._one_less(key, switch.vertex)
+        self._claims.ended(key)
         switch.lost()
-
-    def stranger(self, host: str) -> None:
-        """A peer on this host disconnected before it identified itself as a switch."""
-        if host not in self._strangers:
-            self._strangers.add(host)
-            self.tell(UnnamedPeer(host))
-
-    def barred(self, host: str, text: str) -> None:
-        """A peer on this host failed the TLS handshake."""
-        if host not in self._strangers:
-            self._strangers.add(host)
-            self.tell(PeerRejected(host, text))
 
     def malformed(self, key: Hashable, text: str) -> None:
         """A switch has sent malformed data; its connection is closed."""
@@ -189,18 +195,24 @@ class LiveFabric:
             self.tell(MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
-        """Time passes: probe replaced connections, close silent ones."""
-        self.hooks.tick()
-        asked = [key for key in self._probes if key in self._switches]
-        self._probes = []
-        for key in asked:
-            self._outbox.append(Out(key, SendPriority.URGENT, PROBE))
+        """Time passes: settle claims, close silent connections.
+
+        Raises:
+            ExceptionGroup: what has failed of the handlers, which come last.
+        """
+        self.rejected.tick()
+        for vertex in self._claims.unanswered():
+            dead = self._present[vertex]
+            self._close(dead)
+            self._one_less(dead, vertex)
+            self._switches[dead].vertex = None
         for key, switch in self._switches.items():
             if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
                 switch.told = True
                 if switch.vertex is not None:
                     self.tell(SwitchSilent(self.names[switch.vertex], SWITCH_PATIENCE))
-                self._outbox.append(Out(key, SendPriority.URGENT, None))
+                self._close(key)
+        self.hooks.tick()
 
     # Called by other parts of the controller
 
@@ -209,7 +221,7 @@ class LiveFabric:
         self.current = self.hooks.loaded(current)
         self._programmed.clear()
         self._present.clear()
-        self.duplicates.clear()
+        self._claims.clear()
         self.errors.clear()
         self.unknown.clear()
         self.tell(BuildLoaded(self.identity, str(current.proved)))
@@ -299,6 +311,11 @@ class LiveFabric:
         return {vertex: count for vertex, count in sorted(found.items()) if count}
 
     @property
+    def duplicates(self) -> dict[int, str]:
+        """A message for each vertex whose datapath id another switch has as well."""
+        return self._claims.duplicates
+
+    @property
     def connections(self) -> dict[int, str]:
         """The address of each connected switch, by vertex."""
         return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
@@ -344,48 +361,64 @@ class LiveFabric:
         vertex = self.current.programs.by_datapath_id.get(switch.datapath_id)
         if vertex is None:
             self._admission.end(key)
-            if switch.datapath_id not in self.unknown:
+            if switch.datapath_id not in self.unknown and len(self.unknown) < MOST_UNKNOWN:
                 self.unknown.add(switch.datapath_id)
                 self.tell(UnknownDatapath(f"{switch.datapath_id:016x}", switch.peer))
             return
-        if vertex in self._present:
-            self._probes.append(self._present[vertex])
+        name = self.names[vertex]
+        if switch.certificate is not None and name not in switch.certificate:
+            named = ", ".join(sorted(switch.certificate)) or "nobody"
+            reason = f"it has the datapath id of switch {name} and a certificate that names {named}"
+            self.rejected.add(PeerMisnamed, switch.peer.rpartition(":")[0], reason)
+            self._close(key)
+        elif vertex in self._present:
+            if self._claims.add(vertex, key):
+                self._outbox.append(Out(self._present[vertex], SendPriority.URGENT, PROBE))
+            else:
+                self._close(key)
+        else:
+            self._settle(key, switch, vertex)
+
+    def _settle(self, key: Hashable, switch: Switch, vertex: int) -> None:
+        """A connection is that of a switch from now on."""
         switch.vertex = vertex
         self._present[vertex] = key
         self._programmed.discard(vertex)
-        name, number = self.names[vertex], f"{switch.datapath_id:016x}"
         self._connected[vertex] = now = self.clock()
         self._began = now if self._began is None else self._began
-        self.tell(SwitchConnected(name, number, switch.peer))
+        number = f"{switch.datapath_id:016x}"
+        self.tell(SwitchConnected(self.names[vertex], number, switch.peer))
         switch.wait()
 
     def _one_less(self, key: Hashable, vertex: int) -> None:
-        """A connection of a switch has ended: its latest other connection takes over, if any."""
-        others = [other for other, s in self._switches.items() if s.vertex == vertex]
-        if len(others) < 2:
-            self.duplicates.pop(vertex, None)
+        """A connection of a switch has ended: the one that claims its place gets it, if any."""
         if self._present.get(vertex) != key:
             return
+        del self._present[vertex]
         self._programmed.discard(vertex)
-        if not others:
-            del self._present[vertex]
+        claims = self._claims.take(vertex)
+        if claims is None:
             self.tell(SwitchLeft(self.names[vertex]))
             self.hooks.present(vertex, False)
-            return
-        self._present[vertex] = others[-1]
-        if self._switches[others[-1]].state == "programmed":
-            self._programmed.add(vertex)
+        else:
+            self._settle(claims, self._switches[claims], vertex)
 
     def _alive(self, switch: Switch) -> None:
-        """A connection has answered after another of the same switch appeared: both are alive."""
+        """A switch has answered while another connection claims its place: it keeps it."""
         vertex = switch.vertex
-        other = self._switches.get(self._present.get(vertex)) if vertex is not None else None
-        if vertex is None or other is None or other is switch or vertex in self.duplicates:
+        if vertex is None or self._present.get(vertex) != switch.key:
             return
-        number, peers = f"{switch.datapath_id:016x}", (switch.peer, other.peer)
-        event = DuplicateDatapath(self.names[vertex], number, peers)
-        self.duplicates[vertex] = event.text
-        self.tell(event)
+        claims = self._claims.take(vertex)
+        if claims is None:
+            return
+        peers = switch.peer, self._switches[claims].peer
+        event = DuplicateDatapath(self.names[vertex], f"{switch.datapath_id:016x}", peers)
+        if self._claims.answered(vertex, event.text):
+            self.tell(event)
+        self._close(claims)
+
+    def _close(self, key: Hashable) -> None:
+        self._outbox.append(Out(key, SendPriority.URGENT, None))
 
     # Called by switches
 
@@ -453,19 +486,11 @@ class LiveFabric:
             self._note(ProgrammedFault, switch.vertex, Outcome(True, error, 1))
 
     def _note(self, kind: type[FaultReport], vertex: int, outcome: Outcome | None) -> None:
-        """Report the first error: its names, its program entry, and the number of errors."""
-        name = self.names[vertex]
-        if outcome is None:
-            event = kind(name, "does not answer requests for its flows and groups")
-        elif outcome.error is None:
-            event = kind(name, "did not confirm the commit of its bundle")
-        else:
-            error, more = outcome.error, outcome.errors - 1
-            entry = self.current.programs.describe(error.xid)
-            rest = f", and {more} more error{'s' * (more > 1)}" if more else ""
-            reason = f"{error.words(self.error_names)} ({entry}){rest}"
-            event = kind(name, reason, error.type, error.code, entry, outcome.errors)
-        self.errors[name] = event.reason
+        """Report what a switch refuses; None if it does not say what it holds."""
+        event = fault_report(
+            kind, self.names[vertex], outcome, self.current.programs, self.error_names
+        )
+        self.errors[event.switch] = event.reason
         self.tell(event)
 
 

@@ -45,6 +45,7 @@ class Owner(Protocol):
 class Switch:
     """A connected switch: its vertex (None if not in this build), address and state.
 
+    certificate: the nodes that its certificate names; None without TLS.
     foreign: rows and groups of others in the switch. shadowing: rows of others over ours.
     compared: when it was last compared with its program, by the fabric's clock. again: read it once
     more afterwards. generation: of the class and group numbers in its program. told: its silence
@@ -56,6 +57,7 @@ class Switch:
     peer: str
     talk: Conversation
     owner: Owner
+    certificate: frozenset[str] | None = None
     vertex: int | None = None
     state: Literal["waiting", "reading", "changing", "programmed", "refused"] = "waiting"
     foreign: int = 0

@@ -38,6 +38,8 @@ class FakeSwitch:
         kind, _, xid = protocol.header(message)
         if kind == MessageType.BARRIER_REQUEST:
             return [protocol.message(MessageType.BARRIER_REPLY, xid)]
+        if kind == MessageType.ECHO_REQUEST:
+            return [protocol.message(MessageType.ECHO_REPLY, xid)]
         if kind == MessageType.MULTIPART_REQUEST:
             (wanted,) = struct.unpack_from("!H", message, 8)
             return [

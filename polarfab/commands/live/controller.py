@@ -34,6 +34,16 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--tls-cert", type=FILE, help="Our certificate (PEM).")
 @click.option("--tls-ca", type=FILE, help="The authority that switches' certificates are of (PEM).")
 @click.option(
+    "--tls-crl", type=FILE, help="Revocation lists of that authority (PEM); followed as it changes."
+)
+@click.option(
+    "--tls-names",
+    default="{node}",
+    show_default=True,
+    metavar="PATTERN",
+    help="What a switch's certificate calls the node {node}.",
+)
+@click.option(
     "--insecure", is_flag=True, help="Listen in plain text beyond loopback: anyone can be a switch."
 )
 @click.option(
@@ -126,6 +136,8 @@ def command(
     tls_key: Path | None,
     tls_cert: Path | None,
     tls_ca: Path | None,
+    tls_crl: Path | None,
+    tls_names: str,
     insecure: bool,
     foreign: str,
     audit: float,
@@ -159,7 +171,7 @@ def command(
 
     settings = Settings(
         listen=Address.parse(listen, "--listen"),
-        tls=Tls.of(tls_key, tls_cert, tls_ca),
+        tls=Tls.of(tls_key, tls_cert, tls_ca, tls_crl, tls_names),
         insecure=insecure,
         http=Address.parse(http, "--http") if http else None,
         tokens=token_file,

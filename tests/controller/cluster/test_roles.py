@@ -14,7 +14,7 @@ class Fabric:
     def __init__(self):
         self.seen = []
 
-    def connected(self, key, datapath_id, peer=""):
+    def connected(self, key, datapath_id, peer="", _=None):
         self.seen.append(("connected", key, datapath_id, peer))
 
     def received(self, key, message):

@@ -9,9 +9,16 @@ from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
 from controller.openflow.messages import SessionXid
+from controller.switches.claims import DUPLICATE_TOLD, PROBE_PATIENCE
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
-from controller.switches.session import PROBE, SWITCH_PATIENCE, SWITCHES_AT_ONCE, LiveFabric
+from controller.switches.session import (
+    MOST_UNKNOWN,
+    PROBE,
+    SWITCH_PATIENCE,
+    SWITCHES_AT_ONCE,
+    LiveFabric,
+)
 from tests.controller.fake_switches import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -201,64 +208,109 @@ def test_an_unknown_datapath_gets_nothing_and_is_told_once(fabric):
     assert fabric.status()["unknown"] == ["0000000000000063"]
 
 
-def test_the_end_of_an_old_connection_does_not_count_the_switch_as_lost(fabric):
-    program(fabric, "old", 11)
-    program(fabric, "new", 11)
-    fabric.closed("old")
+ALIVE = protocol.message(protocol.MessageType.ECHO_REPLY, SessionXid.PROBE)
+
+
+def test_a_switch_keeps_its_place_while_it_answers(fabric, now):
+    """The other one gets nothing, is told of once, and is forgotten when it stays away."""
+    program(fabric, "one", 11, "192.0.2.1:1000")
+    fabric.drain()
+    for _ in range(2):
+        fabric.connected("two", 11, "192.0.2.2:2000")
+        assert [(out.key, out.data) for out in fabric.take()] == [("one", PROBE)]
+        fabric.received("one", ALIVE)
+        assert [(out.key, out.data) for out in fabric.take()] == [("two", None)]
+        fabric.closed("two")
+    (event,) = fabric.drain()
+    assert (event.kind, event.node) == ("duplicate", "a")
+    assert "from 192.0.2.1:1000, which stays, and from 192.0.2.2:2000" in event.text
     assert fabric.status()["programmed"] == ["a"]
+    assert fabric.status()["errors"] == {"a": event.text}
+    now[0] += DUPLICATE_TOLD + 1
+    fabric.tick()
+    assert fabric.status()["errors"] == {}
+    fabric.closed("one")
+    assert kinds(fabric) == [("left", "a")]
+
+
+def test_a_claim_gets_the_place_when_the_connection_before_has_ended(fabric):
+    program(fabric, "old", 11)
+    fabric.connected("new", 11)
+    assert fabric.status()["programmed"] == ["a"]
+    fabric.take()
+    fabric.closed("old")
+    assert row(0).tobytes() in tell(fabric, "new")
+    assert fabric.status()["programmed"] == []
     assert ("left", "a") not in kinds(fabric)
+    assert fabric.status()["errors"] == {}
 
 
-def test_an_old_connection_cannot_confirm_for_the_new_one(fabric):
+def test_a_switch_that_does_not_answer_loses_its_place(fabric, now):
+    program(fabric, "old", 11)
+    fabric.connected("new", 11)
+    fabric.take()
+    now[0] += PROBE_PATIENCE + 0.1
+    fabric.tick()
+    assert ("old", None) in [(out.key, out.data) for out in fabric._outbox]
+    assert row(0).tobytes() in tell(fabric, "new")
+    fabric.received("old", ALIVE)
+    fabric.closed("old")
+    assert list(fabric.connections) == [0]
+
+
+def test_an_old_connection_cannot_confirm_for_the_new_one(fabric, now):
     connect(fabric, "old", 11)
     barrier(fabric, "old", OPENED)
     fabric.received("old", REPLY)
     fabric.connected("new", 11)
+    now[0] += PROBE_PATIENCE + 0.1
+    fabric.tick()
+    fabric.take()
     barrier(fabric, "old", COMMITTED)
     assert fabric.status()["programmed"] == []
 
 
-def test_an_impostor_that_has_left_leaves_the_switch_as_it_was(fabric):
-    program(fabric, "real", 11)
-    fabric.connected("impostor", 11)
-    assert fabric.missing() == ["a", "b"]
-    fabric.closed("impostor")
-    assert fabric.missing() == ["b"]
-
-
-ALIVE = protocol.message(protocol.MessageType.BARRIER_REPLY, SessionXid.PROBE)
-
-
-def test_an_earlier_connection_that_answers_is_another_switch(fabric):
-    program(fabric, "one", 11, "192.0.2.1:1000")
-    program(fabric, "two", 11, "192.0.2.2:2000")
-    assert fabric.status()["errors"] == {}
-    fabric.tick()
-    assert sent(fabric, "one") == PROBE
-    fabric.tick()
-    assert fabric.take() == []
-    fabric.drain()
-    fabric.received("one", ALIVE)
-    fabric.received("one", ALIVE)
-    (event,) = fabric.drain()
-    assert (event.kind, event.node) == ("duplicate", "a")
-    assert "from 192.0.2.1:1000 and from 192.0.2.2:2000" in event.text
-    assert fabric.status()["errors"] == {"a": event.text}
+def test_of_many_claims_one_waits(fabric):
+    program(fabric, "one", 11)
+    fabric.connected("two", 11)
+    fabric.take()
+    fabric.connected("three", 11)
+    assert [(out.key, out.data) for out in fabric.take()] == [("three", None)]
     fabric.closed("two")
-    assert fabric.status()["errors"] == {}
-    assert fabric.status()["programmed"] == ["a"]
-    fabric.closed("one")
-    assert kinds(fabric) == [("left", "a")]
-    assert fabric.status()["programmed"] == []
-
-
-def test_a_connection_that_is_dead_is_no_duplicate(fabric):
-    program(fabric, "old", 11)
-    connect(fabric, "new", 11)
-    fabric.closed("old")
-    fabric.tick()
+    fabric.received("one", ALIVE)
     assert fabric.take() == []
     assert fabric.status()["errors"] == {}
+
+
+def test_a_datapath_id_is_accepted_from_its_certificate_only(fabric):
+    """A stolen certificate of one switch does not make a peer another one."""
+    fabric.connected("thief", 11, "192.0.2.9:1000", frozenset({"b"}))
+    assert [(out.key, out.data) for out in fabric.take()] == [("thief", None)]
+    (event,) = fabric.drain()
+    assert (event.kind, event.node) == ("misnamed", "192.0.2.9")
+    assert "datapath id of switch a and a certificate that names b" in event.text
+    fabric.connected("a", 11, "192.0.2.1:1000", frozenset({"a", "b"}))
+    assert list(fabric.connections) == [0]
+
+
+def test_a_handler_that_fails_does_not_keep_the_others_from_their_work(fabric):
+    done = []
+
+    def fails():
+        raise ValueError("crafted")
+
+    fabric.hooks.on_tick(fails)
+    fabric.hooks.on_tick(lambda: done.append(1))
+    with pytest.raises(ExceptionGroup, match="crafted"):
+        fabric.tick()
+    assert done == [1]
+
+
+def test_unknown_datapath_ids_do_not_fill_memory(fabric):
+    for number in range(100, 100 + 2 * MOST_UNKNOWN):
+        fabric.connected(number, number)
+        fabric.closed(number)
+    assert len(fabric.unknown) == len(fabric.drain()) == MOST_UNKNOWN
 
 
 @pytest.mark.parametrize("length", range(8, 20))
@@ -267,16 +319,6 @@ def test_cut_off_errors_are_read(fabric, length):
     fabric.received("k", error(*BAD_GROUP_TYPE, 50)[:length])
     barrier(fabric, "k", OPENED)
     assert "a" in fabric.errors
-
-
-def test_a_switch_that_is_back_is_not_programmed_until_it_says_so(fabric):
-    """A new connection may come before the old one is known to be dead."""
-    program(fabric, "first", 11)
-    assert fabric.missing() == ["b"]
-    fabric.connected("second", 11)
-    assert fabric.missing() == ["a", "b"]
-    fabric.closed("first")
-    assert fabric.missing() == ["a", "b"]
 
 
 def test_so_many_switches_at_once_and_the_next_when_one_is_done():

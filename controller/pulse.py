@@ -1,0 +1,100 @@
+"""The controller's pulse: steps of its loops under guard, and who is told that it beats.
+
+An exception in a step is a bug of ours: it is told, counted and survived, since switches forward on
+and the next step may succeed. Without a beat, a round of steps that all succeed, the process ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from controller.switches.events import BugFound, Event
+
+LOG = logging.getLogger("polarfab.controller")
+MOST_MISSED = 100
+"""Looks without a beat after which the controller counts as dead: 10 s, as `server` looks. Looks
+are counted and not seconds, because a long computation keeps the one who looks waiting, too."""
+SICK_AFTER = 30
+"""Looks without a beat after which health says so."""
+
+
+@dataclass(slots=True)
+class Pulse:
+    """The pulse of a controller. tell gets events; notify gets messages for systemd."""
+
+    tell: Callable[[Event], None]
+    notify: Callable[[str], None] = field(default_factory=lambda: notifier(os.environ))
+    bugs: int = 0
+    _missed: int = 0
+    _failed: bool = False
+    _began: bool = False
+    _told: str = ""
+    _threads: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def beats(self) -> bool:
+        """Whether the last rounds of steps have succeeded."""
+        return self._missed < SICK_AFTER
+
+    def follow(self, name: str, thread: Any) -> None:
+        """There is no beat any more once this green thread has ended."""
+        self._threads[name] = thread
+
+    def step(self, name: str, do: Callable[[], None]) -> None:
+        """Take a step; an exception is told and counted."""
+        try:
+            do()
+        except Exception as error:
+            self.bugs += 1
+            self._failed = True
+            self.tell(BugFound(name, repr(error)))
+            if repr(error) != self._told:
+                self._told = repr(error)
+                LOG.exception("a bug of ours in: %s", name)
+
+    def round(self) -> None:
+        """A round of steps is over: a beat, if all have succeeded."""
+        for name, thread in self._threads.items():
+            self.step(name, partial(_require, not thread.dead, name))
+        if not self._failed:
+            self._missed = 0
+            self.notify("WATCHDOG=1" if self._began else "READY=1")
+            self._began = True
+        self._failed = False
+
+    def look(self) -> None:
+        """The main thread looks, a few times a second.
+
+        Raises:
+            RuntimeError: there was no beat for too long; the process has to end.
+        """
+        self._missed += 1
+        _require(self._missed < MOST_MISSED, "the loop that repairs and reports")
+
+
+def _require(alive: bool, name: str) -> None:
+    if not alive:
+        raise RuntimeError(f"has stopped: {name}")
+
+
+def notifier(environment: Any) -> Callable[[str], None]:
+    """Sends messages to systemd (sd_notify), or nothing without NOTIFY_SOCKET."""
+    address = environment.get("NOTIFY_SOCKET", "")
+    if not address:
+        return lambda _: None
+    end = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+    end.setblocking(False)
+    path = "\0" + address[1:] if address.startswith("@") else address
+
+    def notify(message: str) -> None:
+        with suppress(OSError):
+            end.sendto(message.encode(), path)
+
+    return notify

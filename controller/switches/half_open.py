@@ -1,0 +1,52 @@
+"""Half-open connections: those of peers that have not shown yet that they belong here. No I/O.
+
+There is room for a limited number. When it is full, the host that has most of them loses its oldest
+one, so that neither many idle connections nor many from one host keep others out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from math import inf
+from time import monotonic
+
+
+class HalfOpen:
+    """At most `most` half-open connections, each with the host that it comes from."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
+        self._most, self._clock = most, clock
+        self._since: dict[str, dict[Hashable, float]] = {}
+        self._host: dict[Hashable, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._host)
+
+    def enter(self, key: Hashable, host: str) -> Hashable | None:
+        """Add a connection; returns the one that has to give way to it, which is out already."""
+        self._host[key] = host
+        self._since.setdefault(host, {})[key] = self._clock()
+        if len(self._host) <= self._most:
+            return None
+        crowd = max(self._since.values(), key=len)
+        oldest = next(iter(crowd))
+        self.leave(oldest)
+        return oldest
+
+    def leave(self, key: Hashable) -> None:
+        """A connection is not half-open any more, or has ended."""
+        host = self._host.pop(key, None)
+        if host is not None:
+            del self._since[host][key]
+            if not self._since[host]:
+                del self._since[host]
+
+    def wait(self, key: Hashable) -> None:
+        """A connection is never late from now on, but still gives way to others."""
+        if key in self._host:
+            self._since[self._host[key]][key] = inf
+
+    def late(self, patience: float) -> list[Hashable]:
+        """The connections that have been half-open for longer than `patience` seconds."""
+        before = self._clock() - patience
+        return [key for crowd in self._since.values() for key, at in crowd.items() if at < before]
