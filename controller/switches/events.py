@@ -208,11 +208,15 @@ class PeerEvent(Event):
     """A peer was turned away, so many times since it was told last."""
 
     subject = "{host}"
-    detail = "{reason} ({times} times)"
 
     host: str
     reason: str
     times: int
+
+    @property
+    def text(self) -> str:
+        """The reason, and how often where that was more than once."""
+        return self.reason + (f", {self.times} times since" if self.times > 1 else "")
 
 
 class UnnamedPeer(PeerEvent):

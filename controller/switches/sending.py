@@ -7,13 +7,15 @@ never into the middle of another message.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from controller.openflow.messages import boundary
 
 SEND_CHUNK_BYTES = 64 * 1024
 """Bytes of bulk sent at once; an urgent message waits for no more than these."""
-MOST_URGENT = 1 << 20
+MOST_URGENT = 1 << 18
 """Bytes of urgent messages that may wait; more accumulate only if the switch does not read."""
 
 
@@ -22,6 +24,15 @@ class SendPriority(IntEnum):
 
     URGENT = 0
     BULK = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Out:
+    """Data to send on a connection; None closes it."""
+
+    key: Any
+    priority: SendPriority
+    data: bytes | None
 
 
 class Overflow(Exception):

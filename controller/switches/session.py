@@ -40,7 +40,7 @@ from controller.switches.fault_reports import fault_report
 from controller.switches.hooks import Adopt, Hooks
 from controller.switches.reconcile import Difference
 from controller.switches.rejected_peers import RejectedPeers
-from controller.switches.sending import SendPriority
+from controller.switches.sending import Out, SendPriority
 from controller.switches.switch import Switch
 from controller.switches.transaction import Done, Outcome
 
@@ -56,15 +56,6 @@ each iteration, and an iteration costs the same for one bridge as for all.
 """
 SWITCH_PATIENCE = 120.0
 """Seconds that a switch may take to answer before its connection is closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Out:
-    """Data to send on a connection; None closes it."""
-
-    key: Any
-    priority: SendPriority
-    data: bytes | None
 
 
 @dataclass(slots=True)

@@ -75,8 +75,9 @@ def test_two_switches_with_one_datapath_id_are_told(switches, controller):
     try:
         switches.vsctl("set", "bridge", "x", "other-config:datapath-id=0000000000000003")
         controller.says("switch 2 connected twice under one datapath id, from 127.0.0.1:")
-        errors = controller.wait_for(SWITCHES, "complete")["errors"]
+        errors = controller.wait_for(SWITCHES, "complete", "errors")["errors"]
         assert list(errors) == ["2"]
+        assert rows(switches, "x") == []
     finally:
         switches.vsctl("set", "bridge", "x", f"other-config:datapath-id={STRANGER:016x}")
     until(lambda: not controller.status()["errors"], "the duplicate has left")
@@ -90,7 +91,7 @@ def test_hostile_peers_cost_only_their_connection(switches, controller):
     for data in HOSTILE.values():
         with socket.create_connection(("127.0.0.1", controller.port), timeout=5) as peer:
             peer.sendall(data)
-    controller.says("a peer on 127.0.0.1 disconnected before")
+    controller.says("a peer on 127.0.0.1 did not identify itself as an OpenFlow 1.3 switch")
     leave(switches, "s2")
     controller.wait_for(SWITCHES - 1)
     connect(switches, controller.port, "s2")
