@@ -3,7 +3,7 @@
 | method and path | what |
 |---|---|
 | GET / | the status page of `templates/status_page/` |
-| GET /api/health | the fabric in a few numbers; 503 if it is dead, or a leader's switch unlike its program |
+| GET /api/health | the fabric in a few numbers; 503 if it is dead or lacks a switch |
 | GET /api/state | each switch, and links that are dead or loaded |
 | GET /api/floor | racks, switches and links, which do not change |
 | GET /api/events?after=N | the events after event N |

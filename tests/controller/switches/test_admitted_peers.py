@@ -1,0 +1,120 @@
+"""Who is let in: half-open connections, rejected peers, the inbox, the limit of open files."""
+
+import resource
+
+import pytest
+
+from controller.switches import file_limit
+from controller.switches.events import PeerRejected
+from controller.switches.half_open import HalfOpen
+from controller.switches.inbox import FULL, OWN_FULL, Inbox
+from controller.switches.rejected_peers import MOST_REASONS, RETELL, RejectedPeers
+from inventory.problems import InputError
+
+
+@pytest.fixture
+def now():
+    return [0.0]
+
+
+def test_the_host_with_most_connections_loses_its_oldest(now):
+    room = HalfOpen(4, lambda: now[0])
+    assert [room.enter(key, "flood") for key in "abc"] == [None] * 3
+    assert room.enter("switch", "other") is None
+    assert room.enter("d", "flood") == "a"
+    assert room.enter("late", "other") == "b"
+    assert len(room) == 4
+
+
+def test_ten_thousand_idle_connections_leave_room_for_switches(now):
+    room = HalfOpen(100, lambda: now[0])
+    for key in range(10_000):
+        room.enter(key, "10.0.0.9")
+        if key % 100 == 0:
+            room.enter(f"switch {key}", "10.0.0.1")
+            room.leave(f"switch {key}")
+    assert len(room) == 100
+    now[0] = 10.5
+    assert len(room.late(10)) == 100
+
+
+def test_who_waits_is_never_late_but_gives_way(now):
+    room = HalfOpen(2, lambda: now[0])
+    room.enter("unknown", "a")
+    room.wait("unknown")
+    now[0] = 1e6
+    assert room.late(10) == []
+    room.enter("b", "a")
+    assert room.enter("c", "a") == "unknown"
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def rejected(told, now):
+    return RejectedPeers(told.append, lambda: now[0])
+
+
+def test_every_failure_is_counted_and_told_once_a_minute(rejected, told, now):
+    for _ in range(500):
+        rejected.add(PeerRejected, "192.0.2.1", "certificate required")
+    rejected.add(PeerRejected, "192.0.2.1", "unknown authority")
+    assert [str(event) for event in told] == [
+        "a peer on 192.0.2.1 failed the TLS handshake: certificate required",
+        "a peer on 192.0.2.1 failed the TLS handshake: unknown authority",
+    ]
+    now[0] = RETELL
+    rejected.tick()
+    assert rejected.total == 501
+    assert [(event.reason, event.times) for event in told[2:]] == [("certificate required", 499)]
+    now[0] = 3 * RETELL
+    rejected.tick()
+    rejected.tick()
+    assert rejected._since == rejected._more == {}
+
+
+def test_many_hosts_do_not_fill_memory_or_the_log(rejected, told):
+    for number in range(10 * MOST_REASONS):
+        rejected.add(PeerRejected, f"2001:db8::{number:x}", "timed out")
+    assert len(told) == len(rejected._since) == MOST_REASONS + 1
+    assert rejected.total == 10 * MOST_REASONS
+
+
+class Hub:
+    class Event:
+        def is_set(self):
+            return True
+
+
+def test_one_connection_does_not_fill_the_inbox():
+    inbox = Inbox(Hub, None)
+    while not inbox.full("flood"):
+        inbox.put("flood", bytes(1 << 20))
+    assert inbox._bytes <= OWN_FULL + (1 << 20) < FULL
+    assert not inbox.full("switch")
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """The limits of open files as they would be."""
+    found = {"now": (256, 4096)}
+    monkeypatch.setattr(resource, "getrlimit", lambda _: found["now"])
+    monkeypatch.setattr(resource, "setrlimit", lambda _, both: found.update(now=both))
+    return found
+
+
+def test_the_file_limit_is_raised(limits):
+    assert file_limit.half_open_room(993) == 993 + file_limit.MOST_HALF_OPEN
+    assert limits["now"] == (4096, 4096)
+    limits["now"] = (1024, 2400)
+    assert 993 < file_limit.half_open_room(993) < 993 + file_limit.MOST_HALF_OPEN
+
+
+def test_too_few_files_are_refused_with_the_number_needed(limits):
+    limits["now"] = (1024, 1024)
+    with pytest.raises(InputError, match="at least 2,178 open files for 993 switches, given a hard"):
+        file_limit.half_open_room(993)
+    assert file_limit.half_open_room(13) > file_limit.LEAST_HALF_OPEN

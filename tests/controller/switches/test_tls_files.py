@@ -1,0 +1,119 @@
+"""Names in certificates, revocation lists, and files that change while the controller runs."""
+
+import datetime
+import os
+
+import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+
+from controller.settings import Tls
+from controller.switches.tls_files import TlsFiles, names, revoked_serials
+from inventory.problems import InputError
+
+
+def revocation_list(authority, serials):
+    """A list of an authority of trustme, in PEM."""
+    key = serialization.load_pem_private_key(authority.private_key_pem.bytes(), None)
+    issuer = x509.load_pem_x509_certificate(authority.cert_pem.bytes()).subject
+    now = datetime.datetime.now(datetime.UTC)
+    made = x509.CertificateRevocationListBuilder().issuer_name(issuer)
+    made = made.last_update(now).next_update(now + datetime.timedelta(days=1))
+    for serial in serials:
+        one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now)
+        made = made.add_revoked_certificate(one.build())
+    return made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+@pytest.fixture(scope="module")
+def authority():
+    return trustme.CA()
+
+
+@pytest.fixture
+def tls(tmp_path, authority):
+    issued = authority.issue_cert("controller.example")
+    (tmp_path / "key.pem").write_bytes(issued.private_key_pem.bytes())
+    (tmp_path / "cert.pem").write_bytes(issued.cert_chain_pems[0].bytes())
+    (tmp_path / "ca.pem").write_bytes(authority.cert_pem.bytes())
+    (tmp_path / "crl.pem").write_bytes(revocation_list(authority, []))
+    files = (tmp_path / name for name in ("key.pem", "cert.pem", "ca.pem", "crl.pem"))
+    return Tls(*files, names="{node}.lab.example")
+
+
+CN = ((("countryName", "CH"),), (("commonName", "leaf-1 id:4f2a"),))
+
+
+@pytest.mark.parametrize(
+    ("certificate", "named"),
+    [
+        ({"subject": CN}, {"leaf-1"}),
+        ({"subject": CN, "subjectAltName": (("IP Address", "192.0.2.1"),)}, {"leaf-1"}),
+        ({"subject": CN, "subjectAltName": (("DNS", "a"), ("DNS", "b id:7"))}, {"a", "b"}),
+        ({}, set()),
+    ],
+)
+def test_a_certificate_names_by_dns_names_or_else_by_its_common_name(certificate, named):
+    assert names(certificate) == named
+
+
+def test_nodes_follow_the_pattern(tls):
+    dns = ("leaf-1.lab.example", ".lab.example", "leaf-2.other.example", "leaf-3")
+    certificate = {"subjectAltName": tuple(("DNS", name) for name in dns)}
+    assert TlsFiles(tls).nodes(certificate) == {"leaf-1"}
+
+
+@pytest.mark.parametrize("pattern", ["", "node", "{node}{node}"])
+def test_a_pattern_has_the_node_once(pattern):
+    with pytest.raises(InputError, match="a name with {node} in it once"):
+        Tls.of(None, None, None, None, pattern)
+
+
+@pytest.mark.parametrize("serials", [[], [1], [127, 128, 1 << 150], range(1, 400)])
+def test_revoked_serials_are_those_of_the_list(tls, authority, serials):
+    tls.revoked.write_bytes(revocation_list(authority, serials) * 2)
+    assert revoked_serials(tls.revoked) == set(serials)
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200])
+def test_a_list_that_is_cut_off_is_one_message(tls, authority, cut):
+    text = revocation_list(authority, [5, 6]).decode().splitlines()
+    body = "".join(text[1:-1])[:-cut]
+    tls.revoked.write_text("\n".join([text[0], body[: len(body) // 4 * 4], text[-1]]))
+    with pytest.raises(InputError, match="--tls-crl"):
+        TlsFiles(tls)
+
+
+def touch(file, data):
+    """Write a file so that its time differs, however coarse the file system's clock is."""
+    before = file.stat().st_mtime_ns
+    file.write_bytes(data)
+    os.utime(file, ns=(before + 10**9, before + 10**9))
+
+
+def test_files_are_read_again_once_they_rest(tls, authority):
+    files = TlsFiles(tls)
+    before = files.switches
+    assert not files.follow()
+    touch(tls.revoked, revocation_list(authority, [77]))
+    assert not files.follow(), "it may still be written"
+    assert files.follow()
+    assert files.switches is not before
+    assert files.revoked == {77}
+    assert not files.follow()
+    assert files.follow(now=True)
+
+
+def test_bad_files_leave_those_before(tls):
+    files = TlsFiles(tls)
+    before, good = files.switches, tls.certificate.read_bytes()
+    touch(tls.certificate, b"no certificate")
+    files.follow()
+    with pytest.raises(InputError, match="--tls-cert"):
+        files.follow()
+    assert not files.follow(), "it is told once"
+    assert files.switches is before
+    touch(tls.certificate, good + b"\n")
+    files.follow()
+    assert files.follow()
