@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import _socket
 import logging
-import socket
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Address
 from controller.switches.half_open import HalfOpen
-from controller.switches.listening import accept
+from controller.switches.listening import accept, shut_down
 from controller.switches.tls_files import TlsFiles
 
 if TYPE_CHECKING:
@@ -74,8 +72,7 @@ class Door:
         """A connection waits for its client; another one may have to end for it."""
         oldest = self._idle.enter(address, address[0])
         if oldest is not None and (sock := self._sockets.pop(oldest, None)):
-            with suppress(OSError):
-                _socket.socket.shutdown(getattr(sock, "fd", sock), socket.SHUT_RDWR)
+            shut_down(sock)
 
 
 def serve(address: Address, application: WSGIApplication, tls: TlsFiles | None) -> Any:

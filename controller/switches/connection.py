@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from compilers.targets.openflow.protocol import HEADER, MessageType, header
 from controller.openflow.messages import Malformed, SessionXid, datapath_id, echo_reply, read
 from controller.switches.framework import Framework
+from controller.switches.listening import shut_down
 from controller.switches.sending import Overflow, SendPriority, SendQueue
 
 LOG = logging.getLogger("polarfab.controller")
@@ -107,10 +108,10 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
         def end(self) -> None:
             """Close both directions of the connection, so that its receiver wakes."""
             self.set_state(dead)
-            try:
-                self.socket.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                return
+            shut_down(self.socket)
+
+        def _close_write(self) -> None:
+            shut_down(self.socket, socket.SHUT_WR)
 
         def send(self, buf: Any, close_socket: bool = False) -> bool:
             """Queue a message of the framework itself: a hello or an echo request."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import _socket
 import errno
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from controller.switches.events import PeerMisnamed, PeerRejected, UnnamedPeer
@@ -118,6 +120,15 @@ def use(framework: Framework, entrance: Entrance) -> None:
                 entrance.accepted(thread, address)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
+
+
+def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:
+    """Shut a connection down; what waits for it wakes.
+
+    An `SSLSocket` that is shut down by its own method raises ValueError in the one who reads it.
+    """
+    with suppress(OSError):
+        _socket.socket.shutdown(getattr(sock, "fd", sock), how)
 
 
 def accept(server: Any) -> tuple[Any, Any]:

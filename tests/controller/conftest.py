@@ -191,12 +191,13 @@ def has_program(ovs, vertex, build):
 
 @pytest.fixture
 def certificates(tmp_path):
-    """PEM files: ours, a switch's, the authority of both, and another authority's switch."""
+    """PEM files: ours, of all switches but 12, the authority of both, and another authority's."""
     authority, other = trustme.CA(), trustme.CA()
-    files = {"authority": tmp_path / "authority.pem"}
+    files = {"authority": tmp_path / "authority.pem", "signer": authority}
     authority.cert_pem.write_to_path(files["authority"])
     for who, of in (("ours", authority), ("switch", authority), ("stranger", other)):
-        issued = of.issue_cert(f"{who}.example", "127.0.0.1")
+        nodes = [f"{v}.lab.example" for v in range(SWITCHES - 1)] if who == "switch" else []
+        issued = of.issue_cert(f"{who}.example", "127.0.0.1", *nodes)
         files[f"{who}-key"], files[who] = tmp_path / f"{who}-key.pem", tmp_path / f"{who}.pem"
         issued.private_key_pem.write_to_path(files[f"{who}-key"])
         issued.cert_chain_pems[0].write_to_path(files[who])

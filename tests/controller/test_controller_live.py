@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
 from compilers.tables.build_folder import load
 from tests.controller.conftest import (
@@ -24,6 +25,7 @@ from tests.controller.conftest import (
     polarfab,
     rows,
 )
+from tests.controller.switches.test_tls_files import revocation_list
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
@@ -154,9 +156,12 @@ def handshake(port, files, who):
 
 
 def test_tls_with_certificates_of_switches(switches, builds, framework, certificates, run):
-    """Real switches come in over TLS; who has no certificate of the authority stays out."""
+    """Only who has a certificate comes in, only as a node that it names, until it is revoked."""
+    revoked = certificates["authority"].with_name("crl.pem")
+    revoked.write_bytes(revocation_list(certificates["signer"], []))
     files = ("--tls-key", certificates["ours-key"], "--tls-cert", certificates["ours"])
-    secure = run(polarfab(builds[0], framework, *files, "--tls-ca", certificates["authority"]))
+    files += ("--tls-ca", certificates["authority"], "--tls-crl", revoked)
+    secure = run(polarfab(builds[0], framework, *files, "--tls-names", "{node}.lab.example"))
     assert handshake(secure.port, certificates, "switch")[0] == 4  # a hello of OpenFlow 1.3
     for who in (None, "stranger"):
         with pytest.raises(ssl.SSLError):
@@ -166,9 +171,14 @@ def test_tls_with_certificates_of_switches(switches, builds, framework, certific
     switches.vsctl("set-ssl", *map(str, keys))
     try:
         connect(switches, secure.port, *BRIDGES, how="ssl")
-        secure.wait_for(SWITCHES, "complete")
-        leave(switches, "s3")
         secure.wait_for(SWITCHES - 1)
+        secure.says("it has the datapath id of switch 12 and a certificate that names 0, 1, 10")
+        leave(switches, "s3")
+        secure.wait_for(SWITCHES - 2)
+        serial = x509.load_pem_x509_certificate(certificates["switch"].read_bytes()).serial_number
+        revoked.write_bytes(revocation_list(certificates["signer"], [serial]))
+        secure.wait_for(0)
+        secure.says("a peer on 127.0.0.1 is turned away: its certificate was revoked")
     finally:
         leave(switches, *BRIDGES)
         switches.vsctl("del-ssl")

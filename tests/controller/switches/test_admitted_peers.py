@@ -115,6 +115,8 @@ def test_the_file_limit_is_raised(limits):
 
 def test_too_few_files_are_refused_with_the_number_needed(limits):
     limits["now"] = (1024, 1024)
-    with pytest.raises(InputError, match="at least 2,178 open files for 993 switches, given a hard"):
+    with pytest.raises(
+        InputError, match="at least 2,178 open files for 993 switches, given a hard"
+    ):
         file_limit.half_open_room(993)
     assert file_limit.half_open_room(13) > file_limit.LEAST_HALF_OPEN

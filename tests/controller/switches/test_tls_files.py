@@ -66,7 +66,7 @@ def test_nodes_follow_the_pattern(tls):
 
 @pytest.mark.parametrize("pattern", ["", "node", "{node}{node}"])
 def test_a_pattern_has_the_node_once(pattern):
-    with pytest.raises(InputError, match="a name with {node} in it once"):
+    with pytest.raises(InputError, match=r"a name with \{node\} in it once"):
         Tls.of(None, None, None, None, pattern)
 
 

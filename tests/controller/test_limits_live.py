@@ -1,0 +1,97 @@
+"""What a controller bears: idle connections, slow clients, few files, threads that die."""
+
+import json
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.controller.conftest import POLARFAB, SWITCHES, connect, leave, polarfab
+
+pytestmark = pytest.mark.live
+HTTP = 17690
+
+
+def limited(files, command):
+    """A command that may open so many files."""
+    return lambda *args: ["prlimit", f"--nofile={files}:{files}", *command(*args)]
+
+
+def health():
+    """What the API says, and the seconds that this took."""
+    began = time.monotonic()
+    with urllib.request.urlopen(f"http://127.0.0.1:{HTTP}/api/health", timeout=20) as answer:
+        return json.load(answer), time.monotonic() - began
+
+
+def idle(stack, port, count, first=b""):
+    """Connections that say this, and then nothing."""
+    for _ in range(count):
+        peer = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+        peer.sendall(first)
+
+
+@pytest.mark.parametrize(
+    ("used", "count"),
+    [
+        ("ryu", 1500),
+        pytest.param("ryu", 10_000, marks=pytest.mark.long),
+        pytest.param("os-ken", 10_000, marks=pytest.mark.long),
+    ],
+)
+def test_idle_connections_stop_nothing(switches, builds, run, used, count):
+    """More than it may open files: switches come and go, health answers, the log is short."""
+    command = limited(1024, polarfab(builds[0], used, "--http", f"127.0.0.1:{HTTP}"))
+    crowded = run(command)
+    crowded.wait_for(SWITCHES, "complete")
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    with ExitStack() as stack:
+        idle(stack, crowded.port, count)
+        leave(switches, "s7")
+        crowded.wait_for(SWITCHES - 1)
+        connect(switches, crowded.port, "s7")
+        crowded.wait_for(SWITCHES, "complete")
+        found, seconds = health()
+        assert (found["in_sync"], found["alive"], found["bugs"]) == (SWITCHES, True, 0)
+        assert seconds < 5
+        assert found["rejected_peers"] >= count - 1024
+    crowded.says("did not identify itself as an OpenFlow 1.3 switch: too many connections")
+    assert len(crowded.log.read_text().splitlines()) < 30
+    crowded.stop()
+
+
+def test_slow_http_clients_do_not_stall_health(builds, run):
+    slow = run(polarfab(builds[0], "ryu", "--http", f"127.0.0.1:{HTTP}"))
+    slow.wait_for(SWITCHES, "complete")
+    with ExitStack() as stack:
+        idle(stack, HTTP, 300, b"GET /api/health HTTP/1.1\r\nHost: ")
+        assert health()[1] < 5
+        idle(stack, HTTP, 100, b"POST /api/apply HTTP/1.1\r\nContent-Length: 90\r\n\r\n{")
+        assert health()[1] < 5
+    slow.stop()
+
+
+def test_too_few_files_are_refused_at_start(builds):
+    command = limited(150, lambda *_: [POLARFAB, "controller", builds[0]])()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "at least 218 open files for 13 switches, given a hard limit of 150" in done.stderr
+
+
+@pytest.mark.parametrize("thread", ["ticks", pytest.param("inbox", marks=pytest.mark.long)])
+def test_a_controller_without_one_of_its_threads_ends(builds, run, thread):
+    """Its rows stay in the switches, and systemd starts it anew."""
+    script = Path(__file__).with_name("killed_thread.py")
+    started = run(lambda *where: [sys.executable, script, builds[0], "ryu", *where, thread])
+    started.wait_for(SWITCHES, "complete")
+    started.process.send_signal(signal.SIGUSR1)
+    assert started.process.wait(60) != 0
+    assert "has stopped: " in started.log.read_text()
