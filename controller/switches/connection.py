@@ -23,6 +23,8 @@ RECEIVE_BYTES = 256 * 1024
 """Bytes received at once."""
 SEND_BUFFER = 256 * 1024
 """Bytes of the kernel's send buffer for a switch; the rest waits in our queue, in order."""
+MOST_HALF_OPEN_BYTES = 64 * 1024
+"""Bytes that may wait in our queue for a peer that has not identified itself."""
 PAUSE = 0.05
 """Seconds between a receiver's checks whether the inbox has room again."""
 MESSAGES_A_TURN = 64
@@ -93,6 +95,8 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
             if self.send_q is None:
                 return
             try:
+                if self.id is None and self.queue.waiting() > MOST_HALF_OPEN_BYTES:
+                    raise Overflow
                 self.queue.put(priority, data)
             except Overflow:
                 self.abort("does not read our answers")

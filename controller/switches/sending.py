@@ -15,7 +15,7 @@ from controller.openflow.messages import boundary
 
 SEND_CHUNK_BYTES = 64 * 1024
 """Bytes of bulk sent at once; an urgent message waits for no more than these."""
-MOST_URGENT = 1 << 18
+MOST_URGENT = 1 << 20
 """Bytes of urgent messages that may wait; more accumulate only if the switch does not read."""
 
 
