@@ -18,8 +18,6 @@ import click
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")
 
-HTTP = "http://127.0.0.1:8080"
-"""Where a controller's management API is usually."""
 MOST_ROWS = 40
 """Rows of a table that are printed without --verbose."""
 PIPE_WIDTH = 120
@@ -102,12 +100,14 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     heads, cells = [*map(in_words, columns)], [[*map(_cell, row)] for row in shown]
     console = _console()
     widths = fitting(heads, cells, numeric, console.width)
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table()
     for head, right, width in zip(heads, numeric, widths, strict=False):
         justify: Any = "right" if right else "left"
         table.add_column(head, justify=justify, overflow="fold", width=width)
     for row in cells:
         table.add_row(*(_marked(cell) for cell in row[: len(widths)]))
+    if title:
+        console.print(title, style="bold")
     console.print(table)
     if left_out := heads[len(widths) :]:
         say(f"left out for want of width: {', '.join(left_out)}; --json has all")

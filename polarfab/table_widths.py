@@ -7,8 +7,8 @@ from collections.abc import Sequence
 BORDER = 1
 BETWEEN = 3
 """What a cell takes besides its text: a space on both sides, and a line."""
-NARROW = 22
-"""Text columns are not made narrower than this for the sake of others, nor than their words."""
+TEXT_WIDTHS = (22, 10)
+"""The narrowest that columns of text are made; the second if all columns fit only so."""
 
 
 def fitting(
@@ -24,12 +24,12 @@ def fitting(
         numeric: whether a column has numbers.
         room: the columns of the terminal.
     """
-    natural, least = [], []
-    for i, head in enumerate(heads):
-        head_words = max(map(len, head.split()), default=1)
-        content = max((len(row[i]) for row in cells), default=0)
-        natural.append(max(content, head_words))
-        least.append(natural[i] if numeric[i] else min(natural[i], max(head_words, NARROW)))
+    words = [max(map(len, head.split()), default=1) for head in heads]
+    natural = [max([word, *(len(row[i]) for row in cells)]) for i, word in enumerate(words)]
+    every = zip(natural, words, numeric, strict=True)
+    columns = [(width, width if number else word) for width, word, number in every]
+    easy, tight = ([min(n, max(least, text)) for n, least in columns] for text in TEXT_WIDTHS)
+    least = tight if _taken(easy) > room >= _taken(tight) else easy
     count = len(heads)
     while count > 1 and _taken(least[:count]) > room:
         count -= 1

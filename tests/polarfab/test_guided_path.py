@@ -128,3 +128,27 @@ def test_next_lines_name_verbs_that_there_are() -> None:
     assert "polarfab cables o" in lines
     assert "polarfab verify 'a b'" in lines
     assert next_lines("expand", {"start": "s"}) == [], "nothing was written"
+
+
+def test_racks_of_the_inventory(polarfab: Run, tmp_path: Path) -> None:
+    assert polarfab("init", tmp_path, "--family", "polarfly", "--q", 7, "--name", "lab")[0] == 0
+    assert (
+        polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "build", "--quick")[0] == 0
+    )
+    for words, seen in (
+        (("--rack", "A2"), ("3 racks · 84 links leaving A2", "inside a rack", ">B1<")),
+        (("--layout", "racks"), ("3 racks<", "between racks")),
+        (("--pair", "A1,A2"), ("84 links between A1 and A2",)),
+        (("--cluster", "fan3"), ("8 clusters (fans) · ", "links leaving fan3", "inside a cluster")),
+        (("--rack", "fan3"), ("links leaving fan3",)),
+    ):
+        assert polarfab("draw", tmp_path / "build", *words, "-o", tmp_path / "x.svg")[0] == 0
+        text = (tmp_path / "x.svg").read_text()
+        assert [part for part in seen if part not in text] == []
+    code, _, err = polarfab("draw", tmp_path / "build", "--rack", "A9", "-o", tmp_path / "x.svg")
+    assert code == 2
+    assert "required a cluster: quadrics … fan7, or 0..7; or a rack: A1 … B1, given A9" in err
+    code, _, err = polarfab(
+        "draw", "polarfly", "--q", 3, "--layout", "racks", "-o", tmp_path / "x.svg"
+    )
+    assert (code, "layout: required a fabric in racks" in err) == (2, True)

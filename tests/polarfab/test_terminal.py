@@ -52,9 +52,9 @@ def test_the_tables_of_verbs_fit(
 def test_numbers_are_whole_and_columns_that_do_not_fit_go() -> None:
     heads, cells = ["a", "number", "number"], [["x" * 50, "1,000,000", "2,000,000"]]
     assert fitting(heads, cells, [False, True, True], 80) == [50, 9, 9]
-    narrow = fitting(heads, cells, [False, True, True], 40)
-    assert narrow[1:] == [9], "the last column goes before a number is broken"
-    assert fitting(heads, cells, [False, True, True], 10) == [22]
+    assert fitting(heads, cells, [False, True, True], 40) == [12, 9, 9], "text is broken"
+    assert fitting(["n"] * 4, [["1,000,000"] * 4], [True] * 4, 40) == [9, 9, 9], "the last goes"
+    assert fitting(heads, cells, [False, True, True], 10) == [22], "one column stays"
 
 
 def test_columns_that_go_are_named(

@@ -6,33 +6,18 @@ from pathlib import Path
 
 import click
 
+from polarfab.controller_options import authority, controller_url, token_file
 from polarfab.durations import Seconds
 from polarfab.move_output import say_moved
-from polarfab.output import HTTP, json_option, progress
+from polarfab.output import json_option, progress
 from polarfab.verification_output import say_caveats
 
 
 @click.command("apply")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--to",
-    "url",
-    metavar="URL",
-    default=HTTP,
-    show_default=True,
-    help="The controller's management API.",
-)
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A file whose first line is a token that the controller accepts.",
-)
-@click.option(
-    "--ca",
-    "authority",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The authority of the controller's certificate (PEM), for https.",
-)
+@controller_url
+@token_file
+@authority
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
 @click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
 @click.option(

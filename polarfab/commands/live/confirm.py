@@ -6,21 +6,14 @@ from pathlib import Path
 
 import click
 
+from polarfab.controller_options import authority, controller_url, token_file
 from polarfab.output import json_option, print_json, say
-
-FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command("confirm")
-@click.option("--to", "url", metavar="URL", required=True, help="The controller's management API.")
-@click.option(
-    "--token-file",
-    type=FILE,
-    help="A file whose first line is a token that the controller accepts.",
-)
-@click.option(
-    "--ca", "authority", type=FILE, help="The authority of the controller's certificate (PEM)."
-)
+@controller_url
+@token_file
+@authority
 @json_option
 def command(url: str, token_file: Path | None, authority: Path | None, as_json: bool) -> None:
     """Keep the build that was applied with --confirm-within.

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from polarfab.output import HTTP, json_option, print_facts, print_json, print_table, progress
+from polarfab.controller_options import HTTP, authority, token_file
+from polarfab.output import json_option, print_facts, print_json, print_table, progress
 
 
 @click.command("plan")
@@ -26,17 +27,8 @@ from polarfab.output import HTTP, json_option, print_facts, print_json, print_ta
     metavar="URL",
     help=f"The management API of the controller that moves.  [default: {HTTP}]",
 )
-@click.option(
-    "--token-file",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A file whose first line is a token that the controller accepts.",
-)
-@click.option(
-    "--ca",
-    "authority",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The authority of the controller's certificate (PEM), for https.",
-)
+@token_file
+@authority
 @click.option(
     "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
 )
@@ -86,16 +78,15 @@ def _print(report: dict[str, Any]) -> None:
         (switch["state"], *(switch[part][word] for part in MOVE_PARTS for word in MOVE_COUNTS))
         for switch in report["switches"]
     )
-    short = {"added": "+", "changed": "~", "removed": "−"}
-    columns = [
-        "switches",
-        "",
-        *(f"{part} {short[word]}" for part in MOVE_PARTS for word in MOVE_COUNTS),
+    wide = len(MOVE_COUNTS)
+    lines = [
+        (count, state, part, *numbers[i * wide : i * wide + wide])
+        for (state, *numbers), count in sorted(alike.items())
+        for i, part in enumerate(MOVE_PARTS)
+        if any(numbers[i * wide : i * wide + wide])
     ]
-    used = [i for i, _ in enumerate(columns) if i < 2 or any(key[i - 1] for key in alike)]
-    lines = [(count, *key) for key, count in sorted(alike.items())]
-    title = f"{report['from']} to {report['to']}"
-    print_table(title, [columns[i] for i in used], [[line[i] for i in used] for line in lines])
+    title = f"each switch, from build {report['from']} to {report['to']}"
+    print_table(title, ["switches", "state", "what", *MOVE_COUNTS], lines)
     proof, loss = report["proof"], report["loss"]
     facts: list[tuple[str, object]] = [
         ("rounds", report["rounds"]),

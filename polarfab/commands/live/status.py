@@ -8,26 +8,15 @@ from typing import Any
 
 import click
 
+from polarfab.controller_options import authority, controller_url
 from polarfab.durations import in_words
-from polarfab.output import HTTP, json_option, print_json, print_table, say
+from polarfab.output import json_option, print_json, print_table, say
 
 
 @click.command("status")
 @click.argument("named", metavar="[URL]", required=False)
-@click.option(
-    "--to",
-    "url",
-    metavar="URL",
-    default=HTTP,
-    show_default=True,
-    help="The controller's management API; the same as [URL].",
-)
-@click.option(
-    "--ca",
-    "authority",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The authority of the controller's certificate (PEM), for https.",
-)
+@controller_url
+@authority
 @click.option("--all", "everything", is_flag=True, help="List every switch, not only those amiss.")
 @click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")
 @json_option

@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from inventory.problems import InputError
+from polarfab.controller_options import authority, token_file
 from polarfab.move_output import say_moved
 from polarfab.output import json_option, print_json, progress, say
-
-FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command("rollback")
@@ -19,14 +18,8 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @click.option(
     "--build", "identity", default="", metavar="IDENTITY", help="Which build; the one before."
 )
-@click.option(
-    "--token-file",
-    type=FILE,
-    help="A file whose first line is a token that the controller accepts.",
-)
-@click.option(
-    "--ca", "authority", type=FILE, help="The authority of the controller's certificate (PEM)."
-)
+@token_file
+@authority
 @json_option
 def command(
     folder: Path | None,
