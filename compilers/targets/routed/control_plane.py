@@ -27,7 +27,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES
 from compilers.targets.options import LOSSLESS, OFF, SET, Chosen, Option, Options
 from compilers.targets.routed.static_routes import RoutedFabric
-from compilers.wiring.as_numbers import as_numbers
+from compilers.wiring.as_numbers import OWN, as_numbers
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem, few
 
@@ -144,7 +144,8 @@ class ControlPlane:
         egress = np.concatenate([walker.egress(block) for block in blocks], axis=1)
         numbers = as_numbers(build.base, build.wiring.names)
         plane = cls(routed, hops, egress, numbers, chosen[BFD] == "on")
-        if problems := [*_wrong_numbers(numbers), *plane._longer_paths()]:
+        counted = np.setdiff1d(numbers, list(build.base.get(OWN, {}).values()))
+        if problems := [*_wrong_numbers(counted), *plane._longer_paths()]:
             raise InputError(few(problems))
         return plane
 
@@ -237,14 +238,14 @@ def require_bgp(build: Build, target: str, chosen: Chosen) -> None:
 
 
 def _wrong_numbers(numbers: NDArray[np.int64]) -> list[Problem]:
-    """Those that nodes cannot have by themselves are wrong where they are counted on."""
-    if numbers.max() <= LAST_AS and not np.isin(numbers, RESERVED_AS).any():
+    """Numbers that are counted on, in order; those of the inventory's nodes are checked there."""
+    if numbers.max(initial=0) <= LAST_AS and not np.isin(numbers, RESERVED_AS).any():
         return []
     return [
         Problem(
             key="base.asn",
             required=f"AS numbers for {len(numbers):,} switches, none above {LAST_AS}, "
             f"and not {' or '.join(map(str, RESERVED_AS))}",
-            given=f"{numbers.min()} to {numbers.max()}",
+            given=f"{numbers[0]} to {numbers[-1]}",
         )
     ]
