@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 
-BACK, NEXT_HOP, LATER = 1, 2, 4
+LATER, NEXT_HOP, BACK = 1, 2, 3
 DETOUR_CELLS_AT_ONCE = 1 << 22
 Bits = NDArray[np.bool_]
 Vertices = NDArray[np.int32]
@@ -27,15 +27,16 @@ class Detours:
 
     direct: bool[S, C], classes by which some destination is reached that is the neighbour itself;
     behind: those by which one is that lies behind it. other: bool[S, C, K], links that are there
-    and not the class's own. meets: uint8[S, C, K], what the path of some destination of the class
-    meets over that link: BACK the switch, NEXT_HOP its neighbour on the minimal path (unless that
-    is the destination), LATER another switch of the minimal path before its end.
+    and not the class's own. least, most: uint8[S, C, K], what the paths of the class's destinations
+    meet over that link: BACK the switch, else NEXT_HOP its neighbour on the minimal path (unless
+    that is the destination), else LATER another switch of the minimal path before its end, else 0.
     """
 
     direct: Bits
     behind: Bits
     other: Bits
-    meets: NDArray[np.uint8]
+    least: NDArray[np.uint8]
+    most: NDArray[np.uint8]
 
     @classmethod
     def of(cls, build: Build) -> Detours:
@@ -47,7 +48,8 @@ class Detours:
             direct=np.zeros(port.shape, np.bool_),
             behind=np.zeros(port.shape, np.bool_),
             other=other,
-            meets=np.zeros(other.shape, np.uint8),
+            least=np.full(other.shape, BACK, np.uint8),
+            most=np.zeros(other.shape, np.uint8),
         )
         walker = Walker.of(build.tables, w.cables())
         ends = np.flatnonzero(build.topology.endpoints)
@@ -74,18 +76,26 @@ class Detours:
                 direct = (after[s] == ends)[columns]
                 self.direct[s, classes] |= np.logical_or.reduceat(direct, first)
                 self.behind[s, classes] |= np.logical_or.reduceat(~direct, first)
-                bits = _met(paths, s, far[s], ends)[:, columns]
-                self.meets[s, classes] |= np.bitwise_or.reduceat(bits, first, axis=1).T
+                met = _met(paths, s, far[s], ends)[:, columns]
+                for function, known in ((np.minimum, self.least), (np.maximum, self.most)):
+                    found = function.reduceat(met, first, axis=1).T
+                    known[s, classes] = function(known[s, classes], found)
 
     @property
     def used(self) -> Bits:
         """bool[S, C], classes by which some destination is reached."""
         return self.direct | self.behind
 
-    def without(self, bits: int) -> Bits:
-        """bool[S, C, K]: other links whose paths meet none of these, for classes in use."""
-        free: Bits = self.other & self.used[..., None] & ((self.meets & bits) == 0)
+    def without(self, least: int) -> Bits:
+        """bool[S, C, K]: other links whose paths meet nothing from this on, for classes in use."""
+        free: Bits = self.other & self.used[..., None] & (self.most < least)
         return free
+
+    def uneven(self, least: int) -> Bits:
+        """bool[S, C]: classes with destinations to which not the same paths meet such things."""
+        low, high = (np.where(met < least, 0, met) for met in (self.least, self.most))
+        differ: Bits = (self.other & self.used[..., None] & (low != high)).any(axis=2)
+        return differ
 
 
 def _paths(after: Vertices, ends: Vertices) -> list[Vertices]:
@@ -100,12 +110,12 @@ def _paths(after: Vertices, ends: Vertices) -> list[Vertices]:
 
 
 def _met(paths: list[Vertices], s: int, far: Vertices, ends: Vertices) -> NDArray[np.uint8]:
-    """uint8[K, D]: what the paths of a switch's neighbours meet, as in `Detours.meets`."""
-    bits = np.zeros((len(far), len(ends)), np.uint8)
+    """uint8[K, D]: what the paths of a switch's neighbours meet, as in `Detours.most`."""
+    met = np.zeros((len(far), len(ends)), np.uint8)
     for at in (far[:, None], *(path[far] for path in paths[:-1])):
-        bits |= (at == s).view(np.uint8)
+        np.maximum(met, (at == s) * np.uint8(BACK), out=met)
         within = at != ends
         for word, path in ((NEXT_HOP, paths[:1]), (LATER, paths[1:-1])):
             for there in path:
-                bits |= ((at == there[s]) & within).view(np.uint8) * np.uint8(word)
-    return bits
+                np.maximum(met, ((at == there[s]) & within) * np.uint8(word), out=met)
+    return met

@@ -93,7 +93,8 @@ def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bo
 def detours(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Alternates and orders of repair that lack a port, or have one that does not serve.
 
-    A neighbour, which has no alternates, shares no class with what lies behind it.
+    A neighbour, which has no alternates, shares no class with what lies behind it; nor do two
+    destinations, each with a row of its own, that different neighbours serve.
 
     Args:
         build: tables that deliver every pair.
@@ -112,15 +113,25 @@ def detours(build: Build, use: PortUse) -> Iterator[Unsound]:
             "rows for it and for others",
         ),
     )
-    if build.balance != "minimal":
-        edge = build.policy.get("disjoint", "edge") == "edge"
-        serves = found.without(BACK | NEXT_HOP | LATER if edge else BACK) & behind[..., None]
+    edge = build.policy.get("disjoint", "edge") == "edge"
+    balanced = build.balance != "minimal"
+    if build.tables.routes.exact:
+        yield from where(
+            found.uneven(LATER if balanced and edge else NEXT_HOP) & behind,
+            lambda s, k: Finding(
+                (build.wiring.names[s], "class", k),
+                "rows for what the same neighbours serve",
+                "rows for what others serve, too",
+            ),
+        )
+    if balanced:
+        serves = found.without(LATER if edge else BACK) & behind[..., None]
         given = _by_link(build, use, c.alternate)
         missing, wrong = serves & ~given, given & ~serves & found.used[..., None]
         yield from _links(build, use, "alternate", missing, "{}", "nothing")
         yield from _links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
     if build.protect != "none":
-        repairs = found.without(BACK | NEXT_HOP)
+        repairs = found.without(NEXT_HOP)
         for word, order, rows in (
             ("protection", c.protection, found.used),
             ("bounce", c.bounce, behind),

@@ -287,6 +287,25 @@ def test_a_row_for_an_aggregate_that_is_not_there() -> None:
     assert finds(table_soundness.rows, broken).count == order
 
 
+def test_a_row_goes_by_the_class_of_those_that_the_same_neighbours_serve() -> None:
+    """By another class of the same port all arrives, and fewer alternates share it."""
+    build = routed("oft", q=2, spread=True, protect="link")
+    c, egress = build.tables.classes, build.tables.routes.egress
+    count = np.count_nonzero(c.alternate, axis=2)
+    s, row, other = next(
+        (s, row, other)
+        for s, row in np.argwhere(egress < c.port.shape[1]).tolist()
+        for other in sorted(set(egress[s].tolist()) & set(range(c.port.shape[1])))
+        if c.port[s, other] == c.port[s, egress[s, row]]
+        and c.protection[s, other].tolist() == c.protection[s, egress[s, row]].tolist()
+        and 0 < count[s, other] < count[s, egress[s, row]]
+    )
+    broken = put("tables.routes", "egress", (s, row), other)(build)
+    assert not finds(CHECKS["detours"], build).count
+    assert [name for name in CHECKS if finds(CHECKS[name], broken).count] == ["detours"]
+    assert not verify(broken).passed
+
+
 def test_strays_are_not_passed() -> None:
     report = verify(fabric())
     assert report.ways is not None
