@@ -18,7 +18,6 @@ OUTSIDE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
-    "LICENSE": "LICENSE",
     "examples/README.md": "examples/index.md",
     **{
         page.relative_to(ROOT).as_posix(): f"examples/{page.parent.name}.md"

@@ -90,8 +90,8 @@ def matches(shown: tuple[str, ...], printed: list[str]) -> bool:
 
 
 def first_wrong(shown: tuple[str, ...], printed: list[str]) -> str | None:
-    """The first line of a page that what was printed does not have in its place."""
-    if matches(shown, printed):
-        return None
-    fitting = (n for n in range(len(shown)) if not matches((*shown[: n + 1], "…"), printed))
-    return shown[next(fitting)] if matches((*shown, "…"), printed) is False else "(more is printed)"
+    """The first line of a page that what was printed does not have in its place; None if all fit."""
+    for count, line in enumerate(shown, 1):
+        if not matches((*shown[:count], "…"), printed):
+            return line
+    return None if matches(shown, printed) else "the end"
