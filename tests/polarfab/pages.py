@@ -90,7 +90,7 @@ def matches(shown: tuple[str, ...], printed: list[str]) -> bool:
 
 
 def first_wrong(shown: tuple[str, ...], printed: list[str]) -> str | None:
-    """The first line of a page that what was printed does not have in its place; None if all fit."""
+    """The first line of a page that is not printed in its place; None if all are."""
     for count, line in enumerate(shown, 1):
         if not matches((*shown[:count], "…"), printed):
             return line
