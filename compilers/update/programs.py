@@ -7,14 +7,15 @@ their alternates back, and what nothing uses any more goes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.targets.openflow.bundled_blocks import added_groups, row_places, with_instructions
+from compilers.targets.openflow.bundled_blocks import with_instructions
 from compilers.targets.openflow.class_groups import GroupRole
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.flow_tables import RowKind
@@ -25,12 +26,13 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     xid_numbers,
 )
 from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.profiles import Profile
+from compilers.update.matched_slots import NO_ROW, in_round, matched, single_table_slots
 from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import Counts, Part, Slots, counts
 
 Numbers = NDArray[Any]
 ENTERING = (GroupRole.ENTER, GroupRole.FALLBACK)
-NO_ROW = -1
 
 
 class SwitchPrograms:
@@ -59,7 +61,21 @@ class SwitchPrograms:
             blocks = [*program.groups, *program.flows]
             return tuple(Slots.only_after(block, PREPARE) for block in blocks if len(block))
         earlier = self._old.program(old, generation)
+        if self._new.profile(new).single or self._old.profile(old).single:
+            return tuple(self._of_single_table(new, earlier, program))
         return tuple(self._slots(node, new, _ProgramParts.of(earlier), _ProgramParts.of(program)))
+
+    def profile(self, node: int) -> Profile:
+        """What a switch can do, of its two node types the lesser one."""
+        sides = (self._old, self.update.nodes.before), (self._new, self.update.nodes.after)
+        return reduce(
+            Profile.within, (e.profile(int(v[node])) for e, v in sides if int(v[node]) >= 0)
+        )
+
+    def told(self, node: int, able: Profile) -> None:
+        """A switch has shown that it can do no more than this."""
+        self._old.told(int(self.update.nodes.before[node]), able)
+        self._new.told(int(self.update.nodes.after[node]), able)
 
     def describe(self, number: int) -> str:
         """What the message with this xid is about, in words."""
@@ -79,8 +95,20 @@ class SwitchPrograms:
             yield from self._in_place(node, one, other)
         else:
             yield from _beside(one, other, u.last)
-        yield from _matched(one.local, other.local, PREPARE, u.last)
-        yield from _matched([one.marker], [other.marker], u.last, u.last)
+        yield from matched(one.local, other.local, in_round(PREPARE), in_round(u.last))
+        yield from matched([one.marker], [other.marker], in_round(u.last), in_round(u.last))
+
+    def _of_single_table(self, new: int, before: Program, after: Program) -> Iterator[Slots]:
+        u = self.update
+
+        def put(block: Block) -> Numbers:
+            return u.rounds_of(new, xid_numbers(block) % IPV6_NUMBER)
+
+        def drop(block: Block) -> Numbers:
+            numbers = xid_numbers(block)
+            return u.rounds_of_gone(new, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER))
+
+        yield from single_table_slots(before, after, put, drop, u.last)
 
     def _routes(self, new: int, before: Block, after: Block, v6: bool) -> Iterator[Slots]:
         """The routes of one address family, old and new ones of a network in one slot."""
@@ -137,9 +165,10 @@ class SwitchPrograms:
     def _in_place(self, node: int, one: _ProgramParts, other: _ProgramParts) -> Iterator[Slots]:
         """Classes and groups of a switch whose numbers mean the same before and after."""
         u = self.update
-        yield from _matched(one.groups, other.groups, PREPARE, u.last)
+        yield from matched(one.groups, other.groups, in_round(PREPARE), in_round(u.last))
         kept = u.new.tables.classes.port[u.nodes.after[node]] > 0
-        for slots in _matched(one.classes, other.classes, PREPARE, PREPARE):
+        prepare = in_round(PREPARE)
+        for slots in matched(one.classes, other.classes, prepare, prepare):
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
             again = np.isin(role, ENTERING) & u.affected[node][egress]
             yield slots.take(~again, np.where(kept[egress] | slots.has, PREPARE, u.last))
@@ -184,33 +213,3 @@ def _beside(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slo
         yield Slots.only_after(block, last if role in ENTERING else PREPARE)
     for block in (*one.groups, *one.classes):
         yield Slots.only_before(block, last)
-
-
-def _matched(
-    before: Sequence[Block], after: Sequence[Block], put: int, drop: int
-) -> Iterator[Slots]:
-    """The slots of small blocks: what stands after the update is put in one round, the rest goes in
-    another.
-    """
-    if len(before) == len(after) and all(map(np.array_equal, before, after)):
-        yield from map(Slots.unchanged, after)
-        return
-    place = {key: (b, r) for b, block in enumerate(before) for r, key in enumerate(_keys(block))}
-    left = [np.full(len(block), True) for block in before]
-    for block in after:
-        found = np.array([place.get(key, (NO_ROW, NO_ROW)) for key in _keys(block)])
-        for b in np.unique(found[:, 0]).tolist():
-            row = np.flatnonzero(found[:, 0] == b)
-            earlier = found[row, 1]
-            if b >= 0:
-                left[b][earlier] = False
-            one = before[b] if b >= 0 else np.zeros((0, block.shape[1]), np.uint8)
-            yield Slots.paired(one, block, (earlier, row), np.full(len(row), put))
-    for block, gone in zip(before, left, strict=True):
-        if gone.any():
-            yield Slots.only_before(block[gone], drop)
-
-
-def _keys(block: Block) -> Sequence[bytes | int]:
-    """What tells each message's row or group from others: its place, or its number."""
-    return added_groups(block) if kind_of(block) == RowKind.GROUP else row_places(block)

@@ -9,13 +9,13 @@ compared role by role, and what differs is encoded.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.intermediate_form import Classes
+from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
 from compilers.targets.openflow.class_groups import (
     FROM_HOSTS,
@@ -24,36 +24,77 @@ from compilers.targets.openflow.class_groups import (
     by_buckets,
     class_groups,
 )
-from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.group_and_flow_bytes import IPV6_NUMBER, xid_numbers
 from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.profiles import Profile
 from compilers.update.difference import CLASS_PARTS
+from compilers.update.matched_slots import single_table_slots
 from compilers.update.move_plan import PREPARE
 from compilers.update.repair_rounds import GONE, RepairRounds
+from compilers.update.slots import messages
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Round = dict[int, list[bytes]]
 """The messages of a round, by vertex."""
+Shape = tuple[Profile, int]
+"""What a switch can do, and the generation of its numbers."""
 
 
 def repair_messages(
-    encoder: Encoder, after: Classes, change: RepairRounds, generations: Numbers
+    encoder: Encoder, after: Tables, change: RepairRounds, generations: Numbers
 ) -> list[Round]:
     """The messages of every round that has any.
 
     Args:
         encoder: of the tables that stand.
-        after: the classes that shall stand, with the same ports as those that stand.
+        after: the tables that shall stand, their classes with the same ports as those that stand.
         change: the rows that change, and the classes that may.
         generations: int64[S], of the numbers that each switch holds.
     """
     rounds: list[Round] = [{} for _ in range(change.last + 1)]
-    for generation in np.unique(generations[change.switches]).tolist():
-        there = change.at(generations == generation)
-        for part in _Bundles.of(encoder, after, there, generation).parts():
+    for shape, switches in _shapes(encoder, change, generations).items():
+        profile, generation = shape
+        if profile.single:
+            later = encoder.with_tables(after)
+            for switch in switches:
+                one, other = (each.program(switch, generation) for each in (encoder, later))
+                _single_table(one, other, change, switch, rounds)
+            continue
+        chosen = np.zeros(len(generations), np.bool_)
+        chosen[switches] = True
+        bundles = _Bundles.of(encoder, after.classes, change.at(chosen), shape)
+        for part in bundles.parts():
             if len(part.block):
                 part.hand_out(rounds)
     return [messages for messages in rounds if messages]
+
+
+def _shapes(encoder: Encoder, change: RepairRounds, generations: Numbers) -> dict[Shape, list[int]]:
+    """The switches that change, by profile and generation."""
+    found: dict[Shape, list[int]] = {}
+    for switch in change.switches.tolist():
+        shape = encoder.profile(switch), int(generations[switch])
+        found.setdefault(shape, []).append(switch)
+    return found
+
+
+def _single_table(
+    before: Program, after: Program, change: RepairRounds, switch: int, rounds: list[Round]
+) -> None:
+    """Add the messages of a switch of one table, where a route is many rows."""
+    of_switch = change.rows[change.rows[:, 0] == switch]
+    when = dict(zip(of_switch[:, 1].tolist(), of_switch[:, 3].tolist(), strict=True))
+
+    def round_of(block: Block) -> Numbers:
+        prefixes = (xid_numbers(block) % IPV6_NUMBER).tolist()
+        return np.array([when.get(prefix, PREPARE) for prefix in prefixes], np.int64)
+
+    slots = list(single_table_slots(before, after, round_of, round_of, change.last))
+    for number, round in enumerate(rounds):
+        if sent := messages(slots, number):
+            round.setdefault(switch, []).extend(block.tobytes() for block in sent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,23 +124,24 @@ class _Bundles:
     """
 
     encoder: Encoder
-    generation: int
+    shape: Shape
     change: RepairRounds
     switch: Numbers
     old: list[Groups]
     new: list[Groups]
 
     @classmethod
-    def of(
-        cls, encoder: Encoder, after: Classes, change: RepairRounds, generation: int
-    ) -> _Bundles:
+    def of(cls, encoder: Encoder, after: Classes, change: RepairRounds, shape: Shape) -> _Bundles:
         """Look up the classes that differ, and where rows change those that packets come to."""
         before = encoder.build.tables.classes
         pairs = change.classes[_differ(before, after, *change.classes.T)]
         if change.last > 1:
             pairs = np.unique(np.concatenate((pairs, change.entered)), axis=0)
-        old, new = (list(class_groups(classes, *pairs.T)) for classes in (before, after))
-        return cls(encoder, generation, change, pairs[:, 0], old, new)
+        switch, number = pairs.T
+        old, new = (
+            list(class_groups(classes, switch, number, shape[0])) for classes in (before, after)
+        )
+        return cls(encoder, shape, change, pairs[:, 0], old, new)
 
     def parts(self) -> Iterator[_Part]:
         """Groups, rows, then removals of rows and of groups: one that others lead to comes first,
@@ -115,16 +157,27 @@ class _Bundles:
             for block, switch in self._groups(other, stale):
                 yield self._part(group_changes(block), switch)
         for (_, other), chosen in zip(roles, put, strict=True):
-            block = self.encoder.class_messages(other.take(chosen), self.generation)
             late = other.entering and self.change.last > 1
-            yield self._part(block, self.switch[chosen], self.change.last if late else PREPARE)
+            yield self._rows(other, chosen, self.change.last if late else PREPARE)
         yield from self._routes()
         for (one, _), chosen in zip(roles, gone, strict=True):
-            block = self.encoder.class_messages(one.take(chosen), self.generation)
-            yield self._part(flow_deletions(block), self.switch[chosen])
+            part = self._rows(one, chosen)
+            yield replace(part, block=flow_deletions(part.block))
         for one, other in reversed(roles):
             for block, switch in self._groups(one, one.there & ~other.there):
                 yield self._part(group_deletions(block), switch, self.change.last)
+
+    def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Part:
+        """The rows that lead to groups, where metadata tells nothing one for each host's port."""
+        profile, generation = self.shape
+        found, switch = groups.take(chosen), self.switch[chosen]
+        if groups.entering and not profile.masks:
+            ports = self.encoder.build.wiring.host_port[switch]
+            way, host = np.nonzero(ports > 0)
+            found = replace(found.take(way), in_port=ports[way, host])
+            switch = switch[way]
+        block = self.encoder.class_messages(found, generation, profile)
+        return self._part(block, switch, round)
 
     def _class_rows(self) -> tuple[Flags, Flags]:
         """bool[roles, m] twice: the groups whose rows are put, and those whose rows go."""
@@ -140,7 +193,8 @@ class _Bundles:
         for stays in (True, False):
             chosen = (egress != GONE) == stays
             number = np.maximum(egress[chosen], 0)
-            for block in self.encoder.route_messages(prefix[chosen], number, self.generation):
+            profile, generation = self.shape
+            for block in self.encoder.route_messages(prefix[chosen], number, generation, profile):
                 block = block if stays else flow_deletions(block)
                 yield _Part(block, switch[chosen], round[chosen])
 
@@ -149,7 +203,7 @@ class _Bundles:
             return
         switch = self.switch[chosen]
         for which, alike in by_buckets(groups.take(chosen)):
-            yield self.encoder.group_messages(alike, self.generation), switch[which]
+            yield self.encoder.group_messages(alike, self.shape[1]), switch[which]
 
     def _part(self, block: Block, switch: Numbers, round: int = PREPARE) -> _Part:
         return _Part(block, switch, np.full(len(switch), round))

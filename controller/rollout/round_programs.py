@@ -10,6 +10,7 @@ from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.targets.openflow.message_parts import Block
+from compilers.targets.openflow.profiles import Profile
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING, messages
 
@@ -49,6 +50,14 @@ class RoundPrograms:
         groups = tuple(block for block in standing if kind_of(block) == RowKind.GROUP)
         flows = tuple(block for block in standing if kind_of(block) != RowKind.GROUP)
         return Program(groups, flows)
+
+    def profile(self, vertex: int) -> Profile:
+        """What the vertex's switch can do."""
+        return self.programs.profile(self.node[vertex])
+
+    def told(self, vertex: int, able: Profile) -> None:
+        """The vertex's switch has shown that it can do no more than this."""
+        self.programs.told(self.node[vertex], able)
 
     def forth(self, vertex: int) -> list[bytes]:
         """The messages of a vertex's next round."""

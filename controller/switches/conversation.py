@@ -12,6 +12,7 @@ from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, XID_BIT
 from compilers.targets.openflow.protocol import MessageType, Multipart, header
 from controller.openflow import multipart
 from controller.openflow.messages import Error, Malformed, SessionXid
+from controller.switches.phased_change import PhasedChange
 from controller.switches.sending import SendPriority
 from controller.switches.transaction import Done, Transaction
 
@@ -37,7 +38,8 @@ class _PendingRequest:
 class Conversation:
     """The transactions and requests that a switch has not answered yet.
 
-    send puts bytes into the connection's queue; fault gets errors that match no request of ours.
+    bundles: whether the switch has them; without, a change goes in steps. send puts bytes into the
+    connection's queue; fault gets errors that match no request of ours.
     """
 
     def __init__(
@@ -47,16 +49,18 @@ class Conversation:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._send, self._fault, self._clock = send, fault, clock
+        self.bundles = True
         self._numbers = count(0, 2)
         self._xids = count()
         self._since = 0.0
-        self._running: Transaction | None = None
-        self._waiting: deque[Transaction] = deque()
+        self._running: Transaction | PhasedChange | None = None
+        self._waiting: deque[Transaction | PhasedChange] = deque()
         self._requests: dict[int, _PendingRequest] = {}
 
     def bundle(self, parts: Sequence[bytes], done: Done) -> None:
-        """Apply these messages (bundled adds) atomically, after earlier bundles."""
-        self._waiting.append(Transaction(next(self._numbers) & MOST_NUMBER, parts, done))
+        """Apply these messages (bundled adds), atomically if the switch can, after earlier ones."""
+        kind = Transaction if self.bundles else PhasedChange
+        self._waiting.append(kind(next(self._numbers) & MOST_NUMBER, parts, done))
         if self._running is None:
             self._next()
 

@@ -12,6 +12,7 @@ from compilers.tables.build import Build
 from compilers.tables.build_folder import load
 from compilers.tables.verified_mark import require_verified
 from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.profiles import Profile
 
 UNPROVED = Proved()
 
@@ -25,6 +26,12 @@ class ProgramSource(Protocol):
 
     def program(self, vertex: int, generation: int) -> Program:
         """The vertex's current program, with class and group numbers of this generation."""
+
+    def profile(self, vertex: int) -> Profile:
+        """What the vertex's switch can do, as far as is known."""
+
+    def told(self, vertex: int, able: Profile) -> None:
+        """The vertex's switch has shown that it can do no more than this."""
 
     def describe(self, number: int) -> str:
         """A description of the program entry behind the message with this xid."""

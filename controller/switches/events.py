@@ -110,6 +110,18 @@ class ProgramRefused(FaultReport):
     more = "{count} more switches refused their program, the first of them {node}: {text}"
 
 
+class ProfileLowered(SwitchEvent):
+    """A switch can do less than was known, and gets a program of another profile."""
+
+    kind = "profile"
+    detail = "{profile}: {lacks}"
+    line = "switch {node} has OpenFlow profile {text}"
+    more = "{count} more switches have another OpenFlow profile, the first of them {node}: {text}"
+
+    profile: str
+    lacks: str
+
+
 class ProgrammedFault(FaultReport):
     """A switch reports an error after it was programmed."""
 

@@ -21,6 +21,8 @@ def fault_report(
     """
     if outcome is None:
         return kind(name, "does not answer requests for its flows and groups")
+    if outcome.text:
+        return kind(name, outcome.text)
     if outcome.error is None:
         return kind(name, "did not confirm the commit of its bundle")
     error, more = outcome.error, outcome.errors - 1

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.bundled_blocks import (
     GROUP_FORM,
+    PLACE,
     ROW,
     entries,
     heads,
@@ -140,6 +142,24 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
     )
 
 
+def restored(before: Held, now: Held) -> list[bytes]:
+    """The bundled messages that bring a switch from what it holds now to what it held before.
+
+    Raises:
+        Malformed: a row that the switch reports cannot be read.
+    """
+    stale = {
+        number: body for number, body in before.groups.items() if now.groups.get(number) != body
+    }
+    parts = [_put_group(number, stale[number], number in now.groups) for number in sorted(stale)]
+    one, other = before.rows | before.foreign, now.rows | now.foreign
+    lacking, surplus, _ = _alike(set(one - other), other - one)
+    parts += [_put_flow(row) for row in sorted(lacking)]
+    parts += [_delete_flow(row) for row in sorted(surplus)]
+    gone = sorted(now.groups.keys() - before.groups.keys(), reverse=True)
+    return parts + [_delete_group(number) for number in gone]
+
+
 def _shadowing(program: Program, held: Held) -> tuple[tuple[int, int], ...]:
     """Table and priority of each foreign row that stands over a row of the program."""
     if not held.foreign:
@@ -214,20 +234,32 @@ def _alike(
     return lacking, surplus - replaced, len(replaced)
 
 
+def _put_flow(row: bytes) -> bytes:
+    """A bundled flow-mod that adds a row as a switch has reported it."""
+    head, fields, instructions = row_forms.split(row)
+    members = {name: head[name] for name in ROW.names or ()}
+    return _flow_mod(FlowCommand.ADD, fields + instructions, members)
+
+
 def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes exactly this row."""
     head, fields, _ = row_forms.split(row)
-    mod = packed(
-        FLOW_MOD,
-        table=head["table"],
-        command=FlowCommand.DELETE_STRICT,
-        priority=head["priority"],
-        buffer=ANY,
-        out_port=ANY,
-        out_group=ANY,
-        match=head["match"],
-    )
-    return rows.bundled_add(MessageType.FLOW_MOD, mod + fields, rows.xid(RowKind.CLEAR))
+    members = {name: head[name] for name in PLACE.names or ()}
+    return _flow_mod(FlowCommand.DELETE_STRICT, fields, members)
+
+
+def _flow_mod(command: FlowCommand, rest: bytes, members: dict[str, Any]) -> bytes:
+    none = {"buffer": ANY, "out_port": ANY, "out_group": ANY}
+    mod = packed(FLOW_MOD, command=command, **none, **members)
+    return rows.bundled_add(MessageType.FLOW_MOD, mod + rest, rows.xid(RowKind.CLEAR))
+
+
+def _put_group(number: int, form: bytes, there: bool) -> bytes:
+    """A bundled group-mod that adds or changes a group to the form that a switch has reported."""
+    command = GroupCommand.MODIFY if there else GroupCommand.ADD
+    head = packed(GROUP_MOD, command=command, type=form[0], group=number)
+    body = head + form[GROUP_FORM.itemsize :]
+    return rows.bundled_add(MessageType.GROUP_MOD, body, rows.xid(RowKind.CLEAR, number))
 
 
 def _delete_group(number: int) -> bytes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
@@ -27,6 +28,7 @@ from controller.switches.events import (
     FaultReport,
     MalformedMessage,
     PeerMisnamed,
+    ProfileLowered,
     ProgrammedFault,
     ProgramRefused,
     RowsShadowed,
@@ -307,6 +309,12 @@ class LiveFabric:
         return self._claims.duplicates
 
     @property
+    def profiles(self) -> dict[str, str]:
+        """The profile of each connected switch that cannot do all that Open vSwitch can."""
+        found = {v: self.current.programs.profile(v).name for v in sorted(self._present)}
+        return {self.names[v]: name for v, name in found.items() if name != OVS.name}
+
+    @property
     def connections(self) -> dict[int, str]:
         """The address of each connected switch, by vertex."""
         return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
@@ -335,6 +343,7 @@ class LiveFabric:
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
             "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
+            "profiles": self.profiles,
             "shadowed": {self.names[v]: count for v, count in self.shadowed.items()},
             "differences": dict(self.differences),
             **{name: part() for name, part in self.parts.items()},
@@ -450,6 +459,13 @@ class LiveFabric:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
             self.tell(FabricComplete(self.identity, self.expected, seconds))
+
+    def lowered(self, switch: Switch, profile: Profile) -> None:
+        """A switch can do no more than this, and gets another program."""
+        if switch.vertex is not None:
+            build = self.current.build
+            lacks = "; ".join(profile.lacks(build)) if build else ""
+            self.tell(ProfileLowered(self.names[switch.vertex], profile.name, lacks))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""

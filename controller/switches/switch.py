@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from compilers.targets.openflow.flow_tables import generation_of
+from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import Multipart
+from controller.openflow.abilities import Limits, asks_too_much, lowered, told
 from controller.openflow.multipart import flows_wanted
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.conversation import Conversation
 from controller.switches.current import Current
 from controller.switches.transaction import Outcome
+
+NOTHING = reconcile.Held()
 
 
 class Owner(Protocol):
@@ -36,6 +40,9 @@ class Owner(Protocol):
 
     def synced(self, switch: Switch) -> None:
         """The switch holds its program."""
+
+    def lowered(self, switch: Switch, profile: Profile) -> None:
+        """The switch can do no more than this, and gets another program."""
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """The switch has refused its program; None if it could not be read."""
@@ -67,6 +74,9 @@ class Switch:
     generation: int = 0
     told: bool = False
     gone: bool = False
+    able: Profile = OVS
+    _limits: Limits | None = None
+    _held: reconcile.Held = NOTHING
     _flows: bytes | None = None
 
     def wait(self) -> None:
@@ -126,32 +136,97 @@ class Switch:
         elif flows is None or body is None:
             self._refuse(None)
         else:
-            self._put_right(reconcile.held(flows, body))
+            self._put_right(self.vertex, reconcile.held(flows, body))
 
     def _difference(self, held: reconcile.Held) -> reconcile.Difference:
         """The difference to the program that it is to hold now."""
         if self.vertex is None:
             raise ValueError("a switch that is not in this build")
         self.generation = generation_of(held.marker)
-        program = self.owner.current.programs.program(self.vertex, self.generation)
+        programs = self.owner.current.programs
+        programs.told(self.vertex, self.able)
+        self.talk.bundles = programs.profile(self.vertex).bundles
+        program = programs.program(self.vertex, self.generation)
         return reconcile.difference(program, held, self.owner.foreign)
 
-    def _put_right(self, held: reconcile.Held) -> None:
+    def _put_right(self, vertex: int, held: reconcile.Held) -> None:
         found = self._difference(held)
         self.owner.compared(self, found, corrects=True)
-        if found.parts:
-            self.state = "changing"
-            self.talk.bundle(found.parts, self._changed)
-        else:
+        if not found.parts:
             self._sync()
+            return
+        if self._limits is not None:
+            program = self.owner.current.programs.program(vertex, self.generation)
+            if text := self._limits.exceeded(program):
+                self._refuse(Outcome(committed=False, text=text))
+                return
+        self.state, self._held = "changing", held
+        self.talk.bundle(found.parts, self._changed)
 
     def _changed(self, outcome: Outcome) -> None:
         if outcome.lost:
             return
         if outcome.committed:
             self._sync()
+        elif self.vertex is not None and self._asks_too_much(self.vertex, outcome):
+            self._lower(self.vertex, outcome)
         else:
-            self._refuse(outcome)
+            self._fail(outcome)
+
+    def _asks_too_much(self, vertex: int, outcome: Outcome) -> bool:
+        """Whether a refusal says that the switch can do less than its program asks for."""
+        profile = self.owner.current.programs.profile(vertex)
+        full = self._limits is None and asks_too_much(outcome.kinds)
+        return full or lowered(profile, outcome.kinds) != profile
+
+    def _lower(self, vertex: int, refusal: Outcome) -> None:
+        """Ask the switch for its features, then read it again for a program that it can do."""
+        programs = self.owner.current.programs
+        before = programs.profile(vertex)
+        groups: list[bytes | None] = []
+
+        def answered(tables: bytes | None) -> None:
+            if self.gone or self.vertex != vertex:
+                return
+            lesser = lowered(before, refusal.kinds)
+            known = self._limits
+            self.able, self._limits = told(lesser, before, groups[0] if groups else None, tables)
+            programs.told(vertex, self.able)
+            if self.able == before and known is not None:
+                self._fail(refusal)
+                return
+            if self.able != before:
+                self.owner.lowered(self, self.able)
+            self.read()
+
+        self.talk.ask(Multipart.GROUP_FEATURES, b"", groups.append)
+        self.talk.ask(Multipart.TABLE_FEATURES, b"", answered)
+
+    def _fail(self, refusal: Outcome) -> None:
+        """The switch stays with what it had, or gets it back."""
+        if self.talk.bundles:
+            self._refuse(refusal)
+        else:
+            self._take_back(refusal)
+
+    def _take_back(self, refusal: Outcome) -> None:
+        """Undo what a switch without bundles has carried out of a change before it refused."""
+        flows: list[bytes | None] = []
+
+        def refuse(_: Outcome) -> None:
+            self._refuse(refusal)
+
+        def told(groups: bytes | None) -> None:
+            if self.gone:
+                return
+            if groups is None or not flows or flows[0] is None:
+                self._refuse(refusal)
+            else:
+                now = reconcile.held(flows[0], groups)
+                self.talk.bundle(reconcile.restored(self._held, now), refuse)
+
+        self.talk.ask(Multipart.FLOW, flows_wanted(), flows.append)
+        self.talk.ask(Multipart.GROUP_DESC, b"", told)
 
     def _sync(self) -> None:
         self.state = "programmed"

@@ -24,13 +24,37 @@ class Outcome:
     """The result of a transaction.
 
     committed: the switch has confirmed it. Otherwise the switch is unchanged, unless it left (lost)
-    after the commit was sent: then its state is unknown. error is the first of `errors` errors.
+    after the commit was sent, or has no bundles: then its state is unknown. error is the first of
+    `errors` errors; kinds: the first of each kind. text: why nothing was sent, instead of an error.
     """
 
     committed: bool
     error: Error | None = None
     errors: int = 0
     lost: bool = False
+    kinds: tuple[Error, ...] = ()
+    text: str = ""
+
+
+@dataclass(slots=True)
+class Refusals:
+    """The errors that a switch reports of one change; of a kind only the first is kept.
+
+    A kind is type and code, and what the refused message is about: kind of row and role.
+    """
+
+    count: int = 0
+    _kinds: dict[tuple[int, int, int], Error] = field(default_factory=dict)
+
+    def add(self, error: Error) -> None:
+        """One more."""
+        self.count += 1
+        self._kinds.setdefault((error.type, error.code, error.xid >> rows.ROLE_SHIFT), error)
+
+    def outcome(self, committed: bool, lost: bool = False) -> Outcome:
+        """The result of the change."""
+        kinds = tuple(self._kinds.values())
+        return Outcome(committed, kinds[0] if kinds else None, self.count, lost, kinds)
 
 
 Done = Callable[[Outcome], None]
@@ -46,8 +70,7 @@ class Transaction:
     done: Done
     state: Literal["filling", "committing", "done"] = "filling"
     _confirmed: bool = False
-    _error: Error | None = field(default=None)
-    _errors: int = 0
+    _refusals: Refusals = field(default_factory=Refusals)
 
     def start(self) -> list[bytes]:
         """The first messages to send; they are not kept afterwards."""
@@ -56,8 +79,7 @@ class Transaction:
 
     def error(self, error: Error) -> bytes:
         """The switch has reported an error; returns the bytes to send."""
-        self._error = self._error or error
-        self._errors += 1
+        self._refusals.add(error)
         return self._answered() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
@@ -75,16 +97,16 @@ class Transaction:
 
     def _answered(self) -> bytes:
         """The switch has handled everything sent, or refuses the barrier itself."""
-        if self.state == "filling" and not self._errors:
+        if self.state == "filling" and not self._refusals.count:
             self.state = "committing"
             return COMMIT + rows.barrier(self.number + 1)
-        good = self._confirmed and not self._errors
-        self._finish(Outcome(good, self._error, self._errors))
+        good = self._confirmed and not self._refusals.count
+        self._finish(self._refusals.outcome(good))
         return b"" if good else DISCARD
 
     def lost(self) -> None:
         """The connection has ended."""
-        self._finish(Outcome(False, self._error, self._errors, lost=True))
+        self._finish(self._refusals.outcome(False, lost=True))
 
     def _finish(self, outcome: Outcome) -> None:
         if self.state != "done":

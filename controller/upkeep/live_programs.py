@@ -17,6 +17,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.encoder import Encoder, Program
+from compilers.targets.openflow.profiles import Profile
 from compilers.update.repair_messages import Round, repair_messages
 from compilers.update.repair_rounds import RepairRounds
 
@@ -47,6 +48,14 @@ class LivePrograms:
             return replace(program, flows=(rows.discovery(), *program.flows))
         return program
 
+    def profile(self, vertex: int) -> Profile:
+        """What the vertex's switch can do."""
+        return self._encoder.profile(vertex)
+
+    def told(self, vertex: int, able: Profile) -> None:
+        """The vertex's switch has shown that it can do no more than this."""
+        self._encoder.told(vertex, able)
+
     def hold(self, tables: Tables) -> None:
         """Replace the tables before the first switch is programmed."""
         self.build = replace(self.build, tables=tables)
@@ -62,6 +71,6 @@ class LivePrograms:
             change: the rows that differ, and the round in which each may change.
             generations: int64[S], of the class and group numbers in each switch.
         """
-        rounds = repair_messages(self._encoder, tables.classes, change, generations)
+        rounds = repair_messages(self._encoder, tables, change, generations)
         self.hold(tables)
         return rounds

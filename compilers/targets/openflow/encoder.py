@@ -66,8 +66,7 @@ class Encoder:
 
     Args:
         build: saved, so that it has an identity.
-        profiles: of each vertex; None: those of the node types. The list `profiles` may be changed:
-            a switch has said that it can do less.
+        profiles: of each vertex; None: those of the node types.
 
     Raises:
         InputError: the build asks for something that this target cannot do.
@@ -77,7 +76,8 @@ class Encoder:
     def __init__(self, build: Build, profiles: Sequence[Profile] | None = None) -> None:
         require(build)
         self.build = build
-        self.profiles = list(profiles_of(build) if profiles is None else profiles)
+        self._node_profiles = profiles_of(build) if profiles is None else tuple(profiles)
+        self.profiles = list(self._node_profiles)
         self.by_datapath_id: dict[int, int] = {
             int(build.wiring.datapath_id[vertex]): vertex
             for vertex in np.flatnonzero(build.topology.present).tolist()
@@ -94,6 +94,15 @@ class Encoder:
         other.build = replace(self.build, tables=tables)
         other._pipeline = Pipeline(other.build, self.profiles)
         return other
+
+    def profile(self, vertex: int) -> Profile:
+        """What the switch can do."""
+        return self.profiles[vertex]
+
+    def told(self, vertex: int, able: Profile) -> None:
+        """The switch has shown that it can do no more than this; nothing of a vertex below 0."""
+        if vertex >= 0:
+            self.profiles[vertex] = self._node_profiles[vertex].within(able)
 
     def rows(self, vertex: int) -> int:
         """How many flows the switch has once programmed."""

@@ -137,6 +137,8 @@ class Multipart(IntEnum):
     PORT_STATS = 4
     GROUP = 6
     GROUP_DESC = 7
+    GROUP_FEATURES = 8
+    TABLE_FEATURES = 12
     PORT_DESC = 13
 
 
@@ -151,6 +153,11 @@ class ErrorType(IntEnum):
     """`ofp_error_type` (§7.5.4), as far as it is used here."""
 
     BAD_REQUEST = 1
+    BAD_ACTION = 2
+    BAD_INSTRUCTION = 3
+    BAD_MATCH = 4
+    FLOW_MOD = 5
+    GROUP_MOD = 6
     EXPERIMENTER = 0xFFFF
 
 
@@ -375,6 +382,21 @@ GROUP_STATS = _layout(
 )
 """`ofp_group_stats`: a `BUCKET_COUNTER` for each bucket follows."""
 BUCKET_COUNTER = _layout(("packets", ">u8"), ("bytes", ">u8"))
+GROUP_FEATURES = _layout(
+    ("types", ">u4"), ("capabilities", ">u4"), ("most", ">u4", 4), ("actions", ">u4", 4)
+)
+"""`ofp_group_features`: a bit per type of group, the most groups of each."""
+TABLE_FEATURES = _layout(
+    ("length", ">u2"),
+    ("table", "u1"),
+    ("pad", "V5"),
+    ("name", "S32"),
+    ("metadata_match", ">u8"),
+    ("metadata_write", ">u8"),
+    ("config", ">u4"),
+    ("most_entries", ">u4"),
+)
+"""`ofp_table_features`: properties follow."""
 PORT_REQUEST = _layout(("port", ">u4"), pad=4)
 """`ofp_port_stats_request`."""
 PORT_STATS = _layout(

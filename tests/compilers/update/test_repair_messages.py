@@ -57,7 +57,7 @@ def rounds_of(whole, old, new, generation):
     change = RepairRounds.between(old, new)
     generations = np.full(old.tables.switches, generation)
     encoder = Encoder(whole).with_tables(old.tables)
-    return repair_messages(encoder, new.tables.classes, change, generations)
+    return repair_messages(encoder, new.tables, change, generations)
 
 
 def carry_out(switch, messages):
@@ -143,7 +143,7 @@ def test_weights_change_groups_alone():
     tables = replace(whole.tables, classes=replace(classes, weight=weight))
     change = RepairRounds.of_classes(pairs)
     generations = np.arange(whole.tables.switches) % 2
-    (messages,) = repair_messages(Encoder(whole), tables.classes, change, generations)
+    (messages,) = repair_messages(Encoder(whole), tables, change, generations)
     both = [[programs(whole, t, g) for g in (0, 1)] for t in (whole.tables, tables)]
     for vertex, generation in enumerate(generations.tolist()):
         before, after = (side[generation][vertex] for side in both)

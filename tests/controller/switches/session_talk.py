@@ -8,6 +8,7 @@ from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.profiles import OVS
 from tests.controller.fake_switches import as_entries
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
@@ -24,9 +25,16 @@ def row(number):
 class Programs:
     def __init__(self, *ids):
         self.by_datapath_id = {number: vertex for vertex, number in enumerate(ids or (11, 12))}
+        self.able = OVS
 
     def program(self, vertex, _=0):
         return Program((), (row(vertex), MARKER))
+
+    def profile(self, vertex):  # noqa: ARG002
+        return self.able
+
+    def told(self, vertex, able):  # noqa: ARG002
+        self.able = able
 
     def describe(self, number):
         return f"row {number}"
