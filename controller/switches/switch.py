@@ -17,8 +17,6 @@ from controller.switches.conversation import Conversation
 from controller.switches.current import Current
 from controller.switches.transaction import Outcome
 
-NOTHING = reconcile.Held()
-
 
 class Owner(Protocol):
     """The fabric that a switch belongs to."""
@@ -76,7 +74,7 @@ class Switch:
     gone: bool = False
     able: Profile = OVS
     _limits: Limits | None = None
-    _held: reconcile.Held = NOTHING
+    _before: reconcile.Held | None = None
     _flows: bytes | None = None
 
     def wait(self) -> None:
@@ -155,12 +153,13 @@ class Switch:
         if not found.parts:
             self._sync()
             return
+        self._before = held if self._before is None else self._before
         if self._limits is not None:
             program = self.owner.current.programs.program(vertex, self.generation)
             if text := self._limits.exceeded(program):
-                self._refuse(Outcome(committed=False, text=text))
+                self._fail(Outcome(committed=False, text=text))
                 return
-        self.state, self._held = "changing", held
+        self.state = "changing"
         self.talk.bundle(found.parts, self._changed)
 
     def _changed(self, outcome: Outcome) -> None:
@@ -219,23 +218,23 @@ class Switch:
         def told(groups: bytes | None) -> None:
             if self.gone:
                 return
-            if groups is None or not flows or flows[0] is None:
+            if groups is None or not flows or flows[0] is None or self._before is None:
                 self._refuse(refusal)
             else:
                 now = reconcile.held(flows[0], groups)
-                self.talk.bundle(reconcile.restored(self._held, now), refuse)
+                self.talk.bundle(reconcile.restored(self._before, now), refuse)
 
         self.talk.ask(Multipart.FLOW, flows_wanted(), flows.append)
         self.talk.ask(Multipart.GROUP_DESC, b"", told)
 
     def _sync(self) -> None:
-        self.state = "programmed"
+        self.state, self._before = "programmed", None
         if not self.again:
             self.owner.synced(self)
         self._end_turn()
 
     def _refuse(self, outcome: Outcome | None) -> None:
-        self.state = "refused"
+        self.state, self._before = "refused", None
         self.owner.refused(self, outcome)
         self._end_turn()
 

@@ -1,0 +1,143 @@
+"""A fabric of conforming switches: cables between them, what its hosts send, and who gets it."""
+
+from __future__ import annotations
+
+import select
+import socket
+import struct
+
+import numpy as np
+
+from tests.controller.switches.conforming_switch import DROPPED, ConformingSwitch, hello
+
+MOST_HOPS = 8
+
+
+class ConformingFabric:
+    """The switches of a build, all of one shape. send(vertex, bytes) tells their controller."""
+
+    def __init__(self, build, shape, send):
+        self.build, self.send, w = build, send, build.wiring
+        self.hosts = [
+            (v, h, int(port)) for v, row in enumerate(w.host_port) for h, port in enumerate(row)
+        ]
+        self.switches = [
+            ConformingSwitch(int(w.datapath_id[v]), [*_there(w.port[v]), *_there(row)], shape)
+            for v, row in enumerate(w.host_port)
+        ]
+        self.far = {
+            (v, int(w.port[v, k])): (int(w.far[v, k]), int(w.far_port[v, k]))
+            for v, k in np.argwhere(w.far >= 0).tolist()
+        }
+        self.links = [end for end, far in self.far.items() if end < far]
+
+    def cable(self, end, up, tell=True):
+        """Both ends of a cable go down or come up; whether the controller is told."""
+        for vertex, port in (end, self.far[end]):
+            said = self.switches[vertex].link(port, up)
+            if tell:
+                self.send(vertex, said)
+
+    def lost(self):
+        """Pairs of hosts some of whose packets are lost, loop, or arrive as they should not."""
+        a, memo = self.build.addressing, {}
+        return (
+            [
+                (source, target)
+                for target in self.hosts
+                for source in self.hosts
+                if source != target
+                and not self._arrives(source[0], source[2], self._packet(target), target, memo)
+            ]
+            if a
+            else []
+        )
+
+    def _packet(self, target):
+        vertex, host, _ = target
+        address = int(self.build.addressing.host(vertex, host))
+        gateway = self.build.addressing.gateway_mac
+        packet = {"eth_dst": gateway, "eth_src": 1, "eth_type": 0x0800, "ipv4_dst": address}
+        return tuple(sorted((packet | {"ttl": 64}).items()))
+
+    def _arrives(self, vertex, in_port, packet, target, memo, hops=0):
+        """Whether every way that a packet may take from here ends at its host."""
+        key = vertex, in_port, packet
+        if key not in memo:
+            memo[key] = hops < MOST_HOPS and all(
+                way is not DROPPED and self._goes_on(vertex, *way, target, memo, hops)
+                for way in self.switches[vertex].forward(in_port, dict(packet))
+            )
+        return memo[key]
+
+    def _goes_on(self, vertex, port, packet, target, memo, hops):
+        fields = dict(packet)
+        assert fields.pop("ttl") == 63
+        if (vertex, port) in self.far:
+            onward = tuple(sorted((fields | {"ttl": 64}).items()))
+            return self._arrives(*self.far[vertex, port], onward, target, memo, hops + 1)
+        mac = int(self.build.addressing.host_mac[target[0], target[1]])
+        rewritten = fields["eth_dst"] == mac and fields["eth_src"] == self.gateway_mac
+        return (vertex, port) == (target[0], target[2]) and rewritten
+
+    @property
+    def gateway_mac(self):
+        return self.build.addressing.gateway_mac
+
+    def unanswered(self):
+        """Hosts that get a wrong answer, or none, to an ARP request for gateway and neighbours."""
+        a, wrong = self.build.addressing, []
+        for vertex, host, port in self.hosts:
+            mac, own = int(a.host_mac[vertex, host]), int(a.host(vertex, host))
+            mates = [int(a.host(v, h)) for v, h, _ in self.hosts if v == vertex]
+            for target in (int(a.gateway(vertex)), *mates):
+                ask = {"eth_type": 0x0806, "arp_op": 1, "arp_sha": mac, "arp_spa": own}
+                ask |= {"eth_dst": (1 << 48) - 1, "eth_src": mac, "arp_tha": 0, "arp_tpa": target}
+                answer = {"eth_type": 0x0806, "arp_op": 2, "arp_sha": self.gateway_mac}
+                answer |= {"eth_src": self.gateway_mac, "eth_dst": mac, "arp_tha": mac}
+                answer |= {"arp_spa": target, "arp_tpa": own}
+                expected = DROPPED if target == own else (port, tuple(sorted(answer.items())))
+                if self.switches[vertex].forward(port, ask) != [expected]:
+                    wrong.append((vertex, host, target))
+        return wrong
+
+
+def _there(ports):
+    return [int(port) for port in ports if port > 0]
+
+
+class Loopback:
+    """The connections of a fabric to a controller on this machine."""
+
+    def __init__(self, build, shape, port):
+        self.fabric = ConformingFabric(build, shape, self._send)
+        self.sockets = []
+        for _ in self.fabric.switches:
+            sock = socket.create_connection(("127.0.0.1", port))
+            sock.sendall(hello())
+            self.sockets.append(sock)
+
+    def _send(self, vertex, data):
+        self.sockets[vertex].sendall(data)
+
+    def until(self, true, what, limit=30.0):
+        """Carry messages until this is so; looked at when something has changed, and at times."""
+        seen = -1
+        for turn in range(int(limit / 0.05)):
+            ready = select.select(self.sockets, [], [], 0.05)[0]
+            for sock in ready:
+                data = sock.recv(1 << 18)
+                assert data, "the controller closed a connection"
+                answer = self.fabric.switches[self.sockets.index(sock)].take(data)
+                sock.sendall(answer)
+            changes = sum(switch.changes for switch in self.fabric.switches)
+            if not ready and (changes != seen or turn % 5 == 0):
+                seen = changes
+                if true():
+                    return
+        raise AssertionError(f"{what}: not within {limit} s")
+
+    def close(self):
+        for sock in self.sockets:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()

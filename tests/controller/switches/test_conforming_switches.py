@@ -1,0 +1,238 @@
+"""Switches that lack optional parts of OpenFlow 1.3, programmed by the controller, and walked.
+
+The switches are of this folder (`conforming_switch`): written from the specification, they refuse
+what they lack, forward by what they were told, and are followed for every pair of hosts.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from compilers.tables.build_folder import load
+from compilers.targets.openflow.encoder import Encoder
+from controller.settings import Damping, Duties
+from controller.switches.current import Current
+from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
+from tests.compilers.routed import routed
+from tests.controller.switches.conforming_fabric import ConformingFabric, Loopback
+from tests.controller.switches.conforming_switch import Shape
+from tests.controller.switches.session_talk import names
+from tests.waiting import until
+
+NOTHING = Shape(
+    bundles=False, experimenters=False, masks=False, fast_failover=False, buckets=2, tables=1
+)
+SHAPES = {
+    "everything": Shape(),
+    "nothing optional": NOTHING,
+    "no bundles": Shape(bundles=False),
+    "no experimenters": Shape(experimenters=False),
+    "no masks": Shape(masks=False),
+    "no fast failover": Shape(fast_failover=False),
+    "two buckets": Shape(buckets=2),
+    "one table": Shape(tables=1),
+}
+PROFILES = {
+    "everything": "openflow13-ovs",
+    "nothing optional": "few-buckets, single-table",
+    "no bundles": "openflow13",
+    "no experimenters": "openflow13",
+    "no masks": "openflow13",
+    "no fast failover": "few-buckets",
+    "two buckets": "few-buckets",
+    "one table": "single-table",
+}
+REPAIRS = {"everything", "no bundles", "no experimenters", "no masks", "one table"}
+BUILD = replace(routed(q=3, spread=True, protect="link", hosts=2), identity="0123456789abcdef")
+ONE_HOST = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
+
+
+class InMemory:
+    """A controller without sockets, and its fabric."""
+
+    def __init__(self, shape, build=BUILD):
+        self.now = [100.0]
+        current = Current(build.identity, build.wiring.names, Encoder(build), build)
+        self.sessions = LiveFabric(current, names, clock=lambda: self.now[0])
+        self.keeper = Keeper(self.sessions, Duties(damping=Damping(suppress=1e6)))
+        self.fabric = ConformingFabric(build, shape, self.sessions.received)
+        for vertex, switch in enumerate(self.fabric.switches):
+            self.sessions.connected(vertex, switch.datapath_id)
+        self.run()
+
+    def run(self):
+        while out := self.sessions.take():
+            for one in out:
+                answers = self.fabric.switches[one.key].take(bytes(one.data))
+                while answers:
+                    length = int.from_bytes(answers[2:4], "big")
+                    self.sessions.received(one.key, answers[:length])
+                    answers = answers[length:]
+
+    def tick(self, seconds=0.25):
+        self.now[0] += seconds
+        self.sessions.tick()
+        self.run()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_switch_gets_the_program_that_it_can_do(shape):
+    net = InMemory(SHAPES[shape])
+    assert net.sessions.errors == {}
+    assert net.sessions.complete
+    found = set(net.sessions.status()["profiles"].values())
+    assert found == ({PROFILES[shape]} if shape != "everything" else set())
+    told = {event.kind for event in net.sessions.drain()}
+    assert ("profile" in told) == (shape != "everything")
+    assert net.fabric.lost() == []
+    assert net.fabric.unanswered() == []
+    before = [switch.changes for switch in net.fabric.switches]
+    for vertex in range(len(before)):
+        net.sessions.reconcile(vertex)
+    net.run()
+    assert net.sessions.complete
+    assert [switch.changes for switch in net.fabric.switches] == before
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_links_fail_and_come_back(shape):
+    net = InMemory(SHAPES[shape], ONE_HOST)
+    for link in net.fabric.links[::9]:
+        net.fabric.cable(link, up=False, tell=False)
+        assert (net.fabric.lost() == []) == (shape in REPAIRS), link
+        net.fabric.cable(link, up=False)
+        net.run()
+        net.tick()
+        assert net.fabric.lost() == [], link
+        net.fabric.cable(link, up=True)
+        net.run()
+        net.tick()
+    assert net.fabric.lost() == []
+    assert net.sessions.errors == {}
+
+
+def content(net):
+    return [(dict(s.tables.rows), dict(s.tables.groups)) for s in net.fabric.switches]
+
+
+def test_a_program_that_is_too_large_is_refused_with_numbers():
+    net = InMemory(Shape(bundles=False, rows=10))
+    assert not net.sessions.complete
+    encoder = Encoder(BUILD)
+    rows = len(encoder.route_messages(*encoder._pipeline.routes(0), 0)[0]) + 2
+    text = f"its program needs {rows} rows in table 1, of which the switch holds 10"
+    assert text in net.sessions.errors["0"]
+    assert content(net) == [({}, {})] * 13
+
+
+def test_what_was_done_before_a_refusal_is_taken_back():
+    minimal = replace(routed(q=3, hosts=2), identity="1123456789abcdef")
+    net = InMemory(Shape(bundles=False), minimal)
+    assert net.sessions.complete
+    before = content(net)
+    for switch in net.fabric.switches[:2]:
+        switch.shape = replace(switch.shape, rows=len(switch.tables.rows) + 3)
+    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    net.sessions.load(current)
+    net.run()
+    assert set(net.sessions.errors) == {"0", "1"}
+    assert net.sessions.errors["0"].startswith("flow mod failed: table full (")
+    assert content(net)[:2] == before[:2]
+    assert all(switch.tables.rows for switch in net.fabric.switches)
+    assert content(net)[2:] == content(InMemory(Shape(bundles=False)))[2:]
+
+
+def test_no_packet_is_lost_while_a_program_changes_in_steps():
+    """Looked at after every third message of a switch."""
+    minimal = replace(routed(q=3), identity="1123456789abcdef")
+    net = InMemory(Shape(bundles=False), minimal)
+    current = Current(ONE_HOST.identity, ONE_HOST.wiring.names, Encoder(ONE_HOST), ONE_HOST)
+    net.sessions.load(current)
+    seen = 0
+    while out := net.sessions.take():
+        for one in out:
+            data = bytes(one.data)
+            while data:
+                length = int.from_bytes(data[2:4], "big")
+                answer = net.fabric.switches[one.key].take(data[:length])
+                if data[1] in (14, 15) and one.key == 4:
+                    seen += 1
+                    assert seen % 3 or net.fabric.lost() == []
+                data = data[length:]
+                while answer:
+                    length = int.from_bytes(answer[2:4], "big")
+                    net.sessions.received(one.key, answer[:length])
+                    answer = answer[length:]
+    assert seen > 30
+    assert net.fabric.lost() == []
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A build folder of ER_3 with a host a switch."""
+    folder = tmp_path_factory.mktemp("conforming")
+    spec = folder / "fabric.yaml"
+    spec.write_text(
+        "name: lab\ntopology: {family: polarfly, q: 3}\n"
+        "routing: {balance: compact-valiant, protect: link}\n"
+    )
+    words = [sys.executable, "-m", "polarfab", "compile", spec, "-o", folder / "build", "--quick"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return folder / "build"
+
+
+@pytest.fixture(scope="module", params=["ryu", "os-ken"])
+def controller(request, folder, tmp_path_factory):
+    """The port of a controller, and its status file."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    status = tmp_path_factory.mktemp("controller") / "status.json"
+    words = [sys.executable, "-m", "polarfab", "controller", folder, "--framework", request.param]
+    words += ["--listen", f"127.0.0.1:{port}", "--status-file", status]
+    with (status.parent / "log").open("w") as log:
+        process = subprocess.Popen([*map(str, words)], stdout=log, stderr=log, env=os.environ)
+    try:
+        until(lambda: process.poll() is None and status.exists() and _listens(port), "listening")
+        yield port, status
+        assert process.poll() is None
+        assert "Traceback" not in (status.parent / "log").read_text()
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_over_the_network(shape, controller, folder):
+    port, status_file = controller
+    net = Loopback(load(folder), SHAPES[shape], port)
+    try:
+        programmed = {"complete": True, "errors": {}}.items()
+        profiles = {PROFILES[shape]} - {"openflow13-ovs"}
+
+        def ready():
+            said = json.loads(status_file.read_text())
+            named = set(said["profiles"].values()) == profiles
+            return programmed <= said.items() and named and net.fabric.lost() == []
+
+        net.until(ready, "13 switches programmed")
+        assert net.fabric.unanswered() == []
+        every = net.fabric.links if shape == "nothing optional" else []
+        for link in every:
+            net.fabric.cable(link, up=False)
+            net.until(lambda: net.fabric.lost() == [], f"all pairs without {link}")
+            net.fabric.cable(link, up=True)
+        net.until(lambda: net.fabric.lost() == [], "all pairs")
+    finally:
+        net.close()
