@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from compilers.targets.openflow.profiles import OVS, Profile
+from compilers.targets.openflow.profiles import Profile
 from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
@@ -28,7 +28,6 @@ from controller.switches.events import (
     FaultReport,
     MalformedMessage,
     PeerMisnamed,
-    ProfileLowered,
     ProgrammedFault,
     ProgramRefused,
     RowsShadowed,
@@ -38,7 +37,7 @@ from controller.switches.events import (
     SwitchSilent,
     UnknownDatapath,
 )
-from controller.switches.fault_reports import fault_report
+from controller.switches.fault_reports import fault_report, lesser_profiles, profile_report
 from controller.switches.hooks import Adopt, Hooks
 from controller.switches.reconcile import Difference
 from controller.switches.rejected_peers import RejectedPeers
@@ -309,12 +308,6 @@ class LiveFabric:
         return self._claims.duplicates
 
     @property
-    def profiles(self) -> dict[str, str]:
-        """The profile of each connected switch that cannot do all that Open vSwitch can."""
-        found = {v: self.current.programs.profile(v).name for v in sorted(self._present)}
-        return {self.names[v]: name for v, name in found.items() if name != OVS.name}
-
-    @property
     def connections(self) -> dict[int, str]:
         """The address of each connected switch, by vertex."""
         return {vertex: self._switches[key].peer for vertex, key in self._present.items()}
@@ -343,7 +336,7 @@ class LiveFabric:
             "errors": self.errors | {self.names[v]: text for v, text in self.duplicates.items()},
             "unknown": [f"{datapath_id:016x}" for datapath_id in sorted(self.unknown)],
             "foreign": {self.names[v]: s.foreign for v, s in sorted(switches.items()) if s.foreign},
-            "profiles": self.profiles,
+            "profiles": lesser_profiles(self.current, self._present),
             "shadowed": {self.names[v]: count for v, count in self.shadowed.items()},
             "differences": dict(self.differences),
             **{name: part() for name, part in self.parts.items()},
@@ -463,9 +456,7 @@ class LiveFabric:
     def lowered(self, switch: Switch, profile: Profile) -> None:
         """A switch can do no more than this, and gets another program."""
         if switch.vertex is not None:
-            build = self.current.build
-            lacks = "; ".join(profile.lacks(build)) if build else ""
-            self.tell(ProfileLowered(self.names[switch.vertex], profile.name, lacks))
+            self.tell(profile_report(self.current, switch.vertex, profile))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""
