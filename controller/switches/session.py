@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
-from compilers.targets.openflow.profiles import Profile
 from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
@@ -37,7 +36,7 @@ from controller.switches.events import (
     SwitchSilent,
     UnknownDatapath,
 )
-from controller.switches.fault_reports import fault_report, lesser_profiles, profile_report
+from controller.switches.fault_reports import fault_report, lesser_profiles
 from controller.switches.hooks import Adopt, Hooks
 from controller.switches.reconcile import Difference
 from controller.switches.rejected_peers import RejectedPeers
@@ -452,11 +451,6 @@ class LiveFabric:
             seconds = now - (now if self._began is None else self._began)
             self._began = None
             self.tell(FabricComplete(self.identity, self.expected, seconds))
-
-    def lowered(self, switch: Switch, profile: Profile) -> None:
-        """A switch can do no more than this, and gets another program."""
-        if switch.vertex is not None:
-            self.tell(profile_report(self.current, switch.vertex, profile))
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """A switch has refused its program; None if it could not be read."""

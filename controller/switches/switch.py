@@ -15,6 +15,8 @@ from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.conversation import Conversation
 from controller.switches.current import Current
+from controller.switches.events import Event
+from controller.switches.fault_reports import profile_report
 from controller.switches.transaction import Outcome
 
 
@@ -39,8 +41,8 @@ class Owner(Protocol):
     def synced(self, switch: Switch) -> None:
         """The switch holds its program."""
 
-    def lowered(self, switch: Switch, profile: Profile) -> None:
-        """The switch can do no more than this, and gets another program."""
+    def tell(self, event: Event) -> None:
+        """Report an event."""
 
     def refused(self, switch: Switch, outcome: Outcome | None) -> None:
         """The switch has refused its program; None if it could not be read."""
@@ -195,7 +197,7 @@ class Switch:
                 self._fail(refusal)
                 return
             if self.able != before:
-                self.owner.lowered(self, self.able)
+                self.owner.tell(profile_report(self.owner.current, vertex, self.able))
             self.read()
 
         self.talk.ask(Multipart.GROUP_FEATURES, b"", groups.append)
