@@ -133,5 +133,8 @@ def _print(found: Emulated) -> None:
             warn(f"wrong: {check.name}: {mismatch}")
         if more := len(check.mismatches[SHOWN_MISMATCHES:]):
             warn(f"wrong: {check.name}: {more:,} more like these")
-    verdict = "passed" if result.passed else "FAILED"
-    say(f"{facts['scenario']} {verdict} in {result.seconds['all']:.1f} s")
+    took = f"in {result.seconds['all']:.1f} s"
+    if result.passed:
+        say(f"{facts['scenario']} passed {took}")
+    else:
+        warn(f"FAILED: {facts['scenario']} {took}")

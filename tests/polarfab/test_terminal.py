@@ -7,8 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
+from polarfab.cli import cli
+from polarfab.old_words import OLD_WORDS, renewed
 from polarfab.output import print_table
 from polarfab.table_widths import fitting
+from polarfab.verb_list import VERBS
 from tests.polarfab.conftest import Run
 
 COLUMNS = ["switch", "mean_distance", "what was found there", "cost_per_host", "result"]
@@ -106,6 +109,19 @@ def test_old_words_work_and_say_so(polarfab: Run, words: tuple[str, ...], new: s
     assert polarfab(*words[:-1], *new.split())[1] == out
 
 
+def test_old_words_of_every_verb_are_options_no_more() -> None:
+    context = click.Context(cli)
+    for verb, words in OLD_WORDS.items():
+        command = cli.get_command(context, verb)
+        assert command is not None
+        options = {word for option in command.params for word in option.opts}
+        assert {new.split()[0] for new in words.values()} <= options
+        assert options.isdisjoint(words)
+    found, lines = renewed("expand", ["expand", "b", "--racks=fan:1", "--", "--to"])
+    assert found == ["expand", "b", "--clusters=fan:1", "--", "--to"]
+    assert lines == ["--racks is called --clusters now; the old word goes with the next release"]
+
+
 @pytest.mark.parametrize(
     ("words", "error"),
     [
@@ -137,9 +153,6 @@ def test_errors_have_one_form(
 
 
 def test_every_verb_takes_quiet_and_verbose() -> None:
-    from polarfab.cli import cli
-    from polarfab.verb_list import VERBS
-
     context = click.Context(cli)
     for name in VERBS:
         command = cli.get_command(context, name)
