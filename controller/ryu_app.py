@@ -19,6 +19,7 @@ from controller.rollout.move_journal import journalled
 from controller.settings import AUDIT_PERIOD
 from controller.switches import framework
 from controller.switches.current import Current, read_build
+from controller.switches.file_limit import half_open_room
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
@@ -69,6 +70,7 @@ def _read() -> Current:
 def _started() -> tuple[Reporter, Keeper]:
     """The reporter of the fabric that the environment names, started, and its keeper."""
     fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
+    half_open_room(fabric.expected)
     keeper = Keeper(fabric)
     RollingAudit(fabric, AUDIT_PERIOD, lambda: keeper.change)
     reporter = Reporter(fabric, print, status_file=Path(status) if status else None)

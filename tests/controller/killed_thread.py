@@ -1,40 +1,30 @@
-"""A controller one of whose threads, that repairs or that handles messages, dies at SIGUSR1.
+"""The command line, with a controller one of whose threads dies at SIGUSR1.
 
-BUILD FRAMEWORK PORT STATUS-FILE ticks|inbox
+argv: the thread, ticks (it repairs) or inbox (it handles messages), and the words of the command.
 """
 
 import signal
 import sys
-from pathlib import Path
 
 from controller import app, server
-from controller.settings import Address, Settings
-from controller.switches import framework
-from controller.switches.current import read_build
+from polarfab.cli import main
 
-BUILD, FRAMEWORK, PORT, STATUS_FILE, THREAD = sys.argv[1:]
+THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
 MADE = app.app_class
 
 
-def spoiled(used):
+def mortal(framework):
     """The app, with a thread that can be killed."""
-    spawn, threads = used.hub.spawn, {}
+    spawn, threads = framework.hub.spawn, {}
 
     def kept(call, *args, **kwargs):
         threads[getattr(call, "__name__", "")] = thread = spawn(call, *args, **kwargs)
         return thread
 
-    used.hub.spawn = kept
-    name = {"ticks": "_ticks", "inbox": "work"}[THREAD]
-    signal.signal(signal.SIGUSR1, lambda *_: used.hub.kill(threads[name]))
-    return MADE(used)
+    framework.hub.spawn = kept
+    signal.signal(signal.SIGUSR1, lambda *_: framework.hub.kill(threads[THREAD]))
+    return MADE(framework)
 
 
-server.app_class = spoiled
-server.serve(
-    framework.load(FRAMEWORK),
-    lambda: read_build(Path(BUILD)),
-    Settings(Address("127.0.0.1", int(PORT), "--listen"), status_file=Path(STATUS_FILE)),
-    lambda line: print(line, flush=True),
-    Path(BUILD),
-)
+server.app_class = mortal
+main()

@@ -90,7 +90,8 @@ def test_too_few_files_are_refused_at_start(builds):
 def test_a_controller_without_one_of_its_threads_ends(builds, run, thread):
     """Its rows stay in the switches, and systemd starts it anew."""
     script = Path(__file__).with_name("killed_thread.py")
-    started = run(lambda *where: [sys.executable, script, builds[0], "ryu", *where, thread])
+    command = polarfab(builds[0], "ryu")
+    started = run(lambda *where: [sys.executable, script, thread, *command(*where)[1:]])
     started.wait_for(SWITCHES, "complete")
     started.process.send_signal(signal.SIGUSR1)
     assert started.process.wait(60) != 0

@@ -10,6 +10,7 @@ import random
 import re
 import shutil
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -31,17 +32,23 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, Event
+from tests.controller.cluster.crowd import Crowd
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.conftest import Running, polarfab
 from tests.controller.unixctl import Unixctl
 from tests.waiting import until
 
+MORTAL = Path(__file__).parents[1] / "killed_thread.py"
 OURS, OURS_MASK, OTHER_GENERATION = 0x5044, 0xFFFC, 0x5045
 GROUPS, METADATA_BIT = 1024, 0x8000
 FOREIGN = "table=9,priority=7,cookie=0x99,ip,nw_dst=192.0.2.{},actions=drop"
 ALL_OURS = f"cookie={OURS << 48:#x}/{OURS_MASK << 48:#x}"
-OPTIONS = ("--patience", "1", "--damping", "1,2200,1000,3")
-"""Switches that are gone and links that flap are put aside, and back, while a round lasts."""
+OVER = "cookie=0x98,table=0,priority=60000,actions=drop"
+OPTIONS = ("--patience", "1", "--damping", "1,2200,1000,3", "--audit", "2")
+"""Switches that are gone and links that flap are put aside, and back, while a round lasts; what was
+changed by hand is left to the audit."""
+FILES, IDLE = 400, 400
+"""Files that the controller may open, and connections that want one of them."""
 LIMIT = 40.0
 """Seconds in which everything must be right again on a machine with other work."""
 
@@ -106,6 +113,7 @@ class Campaign:
         self.starts = 0
         self.touched: set[int] = set()
         self.planted: dict[int, set[int]] = {}
+        self.over: set[int] = set()
         self.switches = range(self.build.tables.switches)
         self.expected = {b.identity: self._expected(b) for b in map(load, builds)}
 
@@ -114,6 +122,7 @@ class Campaign:
         (front, back, http) = (next(ports) for _ in range(3))
         self.port, self.url = back, f"127.0.0.1:{http}"
         self._put(0)
+        self.crowd = Crowd(back)
         with Meddler(front, back) as self.meddler:
             try:
                 self._start()
@@ -127,6 +136,7 @@ class Campaign:
                     self._check(f"after round {number}: {events}")
                 self._running.stop()
             finally:
+                self.crowd.leave()
                 if self.controller is not None:
                     self.controller.process.kill()
                     self.controller.process.wait()
@@ -151,7 +161,13 @@ class Campaign:
         options += ["--foreign", "remove" if self.remove else "keep"]
         options += ["--discover"] * (self.chance.random() < 0.3)
         (folder := self.work / f"controller-{self.starts}").mkdir()
-        command = polarfab(self.folder, self.chance.choice(("ryu", "os-ken")), *options)
+        made = polarfab(self.folder, self.chance.choice(("ryu", "os-ken")), *options)
+
+        def command(port: int, status_file: Path) -> list[Any]:
+            _, *words = made(port, status_file)
+            limited = ["prlimit", f"--nofile={FILES}:{FILES}", sys.executable]
+            return [*limited, MORTAL, self.chance.choice(("ticks", "inbox")), *words]
+
         self.controller = Running(self.ovs, folder, command, port=self.port, bridges=())
 
     def _end(self, number: signal.Signals) -> None:
@@ -186,9 +202,16 @@ class Campaign:
             self._flap(event)
         elif kind.startswith(("cable", "switch")):
             self._suffer(event)
+        elif kind == "idle connections":
+            self.crowd.idle(IDLE)
+        elif kind == "impostor":
+            self.crowd.impersonate(self._datapath_id(v))
+        elif kind == "thread killed":
+            self._kill_thread()
         elif kind == "Open vSwitch killed":
             self.ovs.kill_switch()
             self.planted.clear()
+            self.over.clear()
         elif kind == "build changed":
             self._put(1 - self.wanted)
             if self.controller is not None:
@@ -199,6 +222,15 @@ class Campaign:
                 self._start()
         else:
             raise ValueError(kind)
+
+    def _kill_thread(self) -> None:
+        """Kill a thread of the controller, which has to end by itself."""
+        if self.controller is None:
+            return
+        self.controller.process.send_signal(signal.SIGUSR1)
+        assert self.controller.process.wait(LIMIT) != 0
+        assert "has stopped: " in self.controller.log.read_text(), self.controller.log
+        self.controller = None
 
     def _stir(self, event: Event) -> None:
         """Give the controller something to say to a switch, mostly."""
@@ -235,14 +267,17 @@ class Campaign:
         else:
             outage = Outage(was.links, was.switches ^ {event.vertex})
             self.planted.pop(event.vertex, None)
+            self.over.discard(event.vertex)
         self.fabric.suffer(outage)
 
     def _by_hand(self, event: Event) -> None:
         v, kind, bridge = event.vertex, event.kind, f"s{event.vertex}"
         held = [row for row in dump(self.ovs, bridge)["flows"] if _ours(row)]
         groups = re.findall(r"group_id=(\d+)", self.ovs.ofctl("dump-groups", bridge))
-        self.touched.add(v)
-        if kind == "foreign row added":
+        if kind == "foreign row over ours":
+            self.over.add(v)
+            self.ovs.ofctl("add-flow", bridge, OVER)
+        elif kind == "foreign row added":
             number = event.chance % 200
             self.planted.setdefault(v, set()).add(number)
             self.ovs.ofctl("add-flow", bridge, FOREIGN.format(number))
@@ -271,15 +306,22 @@ class Campaign:
     def _check(self, when: str) -> None:
         """Everything whole again: every switch comes to hold the program, and all pairs arrive.
 
-        Only switches that were changed by hand, or have told an error, are asked to be read again.
+        Only switches that a fault was to meet, or that have told an error, are asked to be read
+        again; what was changed by hand is found by the audit.
         """
         began = time.monotonic()
         self.fabric.suffer(Outage())
         self.meddler.heal()
+        self.crowd.leave()
         if self.controller is None:
             self._start()
         wrong: dict[str, Any] = {}
         try:
+            if self.over and not self.remove:
+                until(lambda: self._shadowed(wrong), "rows over ours are told", LIMIT)
+                for vertex in self.over:  # their owner takes them away
+                    self.ovs.ofctl("del-flows", f"s{vertex}", "cookie=0x98/-1")
+            self.over.clear()
             until(lambda: self._settled(wrong), "settled", LIMIT)
         except AssertionError as error:
             log = self._running.log.read_text()[-3000:]
@@ -289,6 +331,12 @@ class Campaign:
         self.report.slowest = max(self.report.slowest, time.monotonic() - began)
         assert "Traceback" not in self._running.log.read_text(), self._running.log
         self._forwards(when)
+
+    def _shadowed(self, wrong: dict[str, Any]) -> bool:
+        """Whether the controller names the switches with rows of others over ours."""
+        status = self._running.status()
+        wrong["shadowed"] = status and status["shadowed"], sorted(self.over)
+        return bool(status) and status["shadowed"] == {str(v): 1 for v in sorted(self.over)}
 
     def _settled(self, wrong: dict[str, Any]) -> bool:
         """Whether the controller says that all is well, and the switches agree."""
@@ -327,7 +375,8 @@ class Campaign:
         expected = {FOREIGN.format(n).split(",")[4] for n in planted}
         self.report.checks["switches compared"] += 1
         there = {match[0] for row in foreign if (match := re.search(r"nw_dst=[\d.]+", row))}
-        return sorted(found ^ self.expected[identity][vertex]) + sorted(there ^ expected)
+        over = [row for row in foreign if "cookie=0x98," in row]
+        return sorted(found ^ self.expected[identity][vertex]) + sorted(there ^ expected) + over
 
     def _expected(self, build: Build) -> list[set[str]]:
         """What switches hold that were given the build as text by ovs-ofctl."""

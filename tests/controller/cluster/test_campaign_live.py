@@ -45,7 +45,7 @@ def campaign(folders, work, seed, events):
 def test_a_seed_gives_the_same_events_again(folders):
     build = load(folders[0])
     assert plan(build, 5, 60) == plan(build, 5, 60) != plan(build, 6, 60)
-    kinds = {event.kind for events in plan(build, 1, 500) for event in events}
+    kinds = {event.kind for events in plan(build, 1, 1000) for event in events}
     assert kinds == set(KINDS)
 
 
