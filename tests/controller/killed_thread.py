@@ -6,11 +6,12 @@ argv: the thread, ticks (it repairs) or inbox (it handles messages), and the wor
 import signal
 import sys
 
-from controller import app, server
+from controller import app, pulse, server
 from polarfab.cli import main
 
 THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
 MADE = app.app_class
+pulse.MOST_MISSED = 20  # two seconds
 
 
 def mortal(framework):

@@ -222,9 +222,10 @@ def test_a_port_in_use_is_one_message(builds):
     assert "in use" in done.stderr
 
 
-def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds, framework, run):
+@pytest.mark.parametrize("used", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])
+def test_what_drifted_is_put_right_and_rows_over_ours_are_told(switches, builds, used, run):
     """Rows and groups deleted by hand come back; a foreign drop over all stays, and is named."""
-    audited = run(polarfab(builds[0], framework, "--audit", "2"))
+    audited = run(polarfab(builds[0], used, "--audit", "2"))
     audited.wait_for(SWITCHES, "complete")
     switches.ofctl("del-groups", "s3")  # with them go the rows that lead there
     switches.ofctl("del-flows", "s5", "table=1")

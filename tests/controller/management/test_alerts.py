@@ -82,6 +82,9 @@ def told(event):
 LINK = ("3", "2", "7", "1")
 CASES = {
     "": lambda _: None,
+    "Stuck": exports("polarfab_alive", "0.0"),
+    "Bug": exports("polarfab_bugs_total", "1.0"),
+    "PeersRejected": exports("polarfab_rejected_peers_total", "30.0"),
     "SwitchGone": lambda site: site.fabric.closed(3),
     "SwitchNotInSync": lambda site: site.fabric._programmed.discard(4),
     "SwitchError": lambda site: site.fabric.errors.update({"4": "group mod failed"}),
