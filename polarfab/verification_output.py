@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def walks(builds: Sequence[Build], quick: bool) -> str:
     """What verification of these builds is about to do, for the progress bar."""
+    from compilers.proof.delivery import usual
     from compilers.proof.proved import FAILURES
-    from compilers.spec.policy import PROMISED
 
-    promised = () if quick else PROMISED.get(builds[0].protect, ())
-    return " and ".join(["walking every pair", *(FAILURES[kind] for kind in promised)])
+    kinds = () if quick else usual(builds[0])
+    return " and ".join(["walking every pair", *(FAILURES[kind] for kind in kinds)])
 
 
 def say_caveats(fabric: Fabric) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from compilers.proof.channels import Channels, channels
 from compilers.proof.failure_walks import FailureReport, walk_failures
 from compilers.proof.forwarding import Forwarding
-from compilers.proof.packet_states import Progress, reachable
+from compilers.proof.packet_states import Progress, packets, reachable
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
 from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
@@ -26,6 +26,8 @@ from compilers.topology.distance import distances, neighbour_table
 PAIRS_AT_ONCE = 1 << 20
 PAIR_EXAMPLES = 10
 ITSELF = -128
+TWO_FAILURES_UP_TO = 1 << 17
+"""The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ def verify(
     if with_channels:
         single = [kind for kind in failures or () if kind in PROMISED]
         report = replace(report, channels=channels(build, "valley", single, progress))
-    kinds = PROMISED.get(build.protect, ()) if failures is None else failures
+    kinds = usual(build) if failures is None else failures
     return replace(
         report,
         failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in kinds),
@@ -181,6 +183,12 @@ def promised(build: Build) -> tuple[str, ...]:
     links = q * (q + 1) ** 2 // 2
     whole = build.topology.family == "polarfly" and graph.size == links
     return (*kinds, "2") if kinds and whole and q >= SMALLEST_WITH_GOALS else kinds
+
+
+def usual(build: Build) -> tuple[str, ...]:
+    """The kinds of failures walked unless others are named: `promised`, two where that is quick."""
+    quick = packets(build) <= TWO_FAILURES_UP_TO
+    return tuple(kind for kind in promised(build) if kind != "2" or quick)
 
 
 def walk_ways(build: Build, progress: Progress | None = None) -> Ways:

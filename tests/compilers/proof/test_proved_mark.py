@@ -34,7 +34,7 @@ def folder(build, tmp_path):
 def test_what_was_proved_stays_proved(build, folder):
     judge([build], [folder], with_channels=True)
     judge([build], [folder], failures=())
-    assert Proved.read(folder, build).failures == ("link", "node")
+    assert Proved.read(folder, build).failures == ("link", "node", "2")
     assert Proved.read(folder, build).channels
 
 

@@ -81,7 +81,10 @@ def test_health_says_what_was_proved(overview, api, tmp_path):
     assert loaded == [f"build {health['build']} is loaded; proved: delivery, identities"]
     made.verify()
     overview.fabric.load(read_build(made.folder))
-    assert api.get("/api/health").json["proved"] == "delivery, identities, link failures"
+    assert (
+        api.get("/api/health").json["proved"]
+        == "delivery, identities, link failures, two failures at once"
+    )
     assert api.get("/api/health").json["caveat"] == ""
 
 
