@@ -134,7 +134,9 @@ def _content(path: str | Path, file: str) -> bytes:
     except FileNotFoundError:
         given, todo = "no such file", "check the name and the folder"
     except IsADirectoryError:
-        given, todo = "a directory", "name the file in it"
+        inside = Path(path) / "fabric.yaml"
+        todo = f"name the file in it{f', {inside}' if inside.is_file() else ''}"
+        given = "a directory"
     except PermissionError:
         given, todo = "a file without permission to read it", "change its mode or owner"
     except (OSError, ValueError) as error:

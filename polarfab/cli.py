@@ -147,6 +147,7 @@ def usage_message(error: click.ClickException) -> str:
             seen = f"did you mean {' or '.join(sorted(near))}?" if near else seen
         case click.BadParameter() if key:
             text = f"{key}: {error.message.rstrip('.')}"
+            seen = "" if ";" in text else seen
         case _:
             text = error.format_message().rstrip(".")
             seen = "" if ";" in text else seen

@@ -15,8 +15,8 @@ def known_target(_ctx: click.Context, _param: click.Parameter, value: str | None
     if value is None or value in BUILT_IN or value in (names := target_names()):
         return value
     near = meant_target(value, names)
-    hint = f" Did you mean {near!r}?" if near else ""
-    raise click.BadParameter(f"{value!r} is not one of {', '.join(names)}.{hint}")
+    todo = f"did you mean {near}?" if near else "polarfab targets says what each is"
+    raise click.BadParameter(f"required one of {', '.join(names)}, given {value}; {todo}")
 
 
 def complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -20,6 +20,9 @@ from inventory.model import Inventory
 from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few, shown
 from inventory.yamlfile import STDIN, Document, Unreadable, read, read_or_take
 
+HARDWARE_KEYS = {"node_types", "nodes", "generate", "racks"}
+"""Keys by which an inventory.yaml is known where a fabric.yaml belongs."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedFabric:
@@ -116,6 +119,9 @@ def load_fabric(
     """
     problems: list[Problem] = []
     document = document or read_or_take(source)
+    if "topology" not in document.data and HARDWARE_KEYS & document.data.keys():
+        todo = "name the fabric.yaml that says `inventory: …`"
+        raise InputError.of("a spec, with name and topology", "an inventory", todo, document.file)
     named = document.data.get("inventory")
     if isinstance(source, Mapping) and isinstance(named, dict):
         document.data.pop("inventory")

@@ -118,4 +118,4 @@ def test_diff_with_options_of_a_target(compiled, polarfab):
     code, _, err = polarfab("diff", old, new, "--set", "version=8.4")
     assert (code, "name it with --target" in err) == (2, True)
     code, _, err = polarfab("diff", old, new, "--target", "eoss")
-    assert (code, "'eoss' is not one of" in err) == (2, True)
+    assert (code, "given eoss; did you mean eos?" in err) == (2, True)

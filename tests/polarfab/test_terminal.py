@@ -137,6 +137,12 @@ def test_old_words_of_every_verb_are_options_no_more() -> None:
         ),
         (("topology", "polarfly", "--format", "x"), "--format: 'x' is not one of 'edges', 'json'"),
         (("topology", "polarfly", "x"), "required NAME=VALUE, as in h=6, given x; polarfab topol"),
+        (
+            ("draw", "fabric.yaml", "-o", "x.svg"),
+            "; compile it first: polarfab compile fabr",
+        ),
+        (("validate", "inventory.yaml"), "required a spec, with name and topology, given an inv"),
+        (("render", "x", "--target", "nexus", "-o", "y"), "given nexus; did you mean nxos?"),
         (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),
     ],
 )
@@ -145,6 +151,7 @@ def test_errors_have_one_form(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fabric.yaml").write_text("name: x\ntopology: {family: polarfly, q: 3}\n")
+    (tmp_path / "inventory.yaml").write_text("generate: {type: switch-32}\n")
     code, out, err = polarfab(*words)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")

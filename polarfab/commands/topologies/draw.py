@@ -161,7 +161,9 @@ def _is_family(word: str, parameters: Mapping[str, object]) -> bool:
         return True
     if not Path(word).is_dir():
         required = f"a family ({', '.join(FAMILIES)}) or a build folder"
-        raise InputError.of(required, word, did_you_mean(word, FAMILIES))
+        compiled = f"compile it first: polarfab compile {word} -o build"
+        todo = compiled if Path(word).is_file() else did_you_mean(word, FAMILIES)
+        raise InputError.of(required, word, todo)
     surplus = [
         Problem(key=f"--{name}", required="none with a build folder", given=str(value))
         for name, value in parameters.items()
