@@ -40,7 +40,8 @@ def app_class(framework: Framework) -> Any:
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
         mover moves the fabric that the reporter reports on; read returns the build to load; member
-        is set if this is one of several controllers, entrance if the listener is ours.
+        is set if this is one of several controllers, entrance if the listener is ours. others:
+        whether other apps run beside this one.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
@@ -54,6 +55,7 @@ def app_class(framework: Framework) -> Any:
             member: ClusterMember | None = None,
             entrance: Entrance | None = None,
             pulse: Pulse | None = None,
+            others: bool = False,
             **kwargs: Any,
         ) -> None:
             super().__init__(*args, **kwargs)
@@ -62,7 +64,7 @@ def app_class(framework: Framework) -> Any:
             self.pulse = pulse or Pulse(self.fabric.tell)
             self.sessions: Roles | LiveFabric = member.roles if member else mover.fabric
             self.inbox = Inbox(hub, self)
-            connection.use(framework, self)
+            connection.use(framework, self, others)
 
         def start(self) -> None:
             """Start handling and reporting."""

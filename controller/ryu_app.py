@@ -26,6 +26,8 @@ from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
 
 BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_STATUS_FILE"
+ALONE = "POLARFAB_ALONE"
+"""Set where no other app runs beside ours: what switches say is then not read for others."""
 RYU = framework.load("ryu")
 
 
@@ -40,7 +42,8 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
             sys.exit(2)
         history = BuildHistory(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
         mover = journalled(reporter.fabric, keeper.foresee, history)
-        super().__init__(*args, mover=mover, reporter=reporter, read=_read, **kwargs)
+        others = not os.environ.get(ALONE)
+        super().__init__(*args, mover=mover, reporter=reporter, read=_read, others=others, **kwargs)
         _hear_interrupts()
 
 

@@ -17,6 +17,7 @@ from controller.openflow.messages import Malformed, SessionXid, datapath_id, ech
 from controller.switches.framework import Framework
 from controller.switches.listening import shut_down
 from controller.switches.sending import Overflow, SendPriority, SendQueue
+from controller.switches.shared_connection import shared
 
 LOG = logging.getLogger("polarfab.controller")
 RECEIVE_BYTES = 256 * 1024
@@ -61,9 +62,13 @@ def send_urgent(datapath: Any, data: bytes | None) -> None:
     send(datapath, SendPriority.URGENT, data)
 
 
-def use(framework: Framework, edge: Edge) -> None:
-    """Make the framework use our datapath class for every connection it accepts from now on."""
+def use(framework: Framework, edge: Edge, others: bool = False) -> None:
+    """Make the framework use our datapath class for every connection it accepts from now on.
+
+    others: whether other apps run beside ours and are to get their events.
+    """
     own = _datapath_class(framework, edge)
+    own = shared(framework, own, edge) if others else own
 
     def serve(sock: Any, address: Any) -> None:
         with closing(own(sock, address)) as datapath:

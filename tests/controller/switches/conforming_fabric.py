@@ -107,18 +107,24 @@ def _there(ports):
 
 
 class Loopback:
-    """The connections of a fabric to a controller on this machine."""
+    """The connections of a fabric to a controller on this machine, and of switches of others."""
 
-    def __init__(self, build, shape, port):
+    def __init__(self, build, shape, port, foreign=()):
         self.fabric = ConformingFabric(build, shape, self._send)
+        self.others = [ConformingSwitch(number, [1, 2, 3], shape) for number in foreign]
+        self.every = [*self.fabric.switches, *self.others]
         self.sockets = []
-        for _ in self.fabric.switches:
+        for _ in self.every:
             sock = socket.create_connection(("127.0.0.1", port))
             sock.sendall(hello())
             self.sockets.append(sock)
 
     def _send(self, vertex, data):
         self.sockets[vertex].sendall(data)
+
+    def tell(self, switch, data):
+        """A switch says something of its own accord."""
+        self.sockets[self.every.index(switch)].sendall(data)
 
     def until(self, true, what, limit=30.0):
         """Carry messages until this is so; looked at when something has changed, and at times."""
@@ -128,16 +134,16 @@ class Loopback:
             for sock in ready:
                 data = sock.recv(1 << 18)
                 assert data, "the controller closed a connection"
-                answer = self.fabric.switches[self.sockets.index(sock)].take(data)
-                sock.sendall(answer)
-            changes = sum(switch.changes for switch in self.fabric.switches)
-            if not ready and (changes != seen or turn % 5 == 0):
+                sock.sendall(self.every[self.sockets.index(sock)].take(data))
+            changes = sum(switch.changes for switch in self.every)
+            if (changes != seen and not ready) or turn % 5 == 0:
                 seen = changes
                 if true():
                     return
         raise AssertionError(f"{what}: not within {limit} s")
 
     def close(self):
+        """End all connections at once."""
         for sock in self.sockets:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             sock.close()

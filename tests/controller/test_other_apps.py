@@ -1,0 +1,96 @@
+"""Our Ryu app beside those of others: each gets its own events, none gets in the other's way."""
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+
+from compilers.tables.build_folder import load
+from tests.controller.switches.conforming_fabric import Loopback
+from tests.controller.switches.conforming_switch import Shape
+from tests.waiting import until
+
+THEIRS = "tests.controller.learning_switch", "tests.controller.statistics_poller"
+FOREIGN = (0xF1, 0xF2)
+ONE, OTHER = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2])
+
+
+def packet_in(port, target, source):
+    match = struct.pack("!HHHBBI4x", 1, 12, 0x8000, 0, 4, port)
+    body = struct.pack("!IHBBQ", 0xFFFFFFFF, 60, 0, 0, 0) + match + bytes(2)
+    frame = target + source + bytes(48)
+    return struct.pack("!BBHI", 4, 10, 8 + len(body) + len(frame), 0) + body + frame
+
+
+def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    folder, status, file = tmp_path / "build", tmp_path / "status.json", tmp_path / "seen"
+    words = [sys.executable, "-m", "polarfab", "compile", tmp_path / "fabric.yaml", "-o", folder]
+    subprocess.run([*words, "--quick"], check=True, stdout=subprocess.DEVNULL)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    file.touch()
+    environment = {
+        **os.environ,
+        "POLARFAB_BUILD": str(folder),
+        "POLARFAB_STATUS_FILE": str(status),
+        "OTHER_APPS_FILE": str(file),
+        "PYTHONWARNINGS": "ignore",
+    }
+    apps = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", str(port)]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "controller.ryu_app", *apps, *THEIRS],
+            stdout=log,
+            stderr=log,
+            env=environment,
+        )
+    try:
+        until(lambda: process.poll() is not None or listens(port), "listening")
+        run(Loopback(load(folder), Shape(), port, FOREIGN), status, file)
+        assert "Traceback" not in (tmp_path / "log").read_text()
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def run(net, status, file):
+    def seen(what, *keys):
+        lines = [json.loads(line) for line in file.read_text().splitlines() if line[-1] == "}"]
+        return [
+            tuple(one[key] for key in ("switch", *keys)) for one in lines if one["what"] == what
+        ]
+
+    try:
+        ours = {switch.datapath_id for switch in net.fabric.switches}
+        net.until(lambda: status.exists() and json.loads(status.read_text())["complete"], "ours")
+        assert net.fabric.lost() == []
+        rows = {s.datapath_id: len(s.tables.rows) for s in (*net.fabric.switches, *net.others)}
+        net.until(lambda: {*rows.items()} <= {*seen("rows", "rows")}, "rows of each switch")
+        assert {*seen("features", "tables")} == {(number, 254) for number in rows}
+
+        first = net.others[0]
+        net.tell(first, packet_in(1, OTHER, ONE))
+        net.tell(first, packet_in(2, ONE, OTHER))
+        net.until(lambda: len(first.tables.rows) == 2, "a learned address")
+        assert {*seen("packet", "port")} == {(FOREIGN[0], 1), (FOREIGN[0], 2)}
+
+        link = net.fabric.links[0]
+        net.fabric.cable(link, up=False)
+        net.until(lambda: net.fabric.lost() == [], "a repair")
+        vertex = net.fabric.switches[link[0]].datapath_id
+        net.until(lambda: (vertex, link[1]) in seen("port", "port"), "a port for the others")
+        said = json.loads(status.read_text())
+        assert said["errors"] == {} == said["foreign"]
+        assert {int(number, 16) for number in said["unknown"]} == {*FOREIGN}
+        assert ours.isdisjoint(FOREIGN)
+    finally:
+        net.close()
