@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from compilers.tables.build import Build
 from compilers.tables.build_folder import load
 from compilers.targets.target_lookup import target
@@ -51,6 +49,9 @@ FILES, IDLE = 400, 400
 """Files that the controller may open, and connections that want one of them."""
 LIMIT = 40.0
 """Seconds in which everything must be right again on a machine with other work."""
+
+MOVE_BEGINS = 2.0
+"""Seconds in which a move must have begun, if it can."""
 
 
 @dataclass(slots=True)
@@ -217,7 +218,9 @@ class Campaign:
             if self.controller is not None:
                 self.controller.process.send_signal(signal.SIGHUP)
         elif kind.startswith("controller"):
-            self._end(signal.SIGKILL if kind.endswith("killed") else signal.SIGTERM)
+            if kind.endswith("in a move"):
+                self._begin_move()
+            self._end(signal.SIGTERM if kind.endswith("ended") else signal.SIGKILL)
             if event.chance % 2:
                 self._start()
         else:
@@ -231,6 +234,20 @@ class Campaign:
         assert self.controller.process.wait(LIMIT) != 0
         assert "has stopped: " in self.controller.log.read_text(), self.controller.log
         self.controller = None
+
+    def _begin_move(self) -> None:
+        """Have the controller begin a move, if all is well enough for one."""
+        self._put(1 - self.wanted)
+        if self.controller is None:
+            return
+        self.controller.process.send_signal(signal.SIGHUP)
+        with suppress(AssertionError):
+            until(self._in_a_round, "a round has begun", MOVE_BEGINS)
+            self.report.checks["killed in a round"] += 1
+
+    def _in_a_round(self) -> bool:
+        status = self._running.status()
+        return bool(status and status["rollout"] and status["rollout"]["state"] == "forth")
 
     def _stir(self, event: Event) -> None:
         """Give the controller something to say to a switch, mostly."""
@@ -253,12 +270,11 @@ class Campaign:
         return Fault(what, to_switch, after, counted, chance.randrange(1 << 30))
 
     def _flap(self, event: Event) -> None:
-        u, v = event.link
-        wiring = self.build.wiring
-        port = int(wiring.port[u, np.flatnonzero(wiring.far[u] == v)[0]])
+        """Both ports of a link go and come back; `mod-port` does nothing to patch ports."""
+        was = self.fabric.outage
         for _ in range(1 + event.chance % 3):
-            for state in ("down", "up"):
-                self.ovs.ofctl("mod-port", f"s{u}", str(port), state)
+            self.fabric.suffer(Outage(was.links | {event.link}, was.switches))
+            self.fabric.suffer(was)
 
     def _suffer(self, event: Event) -> None:
         was = self.fabric.outage

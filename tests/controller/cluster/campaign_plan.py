@@ -39,6 +39,7 @@ KINDS: Mapping[str, float] = {
     "Open vSwitch killed": 0.5,
     "controller killed": 1,
     "controller ended": 0.7,
+    "controller killed in a move": 1,
     "build changed": 1.5,
     "row deleted": 1,
     "row altered": 1,

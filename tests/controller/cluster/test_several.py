@@ -7,6 +7,7 @@ endpoints that know roles. What real ones do is in `test_several_live`.
 from __future__ import annotations
 
 import struct
+import zlib
 from random import Random
 
 import pytest
@@ -30,6 +31,7 @@ from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.endpoint import Endpoint
 from tests.controller.cluster.test_leading import Etcd, Wire
+from tests.controller.rollout.test_build_history import sent, wrong_route
 
 Q3, POLICY = "{family: polarfly, q: 3}", ("compact-valiant", "link")
 PAIRS = {
@@ -347,6 +349,25 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     assert "build 0000000000000000 is neither on this machine nor in the store" in texts[0]
     del site.store.values["record"]
     site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_path, other):
+    """Nor another build than the record names; it waits, and no switch gets a row of it."""
+    site = Site(tmp_path, *PAIRS["policy"]())
+    made, packed = sent(tmp_path / "bad", wrong_route(build(Q3)))
+    name = "0" * 16 if other else made.identity
+    site.store.values["record"] = f'{{"build": "{name}"}}'.encode()
+    site.store.values |= {
+        f"builds/{name}/parts": b"1",
+        f"builds/{name}/000000": zlib.compress(packed),
+    }
+    a = site.instances["a"]
+    for _ in range(20):
+        site.step(seconds=LEADER_PERIOD)
+    assert (a.several.state, a.fabric.connections) == ("preparing", {})
+    texts = [event.text for event in a.fabric.drain() if event.kind == "not-ready"]
+    assert (f"required build {name}" if other else "1 of 156 pairs fail") in texts[0]
 
 
 def test_nothing_goes_on_without_the_store(tmp_path):

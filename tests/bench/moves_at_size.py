@@ -1,0 +1,162 @@
+"""A fabric in one Open vSwitch, with etcd and two controllers: link events, a move, a takeover.
+
+`python -m tests.bench.moves_at_size [q] [events]`, as root: all is in a network namespace of its
+own. Link events come while the rolling audit reads every switch once a minute.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from compilers.tables.build_folder import load
+from controller.management.client import Client
+from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.ovsfabric import OvsFabric, bridge_name
+from mininet_scenarios.scenario.engine import HostSample
+from mininet_scenarios.scenario.outage import Outage
+from tests.bench.push_child import HIGHEST, PATIENT
+from tests.controller.cluster.test_several_live import Etcd, Instance
+from tests.controller.conftest import POLARFAB, own_network
+
+SPEC = "name: lab\ntopology: {{family: polarfly, q: {}}}\nrouting: {}\n"
+POLICIES = "{balance: minimal}", "{balance: compact-valiant, protect: link}"
+OPTIONS = "--json", "--audit", "60", "--damping", "1,2200,1000,3"
+PATIENCE, POLL = 300.0, 0.05
+MOST_DOWN = 5
+
+
+def compiled(folder: Path, q: int, routing: str) -> Path:
+    """A verified build."""
+    folder.mkdir()
+    (folder / "fabric.yaml").write_text(SPEC.format(q, routing))
+    words = [POLARFAB, "compile", folder / "fabric.yaml", "-o", folder / "build", "--quick"]
+    subprocess.run(words, check=True, capture_output=True)
+    return folder / "build"
+
+
+def seconds_until(true: Callable[[], Any]) -> float:
+    """Seconds from now until something is so."""
+    began = time.monotonic()
+    while not true():
+        if time.monotonic() - began > PATIENCE:
+            raise TimeoutError(true)
+        time.sleep(POLL)
+    return time.monotonic() - began
+
+
+def link_events(fabric: OvsFabric, leader: Instance, count: int) -> dict[str, float]:
+    """Random links go down and come back, at most `MOST_DOWN` at a time; then all are up.
+
+    Returns the seconds until the tables were right again, how many switches the audit found adrift,
+    and how many rows and groups a reading of all switches had to put right in the end: none.
+    """
+    chance, far = random.Random(1), fabric.build.wiring.far  # noqa: S311
+    links = [(int(v), int(far[v, k])) for v, k in np.argwhere(far >= 0) if v < far[v, k]]
+    down: set[tuple[int, int]] = set()
+    for _ in range(count):
+        if down and (len(down) == MOST_DOWN or chance.random() < 0.5):
+            down.remove(chance.choice(sorted(down)))
+        else:
+            down.add(chance.choice([link for link in links if link not in down]))
+        fabric.suffer(Outage(frozenset(down)))
+        time.sleep(chance.choice((0, 0.05, 0.3, 1.0)))
+    fabric.suffer(Outage())
+    took = seconds_until(lambda: calm(leader))
+    before = repaired_rows(leader)
+    api = Client.to(f"http://{leader.url}", "URL", leader.tokens)
+    read = status_of(leader)["differences"]["none"]
+    api.post("reconcile", {})
+    seconds_until(lambda: status_of(leader)["differences"]["none"] >= read + len(far))
+    return {
+        "link events": count,
+        "right again": took,
+        "drift": leader.text().count('"event": "drift"'),
+        "put right in the end": repaired_rows(leader) - before,
+        "slowest repair": max(
+            map(float, re.findall(r'"repaired".*?"seconds": ([\d.]+)', leader.text()))
+        ),
+    }
+
+
+def status_of(instance: Instance) -> Any:
+    """Its status file."""
+    return json.loads(instance.status_file.read_text())
+
+
+def repaired_rows(instance: Instance) -> int:
+    """Rows and groups that readings of switches have put right."""
+    differences = status_of(instance)["differences"]
+    return sum(differences[what] for what in ("added", "changed", "removed"))
+
+
+def calm(instance: Instance) -> bool:
+    """Whether no link is down or put aside, and no repair is under way."""
+    links = status_of(instance)["links"]
+    words = ("down", "suppressed", "drained", "repairing")
+    return instance.complete() and not any(links[word] for word in words)
+
+
+def measured(folder: Path, q: int, events: int) -> dict[str, float]:
+    """Seconds of each step, megabytes of each controller, and how many switches left meanwhile."""
+    one, two = (compiled(folder / f"build-{n}", q, text) for n, text in enumerate(POLICIES))
+    build, wanted = load(one), load(two).identity
+    (folder / "ovs").mkdir()
+    with own_network(), PrivateOvs(folder / "ovs") as ovs:
+        fabric = OvsFabric(build, ovs, HostSample.of(build, 0))
+        fabric.start("")
+        processes = [etcd := Etcd(folder)]
+        try:
+            for name in ("a", "b"):
+                processes.append(Instance(name, folder, one, etcd, *OPTIONS))
+                seconds_until(processes[1].leads)
+            a, b = processes[1:]
+            words = [f"tcp:127.0.0.1:{instance.port}" for instance in (a, b)]
+            found = {"programmed": 0.0}
+            for v in range(len(build.wiring.names)):
+                ovs.vsctl("set-controller", bridge_name(v), *words)
+            fabric.database.transact([PATIENT])
+            found["programmed"] = seconds_until(a.complete)
+            seconds_until(lambda: b.leading().get("sessions") == len(build.wiring.names))
+            if events:
+                found |= link_events(fabric, a, events)
+            a.load(two)
+            found["moved"] = seconds_until(lambda: holds(a, wanted))
+            a.kill()
+            found["taken over"] = seconds_until(lambda: holds(b, wanted))
+            for process in (a, b):
+                found[f"{process.name} left"] = process.text().count('"event": "left"')
+            memory = Path(f"/proc/{b.process.pid}/status").read_text()
+            highest = HIGHEST.search(memory)
+            found["megabytes"] = int(highest[1]) / 1024 if highest else 0.0
+            found["rounds"] = len(re.findall('"event": "round"', a.text()))
+            return found
+        finally:
+            for process in processes:
+                process.kill()
+
+
+def holds(instance: Instance, identity: str) -> bool:
+    """Whether all switches hold a build, and the move to it is over."""
+    if not instance.complete():
+        return False
+    status = status_of(instance)
+    over = not status["rollout"] or status["rollout"]["state"] == "done"
+    return status["build"] == identity and over
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as place:
+        given = [*map(int, sys.argv[1:])]
+        order, events = [*given, *(31, 200)[len(given) :]]
+        print(json.dumps(measured(Path(place), order, events)))
