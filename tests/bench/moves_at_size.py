@@ -45,6 +45,21 @@ def compiled(folder: Path, q: int, routing: str) -> Path:
     return folder / "build"
 
 
+def another_controller(bridge: str, port: int) -> list[dict[str, Any]]:
+    """What gives a bridge one more controller."""
+    target = {"target": f"tcp:127.0.0.1:{port}"}
+    added = [["controller", "insert", ["named-uuid", f"of_{bridge}"]]]
+    return [
+        {"op": "insert", "table": "Controller", "row": target, "uuid-name": f"of_{bridge}"},
+        {
+            "op": "mutate",
+            "table": "Bridge",
+            "where": [["name", "==", bridge]],
+            "mutations": added,
+        },
+    ]
+
+
 def seconds_until(true: Callable[[], Any]) -> float:
     """Seconds from now until something is so."""
     began = time.monotonic()
@@ -114,19 +129,17 @@ def measured(folder: Path, q: int, events: int) -> dict[str, float]:
     (folder / "ovs").mkdir()
     with own_network(), PrivateOvs(folder / "ovs") as ovs:
         fabric = OvsFabric(build, ovs, HostSample.of(build, 0))
-        fabric.start("")
         processes = [etcd := Etcd(folder)]
         try:
             for name in ("a", "b"):
                 processes.append(Instance(name, folder, one, etcd, *OPTIONS))
                 seconds_until(processes[1].leads)
             a, b = processes[1:]
-            words = [f"tcp:127.0.0.1:{instance.port}" for instance in (a, b)]
-            found = {"programmed": 0.0}
-            for v in range(len(build.wiring.names)):
-                ovs.vsctl("set-controller", bridge_name(v), *words)
-            fabric.database.transact([PATIENT])
-            found["programmed"] = seconds_until(a.complete)
+            fabric.start(f"127.0.0.1:{a.port}")
+            names = [bridge_name(v) for v in range(len(build.wiring.names))]
+            second = [row for name in names for row in another_controller(name, b.port)]
+            fabric.database.transact([*second, PATIENT])
+            found = {"programmed": seconds_until(a.complete)}
             seconds_until(lambda: b.leading().get("sessions") == len(build.wiring.names))
             if events:
                 found |= link_events(fabric, a, events)
