@@ -42,8 +42,15 @@ SHAPES = {**PROFILES, "one table, few buckets": ONE_TABLE}
 SHAPES["two ways"] = replace(PROFILES["few-buckets"], buckets=2)
 
 
-@pytest.mark.parametrize("case", ["spread, repaired", "aggregates", "spines"])
-@pytest.mark.parametrize("shape", list(SHAPES)[1:])
+@pytest.mark.parametrize(
+    ("shape", "case"),
+    [(shape, "spread, repaired") for shape in list(SHAPES)[1:]]
+    + [
+        (shape, case)
+        for shape in ("openflow13", "single-table")
+        for case in ("aggregates", "spines")
+    ],
+)
 def test_programs_of_every_profile_do_what_the_tables_say(shape, case):
     build = fabric(case)
     profiles = [SHAPES[shape]] * build.tables.switches

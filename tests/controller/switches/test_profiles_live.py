@@ -1,0 +1,70 @@
+"""Real Open vSwitch with less than it can do: programs of other profiles, tables with a limit."""
+
+import subprocess
+
+import pytest
+
+from compilers.tables.build_folder import load
+from compilers.targets.openflow.encoder import Encoder
+from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, leave, polarfab, rows
+
+pytestmark = pytest.mark.live
+OURS = [name for name in BRIDGES if name != "x"]
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """Compiles ER_3 on nodes with these OpenFlow keys."""
+
+    def compiled(keys):
+        nodes = "".join(f"  - {{name: n{v}, type: leaf}}\n" for v in range(SWITCHES))
+        leaf = f"{{ports: [{{count: 8}}], openflow: {keys}}}"
+        (tmp_path / "inventory.yaml").write_text(f"node_types:\n  leaf: {leaf}\nnodes:\n{nodes}")
+        (tmp_path / "fabric.yaml").write_text(
+            "name: lab\ninventory: inventory.yaml\ntopology: {family: polarfly, q: 3}\n"
+            "routing: {balance: compact-valiant, protect: link}\n"
+        )
+        words = [POLARFAB, "compile", tmp_path / "fabric.yaml", "-o", tmp_path / "build", "--quick"]
+        said = subprocess.run(words, check=True, capture_output=True, text=True)
+        return tmp_path / "build", said.stderr
+
+    return compiled
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        pytest.param("{profile: openflow13}", "openflow13", marks=pytest.mark.long),
+        ("{profile: few-buckets, tables: 1}", "few-buckets, single-table"),
+    ],
+)
+def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, keys, name, switches, run):
+    folder, said = compiled(keys)
+    assert f"node type leaf, OpenFlow profile {name}: " in said
+    controller = run(polarfab(folder, "ryu"), bridges=OURS)
+    status = controller.wait_for(SWITCHES, "complete", "profiles")
+    assert set(status["profiles"].values()) == {name}
+    assert status["errors"] == {}
+    encoder = Encoder(load(folder))
+    for vertex in range(SWITCHES):
+        assert len(rows(switches, f"s{vertex}")) == encoder.rows(vertex)
+    controller.stop()
+    before = rows(switches, "s3")
+    again = run(polarfab(folder, "ryu"), bridges=OURS)
+    found = again.wait_for(SWITCHES, "complete")["differences"]
+    assert (found["added"], found["changed"], found["removed"]) == (0, 0, 0)
+    assert rows(switches, "s3") == before
+    again.stop()
+    leave(switches, *OURS)
+
+
+def test_more_rows_than_a_table_holds_are_refused_with_numbers(compiled, switches, run):
+    folder, _ = compiled("{profile: openflow13-ovs}")
+    limit = ["--", "--id=@t", "create", "Flow_Table", "flow_limit=5"]
+    switches.vsctl(*limit[1:], "--", "set", "bridge", "s2", "flow_tables:1=@t")
+    switches.ofctl("del-flows", "s2")
+    controller = run(polarfab(folder, "ryu"), bridges=["s2"])
+    controller.says("rows in table 1, of which the switch holds 5")
+    controller.stop()
+    switches.vsctl("clear", "bridge", "s2", "flow_tables")
+    leave(switches, "s2")
