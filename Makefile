@@ -85,6 +85,7 @@ lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports > $(VENV)/lint-imports.log || { cat $(VENV)/lint-imports.log; exit 1; }
 
 clean: ## remove the virtual environment, caches and dist/
+	[ ! -L $(VENV) ] || rm $(VENV)
 	rm -rf $(BIN) $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -141,6 +142,7 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
 	    exit 1
 	  }
 	  echo "Set-up: making $(VENV)"
+	  [ ! -L $(VENV) ] || rm $(VENV) # another checkout's: its files are not ours
 	  rm -rf $(BIN) $(VENV) # bin first: what an interrupt leaves must not look whole
 	  mkdir $(VENV)
 	  touch $(UNFINISHED)
