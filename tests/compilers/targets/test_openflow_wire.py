@@ -395,7 +395,7 @@ def test_polarstar_reads_back_with_its_aggregates_and_policy(tmp_path):
     path = tmp_path / "fabric.yaml"
     path.write_text(
         "name: star\ntopology: {family: polarstar, q: 3, supernode: inductive-quad, degree: 3}\n"
-        "routing: {balance: compact-valiant, protect: link}\n"
+        "routing: {balance: compact-valiant, protect: link, disjoint: edge}\n"
     )
     made = replace(compile_fabric(load_fabric(path)), identity="0123456789abcdef")
     encoder, a, routes = Encoder(made), made.addressing, made.tables.routes
