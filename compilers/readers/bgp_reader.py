@@ -9,15 +9,22 @@ BGP finds the shortest paths that are left; no table says so, and nothing is com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from compilers.readers.bgp_speaker import BgpSwitch
-from compilers.readers.emitted_forwarding import Claim, EmittedRows, EmittedSwitch, Lookup
+from compilers.readers.bgp_speaker import FAMILIES, BgpSwitch
+from compilers.readers.emitted_forwarding import (
+    Claim,
+    EmittedRows,
+    EmittedSwitch,
+    Interface,
+    Lookup,
+)
 from compilers.readers.route_tables import Integers
 
 NO_PATH = 1 << 14
@@ -57,10 +64,12 @@ class BgpReader:
             anywhere=tables,
             discards=discards,
             converged=True,
-            claimed=switch.rest.claimed | {"discard", "AS number"},
+            wrong=[*_static(switch.rest), *switch.rest.wrong],
+            claimed=switch.rest.claimed | {"discard", "AS number", "session"},
             claims=[
                 *switch.rest.claims,
-                Claim("AS number", (switch.number,), switch.file, 0),
+                Claim("AS number", (switch.number,), switch.file, switch.line),
+                *_sessions(switch),
                 *(Claim("discard", (p,), file, line) for p, file, line in discards),
             ],
         )
@@ -74,7 +83,6 @@ class BgpReader:
             self._places[each.name] = len(self._all)
             self._all.append(switch)
         self._all = list(_that_agree(self._all))
-        self._all = list(_with_sessions(self._all))
         widest = max((len(switch.families) for switch in self._all), default=0)
         self._families = [_Family(self._all, number) for number in range(widest)]
 
@@ -168,39 +176,20 @@ def _that_agree(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
         yield replace(speaker, rest=replace(speaker.rest, wrong=wrong))
 
 
-def _with_sessions(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:
-    """Speakers, and the sessions that cannot come up: the other end is not told of this system.
-
-    Those with a system that no switch has are told once, as are those of a switch without answer.
-    """
-    files = {speaker.number: speaker.file for speaker in speakers}
-    told = {(speaker.number, far) for speaker in speakers for far in _neighbours(speaker)}
-    unknown = Counter(far for _, far in told if far not in files)
-    for speaker in speakers:
-        lines = _neighbours(speaker)
-        silent = [far for far in lines if far in files and (far, speaker.number) not in told]
-        wrong = [(lines[far], _strange(far, unknown.pop(far))) for far in lines if far in unknown]
-        if silent:
-            wrong.append((lines[silent[0]], _unanswered(speaker.number, silent, files)))
-        texts = [(speaker.file, line, text) for line, text in wrong]
-        yield replace(speaker, rest=replace(speaker.rest, wrong=[*texts, *speaker.rest.wrong]))
+def _sessions(switch: BgpSwitch) -> Iterator[Claim]:
+    """With whom a switch speaks, behind which port; what is behind none is told as a next hop."""
+    for words, family in zip(FAMILIES, switch.families, strict=False):
+        for session in filter(lambda each: each.port, family.sessions):
+            value = (Interface(session.port), words["family"], f"AS {session.number}")
+            yield Claim("session", value, switch.file, session.line)
 
 
-def _neighbours(speaker: BgpSwitch) -> dict[int, int]:
-    """The systems that a switch has sessions with, and the line of each."""
-    sessions = (session for family in speaker.families for session in family.sessions)
-    return {session.number: session.line for session in sessions}
-
-
-def _strange(far: int, times: int) -> str:
-    count = "a session is" if times == 1 else f"sessions of {times} switches are"
-    return f"{count} with AS {far}, which no switch has"
-
-
-def _unanswered(own: int, silent: Sequence[int], files: Mapping[int, str]) -> str:
-    others = f" and {len(silent) - 1} others have" if silent[1:] else " has"
-    count = f"{len(silent)} sessions" if silent[1:] else "a session"
-    return f"{count} cannot come up: {files[silent[0]]}{others} none with AS {own}"
+def _static(rest: EmittedSwitch) -> Iterator[tuple[str, int, str]]:
+    """Static routes: they go before those that BGP finds, and stay when a neighbour dies."""
+    for lookup in dict.fromkeys((*rest.anywhere, *chain(*rest.by_ingress.values()))):
+        rows = lookup.rows
+        for row, line in enumerate(rows.lines.tolist()):
+            yield rows.file, line, f"a static route to {rows.name(row)}, which goes before BGP"
 
 
 def is_taken(prefix: str, pool: str, shortest: int, longest: int) -> bool:

@@ -52,7 +52,7 @@ class SpokenFamily:
 class BgpSwitch:
     """A switch that speaks BGP; most: the systems that a path may have.
 
-    rest: everything but its routes.
+    rest: everything but its routes. line: of its number.
     """
 
     file: str
@@ -61,6 +61,7 @@ class BgpSwitch:
     router_id: str
     most: int
     families: tuple[SpokenFamily, ...]
+    line: int
 
 
 @dataclass(slots=True)
@@ -137,6 +138,8 @@ class Speaker:
             for prefix in family.own
             if self.dialect.rooted and prefix not in discarded
         ]
+        numbered = next(each for each in self.dialect.once if "<number>" in each)
+        line = next((line for _, line in self.said.find(numbered, self.known)), 0)
         most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
         return BgpSwitch(
             file,
@@ -145,6 +148,7 @@ class Speaker:
             self.known["id"],
             most,
             tuple(self.families),
+            line,
         )
 
 

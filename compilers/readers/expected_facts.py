@@ -134,10 +134,18 @@ def _gateway(build: Build, vertex: int) -> Iterator[Value]:
         yield (said["gateway"],)
 
 
-def _as_number(build: Build, vertex: int) -> Iterator[Value]:
-    """The node's own, or that of vertex 0 and as many more."""
-    own = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
-    yield (own or build.base.get("asn", PRIVATE_AS) + vertex,)
+def _number(build: Build, vertex: int) -> int:
+    """The AS number: the node's own, or that of vertex 0 and as many more."""
+    own: int | None = build.base.get("node_asn", {}).get(build.wiring.names[vertex])
+    return own or build.base.get("asn", PRIVATE_AS) + vertex
+
+
+def _sessions(build: Build, vertex: int) -> Iterator[Value]:
+    w = build.wiring
+    families = ("ipv4", "ipv6") if build.addressing.ipv6 else ("ipv4",)
+    for port, far in zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True):
+        if far >= 0:
+            yield from ((port, family, f"AS {_number(build, far)}") for family in families)
 
 
 def _servers(service: str) -> Facts:
@@ -165,7 +173,8 @@ FACTS: dict[str, Facts] = {
     "ntp server": _servers("ntp"),
     "syslog server": _servers("syslog"),
     "syslog by management": _servers("syslog"),
-    "AS number": _as_number,
+    "AS number": lambda build, vertex: iter([(_number(build, vertex),)]),
+    "session": _sessions,
 }
 """By kind:
 
@@ -174,6 +183,7 @@ use. mtu: port, bytes of an IP packet. fec: port, rs, fc or off; code: port, the
 the code. speed: port, Mb/s; speed of a part: Gb/s, only of parts of cages; speed and lanes: the
 same as EOS says it. lanes: port, their numbers. mode: a cage of SONiC, how it is broken out. cage:
 its name, parts, Gb/s of each; parts: without these. management: port, address with its length.
+session: of BGP: port, address family, the system at the other end.
 """
 ROUTER_FACTS = frozenset(
     {"hostname", "description", "mtu", "mtu of the hosts", "management", "gateway of management"}

@@ -46,10 +46,10 @@ def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
         by_ingress=dict.fromkeys(ports, entering) if entering else {},
         claimed=frozenset({"hosts", "port", *(["host route"] if inside else []), *router.told}),
         claims=[
+            *(Claim(kind, value, file, line) for kind, value, line in router.facts),
             *_hosts(router),
             *_host_routes(router),
             *_ports(router),
-            *(Claim(kind, value, file, line) for kind, value, line in router.facts),
         ],
         next_hops=hops,
         addresses=[

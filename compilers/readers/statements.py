@@ -63,7 +63,7 @@ class Statements:
 
     def lacking(self) -> Iterator[str]:
         """What is missing."""
-        yield from (f"nothing of {statement}" for statement in self.missing)
+        yield from (f"nothing of {statement}" for statement in dict.fromkeys(self.missing))
 
 
 def in_sections(

@@ -133,10 +133,10 @@ class SwitchCheck:
         elsewhere = DifferenceList()
         if self.emitted.converged:
             elsewhere, self.found = self.found, DifferenceList(self.found.accept)
-        self._discards()
-        self._claims()
         for file, line, text in self.emitted.unread:
             self.found.statement(file, line, text)
+        self._discards()
+        self._claims()
         for file, line, text in self.emitted.wrong:
             self.found.add(file, line, text)
         for file, line, what in self.emitted.unused:

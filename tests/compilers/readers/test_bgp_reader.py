@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from ipaddress import IPv6Network
 
@@ -219,21 +220,64 @@ def test_a_change_is_told(name, written):
     assert all(example.file.startswith(str(written)) for example in report.examples)
 
 
-def test_a_session_that_cannot_come_up_is_told_first_and_once(tmp_path):
-    build = build_of({"q": 3})
-    write("frr", build, tmp_path, BGP)
-    path = tmp_path / "7" / "frr.conf"
-    line = change(path, "remote-as 42000000", "remote-as 41000000")
-    report = check("frr", build, tmp_path, BGP)
-    first, second, last = report.examples
-    assert report.differences == 3
-    assert str(first) == (
-        f"{tmp_path / '0' / 'frr.conf'}:{first.line}: a session cannot come up: "
-        f"{path} has none with AS 4200000000"
+def test_a_fault_is_told_first_with_its_line(tmp_path):
+    """What it does to others and to packets is one difference, behind it."""
+    build = build_of({"q": 2, "hosts": 2})
+    write("nvue", build, tmp_path, BGP)
+    path = tmp_path / "6" / "startup.yaml"
+    before = path.read_text()
+    for old, new, above, says, tables in (
+        ("autonomous-system: 42", "autonomous-system: 41", 0, "AS number 41", "AS number 42"),
+        ("remote-as: 42", "remote-as: 41", 1, "session swp1 ipv4 AS 41", "session swp1 ipv4 AS 42"),
+    ):
+        line = change(path, old, new) - above
+        report = check("nvue", build, tmp_path, BGP)
+        first, last = report.examples
+        assert report.differences == 2
+        assert (first.file, first.line) == (str(path), line)
+        assert (first.says[: len(says)], first.tables[: len(tables)]) == (says, tables)
+        assert last.says.endswith(" more, of where packets go: they may follow from the others")
+        path.write_text(before)
+
+
+def test_sessions_behind_each_others_ports_are_told(tmp_path):
+    build = build_of({"q": 2, "hosts": 2})
+    write("nxos", build, tmp_path, BGP)
+    path = tmp_path / "0" / "nxos.cfg"
+    text = path.read_text()
+    one, other = re.findall(r"  neighbor (100\S+)", text)[:2]
+    text = text.replace(f"neighbor {one}", "neighbor -").replace(
+        f"neighbor {other}", f"neighbor {one}"
     )
-    why = "a session is with AS 4100000000, which no switch has"
-    assert (second.file, second.line, second.says) == (str(path), line, why)
-    assert last.says.endswith(" more, of where packets go: they may follow from the others")
+    path.write_text(text.replace("neighbor -", f"neighbor {other}"))
+    first, second, *_ = check("nxos", build, tmp_path, BGP).examples
+    session = "session Ethernet1/{} ipv4 AS 420000000{}"
+    assert (first.says, first.tables) == (session.format(2, 1), session.format(2, 3))
+    assert (second.says, second.tables) == (session.format(1, 3), session.format(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "route"),
+    [
+        ("nxos", "nxos.cfg", "ip prefix-list", "ip route 10.0.0.32/29 Ethernet1/1 100.64.0.3\n"),
+        (
+            "nvue",
+            "startup.yaml",
+            '            "10.0.0.0/26"',
+            '            "10.0.0.32/29": {address-family: ipv4-unicast, '
+            'via: {"100.64.0.3": {type: ipv4-address}}}\n',
+        ),
+    ],
+)
+def test_a_static_route_goes_before_bgp(name, file, old, route, tmp_path):
+    """Though it may lead the same way: it stays when the neighbour dies."""
+    build = build_of({"q": 2, "hosts": 2})
+    write(name, build, tmp_path, BGP)
+    path = tmp_path / "0" / file
+    line = change(path, old, route + old)
+    (only,) = check(name, build, tmp_path, BGP).examples
+    assert only.says == "a static route to 10.0.0.32/29, which goes before BGP"
+    assert (only.file, only.line) == (str(path), line)
 
 
 def test_only_all_switches_can_be_read(tmp_path):
