@@ -76,7 +76,9 @@ class RouteReport:
                 is named and files are those of several systems.
         """
         files = _by_switch(build, paths)
-        system = target(name or read_routes(files[min(files)]).form or "linux")
+        # A table without a route looks alike on several systems.
+        held = (read_routes(files[vertex]).form for vertex in sorted(files) if not name)
+        system = target(name or next(filter(None, held), "linux"))
         build, chosen = system.check(build, options)
         routes_of = system.routes_held(build, chosen)
         if routes_of is None:

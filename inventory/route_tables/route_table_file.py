@@ -108,7 +108,10 @@ def _form(path: Path, document: Any) -> str:
 
 
 def _documents(path: Path) -> Iterator[Any]:
-    return json_outputs(device_text(path), str(path))
+    text = device_text(path)
+    if not text.strip():
+        raise InputError.of("routing tables", "an empty file", "collect them again", str(path))
+    return json_outputs(text, str(path))
 
 
 def json_outputs(text: str, path: str = "") -> Iterator[Any]:

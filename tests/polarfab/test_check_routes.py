@@ -62,6 +62,17 @@ def test_files_of_two_systems(polarfab, plan) -> None:
     assert polarfab("check-routes", build, tables, "--target", "eos")[0] == 1
 
 
+def test_a_switch_without_routes_tells_no_system(polarfab, plan) -> None:
+    build, tables = plan
+    (tables / "0.json").write_text("{}")
+    code, out, _ = polarfab("check-routes", build, tables)
+    assert (code, "target eos" in out) == (1, True)
+    (tables / "0.json").write_text("\n")
+    code, out, err = polarfab("check-routes", build, tables)
+    assert (code, out) == (2, "")
+    assert "0.json: required routing tables, given an empty file; collect them again" in err
+
+
 def test_files_that_are_damaged(polarfab, plan) -> None:
     build, tables = plan
     (tables / "3.json").write_text("{")
