@@ -89,6 +89,8 @@ def _places(
         if rack is None:
             todo = did_you_mean(node.rack, racks) or "add it to racks"
             yield Finding(path, "a rack of racks", shown(node.rack), todo)
+            if not racks:
+                return  # nor are those of the others
             continue
         height = types[node.type].units if node.type in types else 1
         held[rack.name] += height

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from polarfab.output import print_facts, print_json, print_table, progress, say, warn
+from polarfab.output import print_facts, print_json, print_table, progress, say, volume, warn
 from polarfab.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
@@ -34,11 +34,13 @@ class Narrator:
         begun = perf_counter()
         with progress(what) as report:
             yield report or (lambda done, total: None)  # noqa: ARG005
-        click.echo(f"{perf_counter() - begun:6.1f} s  {what}")
+        if volume() >= 0:
+            click.echo(f"{perf_counter() - begun:6.1f} s  {what}")
 
     def note(self, text: str) -> None:
         """A line."""
-        click.echo(f"          {text}")
+        if volume() >= 0:
+            click.echo(f"          {text}")
 
 
 def run(

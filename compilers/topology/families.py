@@ -13,13 +13,19 @@ from compilers.topology.labelled_graph import Family, Parameters, Topology
 from compilers.topology.polarfly import LARGEST_Q, PolarFly
 from compilers.topology.polarstar import PolarStar
 from compilers.topology.projective import OrthogonalFatTree, ProjectiveNetwork
-from compilers.topology.supernodes import shape
+from compilers.topology.supernodes import SUPERNODE_KINDS, shape
 from inventory.problems import InputError, Problem, did_you_mean, nearest
 
 _ALL: tuple[Family, ...] = (PolarFly(), PolarStar(), ProjectiveNetwork(), OrthogonalFatTree())
 
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 FAMILIES["demi-pn"] = FAMILIES["polarfly"]
+
+_VALUES = {
+    "q": "a prime power",
+    "supernode": f"one of {', '.join(SUPERNODE_KINDS)}",
+    "degree": "the supernode's degree",
+}
 
 
 def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[Problem]:
@@ -31,7 +37,7 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         return [wrong, *(check_topology(meant, given) if meant else ())]
     wanted = FAMILIES[family].parameters
     missing = [
-        Problem(key=name, required=f"a value, {family} needs it", given="none")
+        Problem(key=name, required=f"{_VALUES[name]}, {family} needs it", given="none")
         for name in wanted
         if given.get(name) is None
     ]

@@ -40,7 +40,7 @@ def _for_hosts(s: Shortage) -> str:
     if s.hosts >= s.hosts_needed:
         return ""
     if not s.own:
-        return " (for hosts are those that links leave)"
+        return " (hosts get those that links leave)"
     names = s.own[0] if len(s.own) == 1 else f"{s.own[0]} to {s.own[-1]}"
     return f" ({names} for hosts only)"
 
@@ -68,13 +68,12 @@ class Site:
         return Finding((*front, *rest), required, given, todo)
 
     def short_of_ports(self, shortages: dict[int, Shortage]) -> Iterator[Finding]:
-        """Vertices whose node has too few ports, in vertex order; one of those generated alike."""
-        alike = Counter(shortages.values()) if self.generated else Counter[Shortage]()
+        """Vertices whose node has too few ports, in vertex order; one of those of a type alike."""
+        alike = Counter((self.nodes[vertex].type, s) for vertex, s in shortages.items())
         for vertex, s in sorted(shortages.items()):
-            if self.generated and s not in alike:
-                continue
-            more = alike.pop(s, 1) - 1
             node = self.nodes[vertex]
+            if (more := alike.pop((node.type, s), 0) - 1) < 0:
+                continue
             missing = [
                 f"{needed - there} for {use}"
                 for use, there, needed in (

@@ -180,7 +180,7 @@ def test_typing_racks_and_escape(browser: Chrome, polarfab_verb, tmp_path: Path)
     [
         (["polarfly", "--q", 7, "-o", "er7.png"], "required FILE.svg or FILE.html, given er7.png"),
         (["polarfli", "--q", 7, "-o", "er7.svg"], "did you mean polarfly?"),
-        (["polarfly", "-o", "er7.svg"], "q: required a value, polarfly needs it"),
+        (["polarfly", "-o", "er7.svg"], "q: required a prime power, polarfly needs it"),
         (["polarfly", "--q", 6, "-o", "er7.svg"], "the nearest are 5 and 7"),
         (
             ["polarfly", "--q", 7, "--pair", "1", "-o", "er7.svg"],

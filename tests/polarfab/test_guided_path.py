@@ -120,6 +120,21 @@ def test_validate_tells_the_problems_of_both_files_and_builds_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fabric.yaml", "inventory.yaml"]
 
 
+def test_validate_tells_of_switches_that_nothing_needs_and_folds_those_short_alike(
+    polarfab: Run, tmp_path: Path
+) -> None:
+    spec = tmp_path / "fabric.yaml"
+    spec.write_text("name: two\ntopology: {family: polarfly, q: 2}\ninventory: inventory.yaml\n")
+    nodes = ", ".join(f"{{name: s{i}, type: leaf}}" for i in range(8))
+    hardware = "node_types: {{leaf: {{ports: [{{count: {0}}}]}}}}\nnodes: [{1}]\n"
+    (tmp_path / "inventory.yaml").write_text(hardware.format(8, nodes))
+    assert json.loads(polarfab("validate", spec, "--json")[1])["spares"] == ["s7"]
+    (tmp_path / "inventory.yaml").write_text(hardware.format(2, nodes))
+    code, _, err = polarfab("validate", spec)
+    assert (code, err.count("\n")) == (2, 2), "one a shortage, not one a switch"
+    assert "and 3 more" in err
+
+
 def test_next_lines_name_verbs_that_there_are() -> None:
     given = {"folder": "a b", "output": "o", "start": "s", "fabric_file": "f.yaml", "one": "1"}
     lines = [line for verb in VERBS for line in next_lines(verb, given)]

@@ -51,6 +51,9 @@ def test_plan_wants_one_start(compiled, polarfab):
     assert (code, "either --from OLDBUILD or --to URL" in error) == (2, True)
     code, _, error = polarfab("plan", build, "--to", "http://127.0.0.1:1")
     assert (code, "required a controller that answers" in error) == (2, True)
+    assert "--from" not in error
+    code, _, error = polarfab("plan", build)
+    assert (code, "error: --from: required the build of the switches" in error) == (2, True)
 
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):

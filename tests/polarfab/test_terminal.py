@@ -8,6 +8,7 @@ import click
 import pytest
 
 from polarfab.cli import cli
+from polarfab.emulation_output import Narrator
 from polarfab.old_words import OLD_WORDS, renewed
 from polarfab.output import print_table
 from polarfab.table_widths import fitting
@@ -157,6 +158,16 @@ def test_errors_have_one_form(
     assert err.startswith("error: ")
     assert error in err
     assert err.count("\n") == 1
+
+
+def test_quiet_leaves_the_steps_out(capsys: pytest.CaptureFixture[str]) -> None:
+    for level, said in ((-1, ""), (0, "   0.0 s  wait\n          done\n")):
+        with click.Context(cli) as context:
+            context.meta["volume"] = level
+            with Narrator().step("wait"):
+                pass
+            Narrator().note("done")
+        assert capsys.readouterr().out == said
 
 
 def test_every_verb_takes_quiet_and_verbose() -> None:

@@ -66,4 +66,4 @@ def _print_ways(build: Build, found: Explanation, failed: str) -> None:
         print_table("shared by", ["path", "weight"], rows)
     if found.failing:
         failing = [[line(way.path), len(way.path) - 1, way.fault or "–"] for way in found.failing]
-        print_table(f"while {failed} is down", ["path", "links", "wrong"], failing)
+        print_table(f"with {failed} down", ["path", "links", "wrong"], failing)

@@ -29,6 +29,9 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
     fabric = Fabric.from_spec(fabric_file, inventory).compile()
     build = fabric.builds[0]
     hardware = build.hardware
+    placed = {name for each in fabric.builds for name in each.wiring.names}
+    nodes = fabric.loaded.inventory.nodes if fabric.loaded and fabric.loaded.inventory else ()
+    spares = [node.name for node in nodes if node.name not in placed]
     facts = {
         "fabric": fabric.name,
         "topology": build.topology.title(),
@@ -36,10 +39,12 @@ def command(fabric_file: str, inventory: Path | None, as_json: bool) -> None:
         "links": build.topology.graph.size,
         "hosts": len(build.wiring.host_names),
         "racks": len(set(hardware.rack.tolist())) if hardware else None,
+        "spares": spares,
         "planes": len(fabric.builds),
         "problems": 0,
     }
     if as_json:
         print_json(facts)
     else:
-        print_facts(f"{fabric_file}: in order", facts.items())
+        shown = {**facts, "spares": ", ".join(spares) or "none"}
+        print_facts(f"{fabric_file}: in order", shown.items())

@@ -28,7 +28,7 @@ def _say_losses(build: Build, report: Report) -> None:
     for case in report.failures:
         for loss in case.losses:
             pair = f"{names[loss.source]} to {names[loss.destination]}"
-            warn(f"lost: {pair} while {loss.failed} is down")
+            warn(f"lost: {pair} with {loss.failed} down")
         if (more := case.lost_pairs - len(case.losses)) > 0:
             warn(f"lost: {more:,} more pairs, kind of failure: {case.kind}")
 

@@ -32,7 +32,7 @@ def command(
 
     \b
     quadric  copies of the quadrics: the diameter stays 2
-    fan      copies of other clusters: degrees stay near-equal, the diameter becomes 3
+    fan      copies of other clusters: degrees near-equal, the diameter becomes 3
     nucleus  one node that makes even q regular
 
     Their nodes fill the inventory's racks that have room, then racks of their own. No cable is

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from polarfab.controller_options import HTTP, authority, token_file
 from polarfab.output import json_option, print_facts, print_json, print_table, progress
+
+if TYPE_CHECKING:
+    from polarfab.fabric import Fabric
 
 
 @click.command("plan")
@@ -58,8 +61,7 @@ def command(
     if before and url:
         raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
-        running = (url or HTTP, token_file, authority)
-        old = Fabric.load(before) if before else Fabric.running(*running)
+        old = Fabric.load(before) if before else _running(url, token_file, authority)
         with progress("planning") as report:
             found = old.plan(new, mixtures, seed, report)
     if as_json:
@@ -68,6 +70,22 @@ def command(
         _print(found.as_dict())
     if not found.lossless:
         raise click.exceptions.Exit(1)
+
+
+def _running(url: str | None, token_file: Path | None, authority: Path | None) -> Fabric:
+    """The fabric of the controller at URL.
+
+    Raises:
+        InputError: it does not answer, or refuses; without a URL --from would do as well.
+    """
+    from inventory.problems import InputError, Problem
+    from polarfab.fabric import Fabric
+
+    try:
+        return Fabric.running(url or HTTP, token_file, authority)
+    except InputError as error:
+        held = Problem("the build of the switches", "none", "or say its folder", key="--from")
+        raise error if url else InputError([*error.problems, held]) from error
 
 
 def _print(report: dict[str, Any]) -> None:
