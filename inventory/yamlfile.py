@@ -134,9 +134,8 @@ def _content(path: str | Path, file: str) -> bytes:
     except FileNotFoundError:
         given, todo = "no such file", "check the name and the folder"
     except IsADirectoryError:
-        inside = Path(path) / "fabric.yaml"
-        todo = f"name the file in it{f', {inside}' if inside.is_file() else ''}"
-        given = "a directory"
+        inside = ", ".join(sorted(file.name for file in Path(path).glob("*.yaml"))[:4])
+        given, todo = "a directory", "name a file in it" + f" ({inside})" * bool(inside)
     except PermissionError:
         given, todo = "a file without permission to read it", "change its mode or owner"
     except (OSError, ValueError) as error:

@@ -93,7 +93,10 @@ def test_no_terminal_to_ask_at(polarfab: Run, tmp_path: Path) -> None:
     assert "--family: required a family, given none; say one of polarfly, polarstar" in err
 
 
-def test_design_writes_a_fabric(polarfab: Run, tmp_path: Path) -> None:
+def test_design_writes_a_fabric(
+    polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     file = tmp_path / "fabric.yaml"
     words = ("design", "--radix", 8, "--family", "polarfly", "--write", file)
     code, _, err = polarfab(*words)
