@@ -11,9 +11,7 @@ from controller.cluster.cluster_member import ClusterMember
 from controller.cluster.roles import Roles
 from controller.pulse import Pulse
 from controller.reporter import Reporter
-from controller.rollout.mover import Mover
 from controller.switches import connection
-from controller.switches.current import Current
 from controller.switches.events import CertificatesKept, CertificatesLoaded, UnnamedPeer
 from controller.switches.framework import Framework
 from controller.switches.inbox import Inbox
@@ -28,7 +26,7 @@ TICKS_A_LOOK = 8
 
 
 def app_class(framework: Framework) -> Any:
-    """The app as a class of the framework: `App(mover=…, reporter=…, read=…, member=…)`."""
+    """The app as a class of the framework: `App(reporter=…, reload=…, member=…)`."""
     seen, on = framework.ofp_event, framework.handler.set_ev_cls
     main, dead, hub = (
         framework.handler.MAIN_DISPATCHER,
@@ -39,9 +37,9 @@ def app_class(framework: Framework) -> Any:
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
 
-        mover moves the fabric that the reporter reports on; read returns the build to load; member
-        is set if this is one of several controllers, entrance if the listener is ours. others:
-        whether other apps run beside this one.
+        reload moves the fabric that the reporter reports on to the build of its folder; member is
+        set if this is one of several controllers, entrance if the listener is ours. others: whether
+        other apps run beside this one.
         """
 
         OFP_VERSIONS = (framework.ofproto.OFP_VERSION,)
@@ -49,9 +47,8 @@ def app_class(framework: Framework) -> Any:
         def __init__(
             self,
             *args: Any,
-            mover: Mover,
             reporter: Reporter,
-            read: Callable[[], Current],
+            reload: Callable[[], None],
             member: ClusterMember | None = None,
             entrance: Entrance | None = None,
             pulse: Pulse | None = None,
@@ -59,10 +56,10 @@ def app_class(framework: Framework) -> Any:
             **kwargs: Any,
         ) -> None:
             super().__init__(*args, **kwargs)
-            self.fabric, self.mover, self.reporter, self.read = mover.fabric, mover, reporter, read
+            self.fabric, self.reporter, self._reload = reporter.fabric, reporter, reload
             self.member, self.entrance, self.hung_up = member, entrance, False
             self.pulse = pulse or Pulse(self.fabric.tell)
-            self.sessions: Roles | LiveFabric = member.roles if member else mover.fabric
+            self.sessions: Roles | LiveFabric = member.roles if member else reporter.fabric
             self.inbox = Inbox(hub, self)
             connection.use(framework, self, others)
 
@@ -121,6 +118,10 @@ def app_class(framework: Framework) -> Any:
             """A connection is being closed because of malformed data."""
             self.fabric.malformed(datapath, text)
 
+        def bug(self, error: Exception) -> None:
+            """A connection is being closed because of a bug of ours."""
+            self.pulse.bug("handling what switches say", error)
+
         def flush(self) -> None:
             """Send the contents of the fabric's outbox."""
             for out in self.fabric.take():
@@ -129,7 +130,7 @@ def app_class(framework: Framework) -> Any:
         def reload(self) -> None:
             """Read the build again and move the switches to it; a bad one is only reported."""
             try:
-                self.mover.load(self.read(), by="SIGHUP")
+                self._reload()
             except InputError as error:
                 self.fabric.cannot_load(str(error))
 

@@ -52,12 +52,18 @@ class Pulse:
         try:
             do()
         except Exception as error:
-            self.bugs += 1
             self._failed = True
-            self.tell(BugFound(name, repr(error)))
-            if repr(error) != self._told:
-                self._told = repr(error)
-                LOG.exception("a bug of ours in: %s", name)
+            self.bug(name, error)
+
+    def bug(self, name: str, error: Exception) -> None:
+        """An exception that is being handled: it is told and counted, with a traceback in the log
+        if it is another one than the last.
+        """
+        self.bugs += 1
+        self.tell(BugFound(name, repr(error)))
+        if repr(error) != self._told:
+            self._told = repr(error)
+            LOG.error("a bug of ours in: %s", name, exc_info=error)
 
     def round(self) -> None:
         """A round of steps is over: a beat, if all have succeeded."""

@@ -43,7 +43,11 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
         history = BuildHistory(_folder(), unverified=bool(os.environ.get(UNVERIFIED)))
         mover = journalled(reporter.fabric, keeper.foresee, history)
         others = not os.environ.get(ALONE)
-        super().__init__(*args, mover=mover, reporter=reporter, read=_read, others=others, **kwargs)
+
+        def reload() -> None:
+            mover.load(_read(), by="SIGHUP")
+
+        super().__init__(*args, reporter=reporter, reload=reload, others=others, **kwargs)
         _hear_interrupts()
 
 

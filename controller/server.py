@@ -106,15 +106,14 @@ def serve(
         member, resign = cluster_member.join(settings, new_mover, history, reporter.tick)
     mover = member.mover if member else journalled(fabric, keeper.foresee, history)
 
-    def read_again() -> Current:
+    def reload() -> None:
         with actions.asked(HANGUP, "reload", str(folder)):
-            return read()
+            mover.load(read(), by=HANGUP.name)
 
     app = manager.instantiate(
         app_class(framework),
-        mover=mover,
         reporter=reporter,
-        read=read_again,
+        reload=reload,
         member=member,
         entrance=entrance,
         pulse=pulse,

@@ -6,13 +6,15 @@ done. If it is refused a second line says why.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from controller.switches.events import Event, TrialOver
 from inventory.problems import InputError
@@ -85,12 +87,9 @@ class ActionLog:
         record = event.record()
         line = {word: record[word] for word in record if word not in ("event", "node", "text")}
         try:
-            descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(descriptor, json.dumps(line).encode() + b"\n")
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            with open(self.file, "a+b", buffering=0, opener=_private) as file:
+                _append(file, json.dumps(line).encode() + b"\n")
+                os.fsync(file.fileno())
         except OSError as error:
             given = error.strerror or str(error)
             required = "an action log that can be written: nothing is done without a record"
@@ -105,12 +104,12 @@ class ActionLog:
         """
         try:
             with self.file.open("rb") as file:
-                lines = file.readlines()[-LINES_SHOWN:]
-            return [json.loads(line) for line in lines]
+                lines = deque(file, LINES_SHOWN)
+            return [line for line in map(_line, lines) if line is not None]
         except FileNotFoundError:
             return []
-        except (OSError, ValueError) as error:
-            given = str(error)
+        except OSError as error:
+            given = error.strerror or str(error)
             raise InputError.of("an action log to read", given, file=str(self.file)) from error
 
     def happened(self, event: Event) -> None:
@@ -120,3 +119,30 @@ class ActionLog:
                 self.write(CONTROLLER, "rollback", event.before, "nobody confirmed")
             except InputError:
                 return  # a fabric is not left on trial for the sake of a line
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner can read, if it is made now."""
+    return os.open(path, flags, 0o600)
+
+
+def _append(file: BinaryIO, line: bytes) -> None:
+    """Append a line, also behind one that was cut off.
+
+    Raises:
+        OSError: it cannot be written, or only in part.
+    """
+    if file.seek(0, os.SEEK_END):
+        file.seek(-1, os.SEEK_END)
+        line = line if file.read(1) == b"\n" else b"\n" + line
+    if file.write(line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _line(text: bytes) -> dict[str, Any] | None:
+    """A line; None for one that was cut off when the disk was full."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return None
+    return line if isinstance(line, dict) else None

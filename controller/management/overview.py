@@ -12,6 +12,7 @@ import numpy as np
 
 from compilers.tables.build import Build
 from compilers.wiring.placement import clusters
+from controller.management.action_log import ActionTaken
 from controller.pulse import Pulse
 from controller.switches.events import (
     BuildLoaded,
@@ -68,7 +69,8 @@ class Overview:
             # Switches are read again and again; what counts is since when they are as they are.
             if self._since.get(place, ("",))[0] != event.kind:
                 self._since[place] = event.kind, event.at
-        self._events.append({"number": self._number, **event.record()})
+        if not isinstance(event, ActionTaken):  # who did what is for tokens that may read it
+            self._events.append({"number": self._number, **event.record()})
 
     def events(self, after: int) -> list[dict[str, Any]]:
         """The kept events after this number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import zlib
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
@@ -12,7 +13,7 @@ from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
-FAULTS = OSError, EOFError, NotImplementedError, RuntimeError
+FAULTS = OSError, EOFError, NotImplementedError, RuntimeError, zlib.error
 """What `zipfile` raises for damaged files, besides its own."""
 NAMES = re.compile(r"(manifest|fabric|verified)\.json|arrays/[a-z0-9_]+\.npy")
 

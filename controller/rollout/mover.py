@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from time import time
 from typing import Any
 
@@ -24,6 +25,9 @@ from inventory.problems import InputError, Problem
 
 FALL_BACK_RETRY = 30.0
 """Seconds after which a fall back that failed is tried again."""
+
+RETURN_PATIENCE = 30.0
+"""Seconds that a fall back waits for switches that are missing, as after a restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Mover:
         self.trial: Trial | None = None
         self.by = ""
         self._agree, self._wall = agree, wall
-        self._retry = 0.0
+        self._retry, self._over = 0.0, inf
         fabric.hooks.on_tick(self._tick)
         fabric.parts["rollout"] = self.status
 
@@ -118,7 +122,7 @@ class Mover:
         """
         self.require_settled()
         if target.identity != self.fabric.identity and within:
-            self.trial = Trial(self.fabric.identity, self._wall() + within)
+            self.trial, self._over = Trial(self.fabric.identity, self._wall() + within), inf
         try:
             self._move(target, accept_loss, by)
         except InputError:
@@ -159,11 +163,16 @@ class Mover:
         self._require_idle()
         if self.history is None:
             raise InputError.of("a controller that keeps builds", "one that keeps none")
-        before = self.trial.before if self.trial else ""
-        chosen = build or before or self.history.before(self.fabric.identity)
-        if chosen != before:
+        trial = self.trial
+        chosen = build or (trial.before if trial else self.history.before(self.fabric.identity))
+        target = self.history.read(chosen)
+        if trial and chosen != trial.before:
             self.trial = None
-        self._load(self.history.read(chosen), by)
+        try:
+            self._load(target, by)
+        except InputError:
+            self.trial = trial
+            raise
 
     def agree(self, record: Record) -> bool:
         """Whether this record is written; a build on trial is added to it."""
@@ -238,14 +247,22 @@ class Mover:
         if self.trial and self.fabric.identity == self.trial.before:
             self.trial = None
         if self.agree(Record(self.fabric.identity)) and self.trial:
-            now = self._wall()
-            if now >= max(self.trial.until, self._retry):
-                self._retry = now + FALL_BACK_RETRY
-                self.fabric.tell(TrialOver(self.fabric.identity, self.trial.before))
-                try:
-                    self.roll_back(by="nobody confirmed")
-                except InputError as error:
-                    self.fabric.cannot_load(str(error))
+            self._end(self.trial)
+
+    def _end(self, trial: Trial) -> None:
+        """Fall back if it is time, in rounds if the switches that are missing come back soon."""
+        now = self._wall()
+        if now < max(trial.until, self._retry):
+            return
+        self._over = min(self._over, now)
+        if not self.fabric.complete and now < self._over + RETURN_PATIENCE:
+            return
+        self._retry = now + FALL_BACK_RETRY
+        self.fabric.tell(TrialOver(self.fabric.identity, trial.before))
+        try:
+            self.roll_back(by="nobody confirmed")
+        except InputError as error:
+            self.fabric.cannot_load(str(error))
 
     def _keep(self, old: Current, target: Current) -> None:
         if self.history:

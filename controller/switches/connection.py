@@ -7,7 +7,6 @@ replies go first. The framework still handles hello, features and messages for o
 
 from __future__ import annotations
 
-import logging
 import socket
 from contextlib import closing
 from typing import Any, Protocol
@@ -19,7 +18,6 @@ from controller.switches.listening import shut_down
 from controller.switches.sending import Overflow, SendPriority, SendQueue
 from controller.switches.shared_connection import shared
 
-LOG = logging.getLogger("polarfab.controller")
 RECEIVE_BYTES = 256 * 1024
 """Bytes received at once."""
 SEND_BUFFER = 256 * 1024
@@ -47,6 +45,9 @@ class Edge(Protocol):
 
     def malformed(self, connection: Any, text: str) -> None:
         """The connection is being closed because of malformed data."""
+
+    def bug(self, error: Exception) -> None:
+        """The connection is being closed because of a bug of ours."""
 
 
 def send(datapath: Any, priority: SendPriority, data: bytes | None) -> None:
@@ -154,8 +155,8 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
             except OSError:
                 pass
             except Exception as error:
-                LOG.exception("a bug of ours ends the connection of %s", self.address)
-                self.abort(f"a bug of ours: {error!r}")
+                edge.bug(error)
+                self.end()
             finally:
                 self.socket.close()
 

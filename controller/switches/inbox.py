@@ -6,7 +6,6 @@ would wait for all of them.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from contextlib import suppress
 from time import perf_counter
@@ -14,7 +13,6 @@ from typing import Any, Protocol
 
 from controller.openflow.messages import Malformed
 
-LOG = logging.getLogger("polarfab.controller")
 SLICE = 0.01
 """Seconds of handling before the sockets are served again."""
 FULL = 128 << 20
@@ -26,7 +24,8 @@ OWN_FULL = 8 << 20
 class MessageSource(Protocol):
     """The connection that a message came from."""
 
-    address: Any
+    def end(self) -> None:
+        """Close the connection."""
 
     def abort(self, text: str) -> None:
         """Close the connection because of what its peer did."""
@@ -41,6 +40,9 @@ class Receiver(Protocol):
         Raises:
             Malformed: it cannot be read.
         """
+
+    def bug(self, error: Exception) -> None:
+        """A message could not be handled, which is a bug of ours; its connection is closed."""
 
 
 class Inbox:
@@ -90,6 +92,6 @@ class Inbox:
         except Malformed as error:
             connection.abort(str(error))
         except Exception as error:
-            LOG.exception("a bug of ours ends the connection of %s", connection.address)
             with suppress(Exception):  # nothing may end this loop
-                connection.abort(f"a bug of ours: {error!r}")
+                self._receiver.bug(error)
+                connection.end()

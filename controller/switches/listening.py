@@ -34,12 +34,12 @@ class Entrance:
     def __init__(self, most: int, tls: TlsFiles | None, rejected: RejectedPeers) -> None:
         self.tls, self._rejected = tls, rejected
         self._half_open = HalfOpen(most, rejected.clock)
-        self._threads: dict[Any, Any] = {}
+        self._served: dict[Any, tuple[Any, Any]] = {}
         self._certificates: dict[Any, Any] = {}
 
-    def accepted(self, thread: Any, address: Any) -> None:
+    def accepted(self, thread: Any, sock: Any, address: Any) -> None:
         """A connection was accepted; this thread serves it from now on."""
-        self._threads[address] = thread
+        self._served[address] = thread, sock
         if oldest := self._half_open.enter(address, str(address[0])):
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
@@ -72,8 +72,10 @@ class Entrance:
     def _end(self, address: Any, kind: type[UnnamedPeer | PeerMisnamed], reason: str) -> None:
         self._half_open.leave(address)
         self._rejected.add(kind, str(address[0]), reason)
-        if thread := self._threads.get(address):
+        thread, sock = self._served.pop(address, (None, None))
+        if thread is not None:
             thread.kill()
+            sock.close()  # a thread that has not begun yet does not close it
 
     def serve(self, sock: Any, address: Any, handle: Callable[[Any, Any], None]) -> None:
         """Serve a connection until it ends, after its TLS handshake."""
@@ -92,7 +94,7 @@ class Entrance:
         finally:
             sock.close()
             self._half_open.leave(address)
-            self._threads.pop(address, None)
+            self._served.pop(address, None)
             self._certificates.pop(address, None)
 
 
@@ -117,7 +119,7 @@ def use(framework: Framework, entrance: Entrance) -> None:
             while True:
                 sock, address = accept(self.server)
                 thread = eventlet.spawn(entrance.serve, sock, address, self.handle)
-                entrance.accepted(thread, address)
+                entrance.accepted(thread, sock, address)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 

@@ -106,9 +106,12 @@ class Switch:
             if groups is None or not flows or flows[0] is None or not unmoved:
                 done(None)
                 return
-            found = self._difference(reconcile.held(flows[0], groups))
-            self.owner.compared(self, found, corrects=False)
-            done(found)
+            found: reconcile.Difference | None = None
+            try:
+                found = self._difference(reconcile.held(flows[0], groups))
+                self.owner.compared(self, found, corrects=False)
+            finally:
+                done(found)
 
         self.talk.ask(Multipart.FLOW, flows_wanted(), flows.append)
         self.talk.ask(Multipart.GROUP_DESC, b"", told)

@@ -302,8 +302,18 @@ def test_every_request_is_written_down(api, overview, tmp_path):
     assert lines[0]["at"] == pytest.approx(time(), abs=60)
     assert api.get("/api/actions", headers=bearer(READER)).json == lines
     assert (tmp_path / ".build.actions").stat().st_mode & 0o777 == 0o600
-    told = [str(event) for event in overview.fabric.drain() if event.kind == "action"]
-    assert told[0] == "otto: reconcile every switch (operate 192.0.2.9): asked"
+    told = [event for event in overview.fabric.drain() if event.kind == "action"]
+    assert str(told[0]) == "otto: reconcile every switch (operate 192.0.2.9): asked"
+    overview.happened(told[0])
+    assert "otto" not in api.get("/api/events").text, "it is for tokens that may read it"
+
+
+def test_a_line_that_the_full_disk_cut_off_spoils_no_other(api, tmp_path):
+    log = tmp_path / ".build.actions"
+    log.write_bytes(b'{"at": 1.0, "who"')
+    assert api.post("/api/reconcile", headers=bearer(OPERATOR)).status_code == 202
+    assert [one["who"] for one in api.get("/api/actions", headers=bearer(READER)).json] == ["otto"]
+    assert len(log.read_bytes().splitlines()) == 2
 
 
 def test_nothing_is_done_that_cannot_be_written_down(api, flushed, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pytest
 
@@ -13,9 +13,9 @@ from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 
 
-def packed(files):
+def packed(files, method=ZIP_STORED):
     stream = io.BytesIO()
-    with ZipFile(stream, "w") as archive:
+    with ZipFile(stream, "w", method) as archive:
         for name, data in files.items():
             archive.writestr(name, data)
     return stream.getvalue()
@@ -48,6 +48,15 @@ def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
         build_archive.unpack(data, folder)
     assert not list(tmp_path.rglob("*evil*"))
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("read", [build_archive.identity_in, build_archive.unpack])
+def test_what_is_squeezed_and_garbled_is_refused(tmp_path, read):
+    data = packed({"manifest.json": bytes(999)}, ZIP_DEFLATED)
+    place = 30 + len("manifest.json")
+    where = [tmp_path / "folder"] if read is build_archive.unpack else []
+    with pytest.raises(InputError, match="a ZIP file of a build folder"):
+        read(data[:place] + b"\xff" * 4 + data[place + 4 :], *where)
 
 
 def test_a_build_that_is_too_large_is_refused(tmp_path, monkeypatch):

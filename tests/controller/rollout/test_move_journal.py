@@ -11,7 +11,7 @@ from compilers.tables.build_folder import load, save
 from compilers.update.move_plan import plan
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
-from controller.rollout.mover import FALL_BACK_RETRY
+from controller.rollout.mover import FALL_BACK_RETRY, RETURN_PATIENCE
 from controller.rollout.rollout import SETTLE
 from controller.switches.current import read_build
 from controller.switches.session import LiveFabric
@@ -219,3 +219,38 @@ def test_a_journal_that_cannot_be_written_is_told_once(site):
     site.move()
     site.until(lambda: site.holds(site.new.identity))
     assert len(site.told("status")) == 1
+
+
+def test_a_rollback_that_is_refused_leaves_the_trial(site):
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    with pytest.raises(InputError, match="one of the builds that are kept"):
+        site.mover.roll_back("2" * 16)
+    assert site.mover.status()["before"] == site.old.identity
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_trial_that_ended_while_the_controller_was_away_is_taken_back_in_rounds(site):
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    site.now += WITHIN
+    site.walking = True
+    site.start()
+    site.step(only=[3])
+    assert site.fabric.identity == site.new.identity, "others are not back yet"
+    site.start()
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.mover.rollout.state == "done"
+
+
+def test_a_fall_back_does_not_wait_for_ever_for_switches(site):
+    """A build that keeps a switch away is what trials are for."""
+    site.move(within=WITHIN)
+    site.until(lambda: site.holds(site.new.identity))
+    site.now += WITHIN
+    site.fabric.closed(site.ends.popitem()[0])
+    site.step()
+    assert site.fabric.identity == site.new.identity
+    site.now += RETURN_PATIENCE
+    site.until(lambda: site.fabric.identity == site.old.identity)

@@ -1,13 +1,17 @@
 """Who is let in: half-open connections, rejected peers, the inbox, the limit of open files."""
 
 import resource
+import socket
+from types import SimpleNamespace
 
 import pytest
 
+from controller.pulse import Pulse
 from controller.switches import file_limit
 from controller.switches.events import PeerRejected
 from controller.switches.half_open import HalfOpen
 from controller.switches.inbox import FULL, OWN_FULL, Inbox
+from controller.switches.listening import Entrance
 from controller.switches.rejected_peers import MOST_REASONS, RETELL, RejectedPeers
 from inventory.problems import InputError
 
@@ -97,6 +101,26 @@ def test_one_connection_does_not_fill_the_inbox():
     assert not inbox.full("switch")
 
 
+class Peer:
+    ended = False
+
+    def end(self):
+        self.ended = True
+
+
+def test_a_message_that_we_cannot_handle_is_our_bug_and_ends_its_connection(told):
+    """Here as in a step of the loops: told and counted, and the next message is handled."""
+    pulse, peer = Pulse(told.append, lambda _: None), Peer()
+
+    def handle(*_):
+        raise KeyError("crafted")
+
+    receiver = SimpleNamespace(handle=handle, bug=lambda error: pulse.bug("handling", error))
+    Inbox(Hub, receiver)._handle(peer, b"")
+    assert (pulse.bugs, peer.ended) == (1, True)
+    assert [str(event) for event in told] == ["a bug of ours in: handling: KeyError('crafted')"]
+
+
 @pytest.fixture
 def limits(monkeypatch):
     """The limits of open files as they would be."""
@@ -120,3 +144,25 @@ def test_too_few_files_are_refused_with_the_number_needed(limits):
     ):
         file_limit.half_open_room(993)
     assert file_limit.half_open_room(13) > file_limit.LEAST_HALF_OPEN
+
+
+def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejected):
+    """A burst is accepted in one go, before any of the threads runs."""
+    eventlet = pytest.importorskip("eventlet")
+    entrance, over = Entrance(2, None, rejected), eventlet.event.Event()
+
+    def wait(*_):
+        over.wait()
+
+    ends = [socket.socketpair() for _ in range(6)]
+    for number, (here, _) in enumerate(ends):
+        thread = eventlet.spawn(entrance.serve, here, ("192.0.2.1", number), wait)
+        entrance.accepted(thread, here, ("192.0.2.1", number))
+    assert [here.fileno() == -1 for here, _ in ends] == [True] * 4 + [False] * 2
+    assert len(entrance._served) == 2
+    over.send()
+    eventlet.sleep(0)
+    eventlet.sleep(0)
+    assert not entrance._served
+    for _, there in ends:
+        there.close()

@@ -7,6 +7,7 @@ import pytest
 
 from compilers.targets.openflow.encoder import Encoder
 from controller.management.overview import Overview
+from controller.openflow.messages import Malformed
 from controller.switches.current import current_of
 from controller.switches.session import LiveFabric
 from controller.upkeep.repair_keeper import Keeper
@@ -103,3 +104,14 @@ def test_a_switch_that_does_not_answer_holds_up_nobody(audited):
     audited.switches[7].flows.clear()
     wait(audited, PERIOD + 2)
     assert audited.switches[7].flows
+
+
+def test_a_switch_that_garbles_a_reply_is_read_again(audited):
+    """The connection ends; the audit does not wait for it ever after."""
+    answer = audited.switches[4].report
+    audited.switches[4].report = lambda _: b"\0" * 9
+    with pytest.raises(Malformed):
+        wait(audited, PERIOD + 1)
+    audited.switches[4].report = answer
+    wait(audited, PERIOD + 1)
+    assert max(audited.fabric.ages.values()) <= PERIOD + 1
