@@ -109,6 +109,9 @@ def main() -> None:
     try:
         # click returns the code of an Exit here; a verb returns nothing.
         sys.exit(cli.main(standalone_mode=False, prog_name="polarfab"))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         warn(f"error: {usage_message(error)}")
         sys.exit(2)

@@ -106,7 +106,9 @@ def build_any(family: str, given: Mapping[str, int | str | None]) -> Topology:
         return build_topology(family, given)
     if family not in BASELINES:
         known = [*FAMILIES, *BASELINES]
-        todo = did_you_mean(family, known)
+        todo = did_you_mean(
+            family, known, "name a family and its parameters, not a file or a build"
+        )
         required = f"one of {', '.join(known)}"
         raise InputError.of(key="family", required=required, given=family, todo=todo)
     baseline = BASELINES[family]

@@ -160,6 +160,12 @@ def test_errors_have_one_form(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("words", [(), ("inventory",)])
+def test_without_words_there_is_help(polarfab: Run, words: tuple[str, ...]) -> None:
+    code, out, err = polarfab(*words)
+    assert (code, out, err.split(":")[0]) == (2, "", "Usage")
+
+
 def test_quiet_leaves_the_steps_out(capsys: pytest.CaptureFixture[str]) -> None:
     for level, said in ((-1, ""), (0, "   0.0 s  wait\n          done\n")):
         with click.Context(cli) as context:
