@@ -59,8 +59,9 @@ class Report:
     hop_counts: hop_counts[h] pairs were delivered over h links by the minimal ports. faults: the
     first few. ways: None where there are no alternates. failures: one report per kind tried.
     promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
-    under the same failures of one link or node; None unless asked for. unsound: values that
-    contradict others; pairs is 0 where these are such that no packet can be followed.
+    under each failure of one link or node that was asked for by name; None unless asked for.
+    channels_under: these kinds. unsound: values that contradict others; pairs is 0 where these are
+    such that no packet can be followed.
     """
 
     pairs: int
@@ -73,6 +74,7 @@ class Report:
     failures: tuple[FailureReport, ...] = ()
     promised: tuple[str, ...] = ()
     channels: Channels | None = None
+    channels_under: tuple[str, ...] = ()
     unsound: Unsound = SOUND
 
     @property
@@ -120,12 +122,14 @@ class Report:
     def proved(self) -> dict[str, Any]:
         """What a report that passed proves: walks, and failures that lose nothing, each tried."""
         whole = [case for case in self.failures if case.cases == case.all_cases]
+        repaired = {kind for kind in self.promised if kind in PROMISED}
+        free = self.channels is not None and self.channels.free
         return {
             "delivery": True,
             "identities": True,
             "ways": self.ways is not None,
             "failures": [case.kind for case in whole if case.lost_pairs == case.cut_off],
-            "channels": self.channels is not None and self.channels.free,
+            "channels": free and repaired <= set(self.channels_under),
         }
 
     def __repr__(self) -> str:
@@ -166,8 +170,9 @@ def verify(
     if build.tables.classes.alternate.any():
         report = replace(report, ways=walk_ways(build, progress))
     if with_channels:
-        single = [kind for kind in failures or () if kind in PROMISED]
-        report = replace(report, channels=channels(build, "valley", single, progress))
+        single = tuple(kind for kind in failures or () if kind in PROMISED)
+        counted = channels(build, "valley", single, progress)
+        report = replace(report, channels=counted, channels_under=single)
     kinds = usual(build) if failures is None else failures
     return replace(
         report,

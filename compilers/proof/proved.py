@@ -26,8 +26,9 @@ class Proved:
 
     delivery: every pair over a minimal path; ways: over every alternate, too. identities: names,
     ids and addresses are somebody's own, and every port is what it stands for. failures: kinds
-    that lose no pair that is still joined. channels: a lossless fabric does not deadlock.
-    promised: the failures that the policy promises to survive.
+    that lose no pair that is still joined. channels: a lossless fabric does not deadlock, nor while
+    packets take a repair that the policy promises. promised: the failures that the policy promises
+    to survive.
     """
 
     delivery: bool = False

@@ -114,7 +114,7 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     if facts:
         earlier, tried = Proved.read(folder, build), {case.kind for case in report.failures}
         kept = [kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried]
-        channels = earlier.channels if report.channels is None else facts["proved"]["channels"]
+        channels = earlier.channels or facts["proved"]["channels"]
         proved = {**facts["proved"], "channels": channels}
         facts["proved"] = {**proved, "failures": [*kept, *proved["failures"]]}
     try:

@@ -32,9 +32,19 @@ def folder(build, tmp_path):
 
 
 def test_what_was_proved_stays_proved(build, folder):
-    judge([build], [folder], with_channels=True)
+    judge([build], [folder], failures=["link", "node", "2"], with_channels=True)
     judge([build], [folder], failures=())
     assert Proved.read(folder, build).failures == ("link", "node", "2")
+    judge([build], [folder], failures=(), with_channels=True)
+    assert Proved.read(folder, build).channels
+
+
+def test_channels_are_proved_under_every_failure_that_is_promised(build, folder):
+    for kinds in (None, (), ["link"], ["2"]):
+        report = judge([build], [folder], failures=kinds, with_channels=True).reports[0]
+        assert report.channels.free
+        assert not Proved.read(folder, build).channels
+    judge([build], [folder], failures=["link", "node"], with_channels=True)
     assert Proved.read(folder, build).channels
 
 
