@@ -123,7 +123,8 @@ class ClusterMember:
     # From follower to leader
 
     def _inherited(self, found: Inherited | Unavailable) -> None:
-        """The predecessor's record has arrived: continue from there."""
+        """The predecessor's record has arrived: continue from there, or ask for it again."""
+        self._retry = self.fabric.clock() + RETRY
         try:
             if isinstance(found, Unavailable):
                 raise found
@@ -131,9 +132,8 @@ class ClusterMember:
                 self.mover.go_on(found.record, found.builds.__getitem__)
         except (InputError, Unavailable) as error:
             self.fabric.tell(LeaderWaits(self._election.name, str(error)))
-            self._retry = self.fabric.clock() + RETRY
             return
-        self._record, self.state = found.record, "leader"
+        self._retry, self._record, self.state = None, found.record, "leader"
         self.roles.lead(self.term)
 
     # Builds and events

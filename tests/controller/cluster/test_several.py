@@ -351,6 +351,19 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
     site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
 
 
+def test_a_leader_that_cannot_begin_for_a_bug_of_ours_tries_again(tmp_path, monkeypatch):
+    """It has the lease: nobody else would lead."""
+    site = Site(tmp_path, *PAIRS["policy"]())
+    a = site.instances["a"]
+    site.store.values["record"] = f'{{"build": "{a.fabric.identity}"}}'.encode()
+    with monkeypatch.context() as patch:
+        patch.setattr(a.several.mover, "go_on", lambda *_: {}["crafted"])
+        with pytest.raises(ExceptionGroup):
+            site.until(lambda: False, seconds=LEADER_PERIOD)
+    assert a.several.state == "preparing"
+    site.until(lambda: a.fabric.complete, seconds=LEADER_PERIOD)
+
+
 @pytest.mark.parametrize("other", [False, True])
 def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_path, other):
     """Nor another build than the record names; it waits, and no switch gets a row of it."""
