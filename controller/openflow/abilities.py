@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 
@@ -72,7 +73,8 @@ def told(
 ) -> tuple[Profile, Limits]:
     """What a switch can do by its refusals and by its group and table features.
 
-    Where the features tell something, they are believed, and not a refusal.
+    Features that tell of less than was asked for explain a refusal; where they do not, it counts
+    as it is. A table of no rows is one whose size is not told.
 
     Args:
         lesser: by its refusals.
@@ -88,7 +90,7 @@ def told(
         said = read(GROUP_FEATURES, groups, 0)
         kinds = {kind for kind in GroupType if int(said["types"]) >> kind & 1}
         most = {kind: int(said["most"][kind]) for kind in kinds if said["most"][kind]}
-        failover = before.fast_failover and GroupType.FAST_FAILOVER in kinds
+        failover = lesser.fast_failover and GroupType.FAST_FAILOVER in kinds
         lesser = replace(lesser, fast_failover=failover)
         lesser = lesser if GroupType.SELECT in kinds else replace(lesser, buckets=1)
     if tables is not None:
@@ -97,8 +99,9 @@ def told(
             for block in multipart.blocks(tables, TABLE_FEATURES.itemsize)
             for entry in block
         ]
-        rows = {int(one["table"]): int(one["most_entries"]) for one in found}
-        lesser = replace(lesser, tables=min(before.tables, max(len(found), 1)))
+        rows = {int(one["table"]): int(one["most_entries"]) for one in found if one["most_entries"]}
+        if len(found) < before.tables:
+            lesser = replace(lesser, tables=max(len(found), 1))
     return before.within(lesser), Limits(rows, most)
 
 
@@ -111,9 +114,7 @@ def lowered(profile: Profile, errors: Sequence[Error]) -> Profile:
     """
     if profile.bundles and any(map(_of_bundles, errors)):
         return profile.within(replace(OVS, bundles=False))
-    for error in errors:
-        profile = profile.within(_without(profile, error))
-    return profile
+    return reduce(Profile.within, (_without(profile, error) for error in errors), profile)
 
 
 def asks_too_much(refused: Iterable[Error]) -> bool:
@@ -143,7 +144,8 @@ def _without(profile: Profile, error: Error) -> Profile:
         return replace(OVS, masks=False)
     no_table = error.type == ErrorType.FLOW_MOD and error.code == BAD_TABLE
     tabled = kind in (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD)
-    if tabled and (instruction or no_table):
+    no_metadata = error.type == ErrorType.BAD_MATCH and kind == RowKind.CLASS
+    if no_metadata or (tabled and (instruction or no_table)):
         return PROFILES["single-table"].within(profile)
     return OVS
 

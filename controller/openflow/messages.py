@@ -49,6 +49,7 @@ BUNDLE_ERRORS = (
     "bundle in progress",
 )
 """Texts of the error codes 2300, 2301, … (`FIRST_BUNDLE_ERROR`) of ONF extension 230, §3.5."""
+BUNDLE_TIMEOUT = FIRST_BUNDLE_ERROR + BUNDLE_ERRORS.index("timeout")
 
 
 Names = Callable[[int, int], tuple[str, str]]
@@ -146,6 +147,11 @@ class Error:
             int(said["experimenter"]) if own else 0,
             header(failed)[2] if len(failed) >= HEADER.itemsize else 0,
         )
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a bundle is gone because its next message was late."""
+        return (self.experimenter, self.code) == (ONF, BUNDLE_TIMEOUT)
 
     def words(self, names: Names) -> str:
         """The error as text: `group mod failed: bad type`."""

@@ -178,6 +178,8 @@ class Rollout:
     def _committed(self, vertex: int, outcome: Outcome) -> None:
         if outcome.committed:
             self._round_programs.done[vertex] = self.round
+        elif outcome.timed_out and self.state == "forth":
+            self._waiting.append(vertex)
         else:
             self.reason = self.reason or self._words(vertex, outcome)
         if self.state == "forth":

@@ -19,6 +19,9 @@ from controller.switches.events import Event
 from controller.switches.fault_reports import profile_report
 from controller.switches.transaction import Outcome
 
+MOST_TIMEOUTS = 5
+"""Bundles that a switch may let time out, one after the other, before that is a refusal."""
+
 
 class Owner(Protocol):
     """The fabric that a switch belongs to."""
@@ -75,6 +78,7 @@ class Switch:
     told: bool = False
     gone: bool = False
     able: Profile = OVS
+    _timeouts: int = 0
     _limits: Limits | None = None
     _before: reconcile.Held | None = None
     _flows: bytes | None = None
@@ -172,6 +176,10 @@ class Switch:
             return
         if outcome.committed:
             self._sync()
+        elif outcome.timed_out and self._timeouts < MOST_TIMEOUTS:
+            self._timeouts += 1
+            self.again = True
+            self._end_turn()
         elif self.vertex is not None and self._asks_too_much(self.vertex, outcome):
             self._lower(self.vertex, outcome)
         else:
@@ -190,7 +198,10 @@ class Switch:
         groups: list[bytes | None] = []
 
         def answered(tables: bytes | None) -> None:
-            if self.gone or self.vertex != vertex:
+            if self.gone:
+                return
+            if self.vertex != vertex:
+                self._end_turn()
                 return
             lesser = lowered(before, refusal.kinds)
             known = self._limits
@@ -217,8 +228,9 @@ class Switch:
         """Undo what a switch without bundles has carried out of a change before it refused."""
         flows: list[bytes | None] = []
 
-        def refuse(_: Outcome) -> None:
-            self._refuse(refusal)
+        def refuse(outcome: Outcome) -> None:
+            if not outcome.lost:
+                self._refuse(refusal)
 
         def told(groups: bytes | None) -> None:
             if self.gone:
@@ -233,13 +245,13 @@ class Switch:
         self.talk.ask(Multipart.GROUP_DESC, b"", told)
 
     def _sync(self) -> None:
-        self.state, self._before = "programmed", None
+        self.state, self._before, self._timeouts = "programmed", None, 0
         if not self.again:
             self.owner.synced(self)
         self._end_turn()
 
     def _refuse(self, outcome: Outcome | None) -> None:
-        self.state, self._before = "refused", None
+        self.state, self._before, self._timeouts = "refused", None, 0
         self.owner.refused(self, outcome)
         self._end_turn()
 

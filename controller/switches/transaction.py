@@ -35,6 +35,11 @@ class Outcome:
     kinds: tuple[Error, ...] = ()
     text: str = ""
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether a busy switch has given the bundle up: it may take another one."""
+        return any(error.timed_out for error in self.kinds)
+
 
 @dataclass(slots=True)
 class Refusals:

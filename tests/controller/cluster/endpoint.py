@@ -13,15 +13,20 @@ from tests.compilers.targets.openflow_switch import Switch
 
 COMMIT, DISCARD, CONTROL, ADD = 4, 6, 2300, 2301
 FLOW, GROUP_DESC = 1, 7
+FLOW_FAILED = struct.pack("!HH", 5, 1)
+TIMED_OUT = struct.pack("!HHI", 0xFFFF, 2314, protocol.ONF)
 
 
 class Endpoint:
-    """takes: how many bundles more it finds no fault in; silent: whether it answers at all."""
+    """takes: how many bundles more it finds no fault in; fault: what it says then.
+
+    silent: whether it answers at all.
+    """
 
     def __init__(self, datapath_id, switch=None):
         self.datapath_id, self.switch = datapath_id, switch or Switch()
         self.takes, self.silent = 1 << 30, False
-        self._filled = []
+        self.fault, self._filled = FLOW_FAILED, []
 
     def take(self, data):
         """Read what it is sent; gives the answers."""
@@ -49,7 +54,7 @@ class Endpoint:
         if request == ADD:
             if not self.takes and not self._filled:
                 quoted = protocol.message(14, xid, bytes(56))
-                yield protocol.message(MessageType.ERROR, xid, struct.pack("!HH", 5, 1) + quoted)
+                yield protocol.message(MessageType.ERROR, xid, self.fault + quoted)
             self._filled.append(np.frombuffer(message, np.uint8)[None, :])
         elif control == COMMIT:
             self.switch.apply(self._filled)

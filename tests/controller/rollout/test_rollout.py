@@ -20,7 +20,7 @@ from controller.switches.session import LiveFabric
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
-from tests.controller.cluster.endpoint import Endpoint
+from tests.controller.cluster.endpoint import TIMED_OUT, Endpoint
 from tests.controller.fake_switches import held_by
 from tests.controller.upkeep.test_repair_keeper import links_of as links_of_network
 from tests.controller.upkeep.test_repair_keeper import network, tables_for
@@ -147,6 +147,14 @@ def test_a_refusal_in_any_round_takes_all_back(case):
         assert site.holds(before)
         assert site.fabric.identity == old.identity
         assert site.fabric.complete
+
+
+def test_a_round_that_timed_out_in_a_switch_is_sent_again():
+    site = Site(*CASES["policy"]())
+    site.ends[3].takes, site.ends[3].fault = 1, TIMED_OUT
+    site.start().run()
+    assert site.ends[3].takes > 1
+    assert site.holds(site.moving.new)
 
 
 def _acts(site, datapath_id, round):

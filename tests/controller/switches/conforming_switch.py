@@ -29,15 +29,22 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """What a switch can do; None: any number."""
+    """What a switch can do; None: any number.
+
+    metadata: any, not just masks on it. claims: its features name fast failover all the same.
+    told_rows: how many rows a table holds by its features, where that is not so.
+    """
 
     bundles: bool = True
     experimenters: bool = True
     masks: bool = True
     fast_failover: bool = True
+    metadata: bool = True
     buckets: int | None = None
     tables: int = 254
     rows: int = 100_000
+    claims: bool = False
+    told_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +169,8 @@ class ConformingSwitch:
             if space != BASIC or number >> 1 not in NAMES:
                 raise Refused(BAD_MATCH, 6)
             name, mask = NAMES[number >> 1], None
+            if name == "metadata" and not self.shape.metadata:
+                raise Refused(BAD_MATCH, 6)
             if number & 1:
                 if name == "metadata" and not self.shape.masks:
                     raise Refused(BAD_MATCH, 8)
@@ -177,6 +186,8 @@ class ConformingSwitch:
         for kind, body in _list(instructions):
             if kind == 1 and not table < body[4] < self.shape.tables:
                 raise Refused(BAD_INSTRUCTION, 2)
+            if kind == 2 and not self.shape.metadata:
+                raise Refused(BAD_INSTRUCTION, 3)
             if kind == 2 and not self.shape.masks and body[16:24] != b"\xff" * 8:
                 raise Refused(BAD_INSTRUCTION, 4)
             for action, value in _list(body[8:]) if kind == 4 else ():
@@ -224,10 +235,12 @@ class ConformingSwitch:
                 for number, (kind, buckets) in self.tables.groups.items()
             )
         if what == 8:
-            types = 1 << SELECT | 1 << INDIRECT | self.shape.fast_failover << FAILOVER
+            failover = self.shape.fast_failover or self.shape.claims
+            types = 1 << SELECT | 1 << INDIRECT | failover << FAILOVER
             return struct.pack("!II4I4I", types, 0, *[1 << 20] * 4, *[0] * 4)
         if what == 12:
-            of_table = struct.pack("!Q8xII", 0, 0, self.shape.rows)
+            rows = self.shape.rows if self.shape.told_rows is None else self.shape.told_rows
+            of_table = struct.pack("!Q8xII", 0, 0, rows)
             return b"".join(
                 struct.pack("!HB5x32s", 64, t, b"") + of_table for t in range(self.shape.tables)
             )

@@ -48,6 +48,17 @@ PROFILES = {
     "two buckets": "few-buckets",
     "one table": "single-table",
 }
+UNTOLD = {
+    "fast failover that is named and refused": (
+        Shape(bundles=False, fast_failover=False, claims=True),
+        "few-buckets",
+    ),
+    "no metadata in any table": (
+        Shape(bundles=False, experimenters=False, masks=False, metadata=False),
+        "single-table",
+    ),
+    "tables of no known size": (Shape(bundles=False, told_rows=0), "openflow13"),
+}
 REPAIRS = {"everything", "no bundles", "no experimenters", "no masks", "one table"}
 BUILD = replace(routed(q=3, spread=True, protect="link", hosts=2), identity="0123456789abcdef")
 ONE_HOST = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
@@ -100,12 +111,26 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
     assert [switch.changes for switch in net.fabric.switches] == before
 
 
+@pytest.mark.parametrize("case", UNTOLD)
+def test_a_refusal_counts_where_features_do_not_explain_it(case):
+    shape, profile = UNTOLD[case]
+    net = InMemory(shape, ONE_HOST)
+    assert net.sessions.errors == {}
+    assert set(net.sessions.status()["profiles"].values()) == {profile}
+    assert net.fabric.lost() == []
+
+
+QUICK = {"nothing optional", "no bundles", "no masks", "no fast failover", "one table"}
+
+
 @pytest.mark.parametrize(
-    "shape", ["nothing optional", "no bundles", "no masks", "no fast failover", "one table"]
+    ("shape", "every"),
+    [(shape, 9) for shape in sorted(QUICK)]
+    + [pytest.param(shape, 1, marks=pytest.mark.long) for shape in SHAPES],
 )
-def test_links_fail_and_come_back(shape):
+def test_links_fail_and_come_back(shape, every):
     net = InMemory(SHAPES[shape], ONE_HOST)
-    for link in net.fabric.links[::9]:
+    for link in net.fabric.links[::every]:
         net.fabric.cable(link, up=False, tell=False)
         assert (net.fabric.lost() == []) == (shape in REPAIRS), link
         net.fabric.cable(link, up=False)

@@ -1,6 +1,7 @@
 """The fabric's sessions against a switch of our own that keeps what it is told."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,8 @@ from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
 from controller.switches.claims import DUPLICATE_TOLD, PROBE_PATIENCE
 from controller.switches.current import Current
@@ -19,6 +22,7 @@ from controller.switches.session import (
     SWITCHES_AT_ONCE,
     LiveFabric,
 )
+from controller.switches.switch import MOST_TIMEOUTS
 from tests.controller.fake_switches import as_entries
 from tests.controller.switches.session_talk import (
     BAD_GROUP_TYPE,
@@ -163,6 +167,65 @@ def test_an_error_of_the_commit_refuses(fabric):
     fabric.received("k", protocol.message(protocol.MessageType.ERROR, 7, bundle_failed))
     assert barrier(fabric, "k", COMMITTED) == rows.discard(SessionXid.DISCARD)
     assert fabric.errors == {"a": "bundle failed: a message in it failed (row 7)"}
+
+
+def late(xid):
+    """A bundle timed out: its next message was late."""
+    quoted = struct.pack("!HHI", 0xFFFF, 2314, protocol.ONF) + protocol.message(4, xid)
+    return protocol.message(protocol.MessageType.ERROR, xid, quoted)
+
+
+def test_a_bundle_that_timed_out_is_tried_again(fabric):
+    connect(fabric, "k", 11)
+    fabric.received("k", late(7))
+    fabric.received("k", protocol.message(21, OPENED))
+    assert fabric.errors == {}
+    assert row(0).tobytes() in tell(fabric, "k")
+    assert barrier(fabric, "k", OPENED + 2) == rows.commit() + rows.barrier(3)
+    fabric.received("k", REPLY)
+    barrier(fabric, "k", COMMITTED + 2)
+    assert fabric.status()["programmed"] == ["a"]
+
+
+def test_a_switch_whose_bundles_all_time_out_refuses(fabric):
+    connect(fabric, "k", 11)
+    for attempt in range(MOST_TIMEOUTS + 1):
+        assert fabric.errors == {}
+        fabric.received("k", late(7))
+        fabric.received("k", protocol.message(21, OPENED + 2 * attempt))
+        if attempt < MOST_TIMEOUTS:
+            tell(fabric, "k")
+    assert fabric.errors == {"a": "bundle failed: timeout (row 7)"}
+
+
+def test_a_switch_that_is_asked_for_its_features_gets_the_build_loaded_meanwhile(fabric):
+    connect(fabric, "k", 11)
+    fabric.received("k", error(1, 3, rows.xid(RowKind.OPEN)))
+    fabric.received("k", protocol.message(21, OPENED))
+    asked = questions(fabric, "k")
+    assert set(asked) == {8, 12}
+    fabric.load(Current("1" * 16, ("a", "b"), Programs(12, 11)))
+    for kind, xid in asked.items():
+        fabric.received("k", multipart(kind, xid, bytes(40) if kind == 8 else b""))
+    assert set(questions(fabric, "k")) == {1, 7, 13}
+
+
+class WithoutBundles(Programs):
+    def profile(self, vertex):  # noqa: ARG002
+        return PROFILES["openflow13"]
+
+
+def test_a_switch_that_leaves_while_it_gets_back_what_it_had_is_not_asked_again(fabric):
+    fabric.load(replace(fabric.current, programs=WithoutBundles()))
+    connect(fabric, "k", 11)
+    fabric.received("k", error(*BAD_GROUP_TYPE, 50))
+    fabric.received("k", protocol.message(21, OPENED))
+    tell(fabric, "k", entries(Program((), (MARKER,))))
+    fabric.reconcile(0)
+    fabric.drain()
+    fabric.closed("k")
+    assert kinds(fabric) == [("left", "a")]
+    assert fabric.take() == []
 
 
 @pytest.mark.parametrize("answered", [[], [OPENED]])
