@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from ipaddress import ip_network
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ import numpy as np
 
 TOO_FAR = 64
 FAILURES = {"none": False, "link": True, "node": True}
+Dead = frozenset[frozenset[int]]
+"""Links that are down, each by the two switches that it joins."""
 
 
 class Outside:
@@ -68,11 +71,11 @@ class Outside:
         whole = sum(w for _, w in pairs)
         return {p: Fraction(w, whole) for p, w in pairs}
 
-    def up(self, s: int, p: int, dead: frozenset[int]) -> bool:
+    def up(self, s: int, p: int, dead: Dead) -> bool:
         """Whether a port has a cable, and that is not dead."""
-        return (s, p) in self.cable and {s, self.cable[s, p][0]} != dead
+        return (s, p) in self.cable and frozenset((s, self.cable[s, p][0])) not in dead
 
-    def transit(self, s: int, came: int, k: int, dead: frozenset[int]) -> int:
+    def transit(self, s: int, came: int, k: int, dead: Dead) -> int:
         """The port by which a packet leaves, 0 where it is dropped."""
         own, repair = self.a["class_port"][s][k], self.a["class_protection"][s][k]
         order = self.a["class_bounce"][s][k] if came == own else [own, *repair]
@@ -81,7 +84,7 @@ class Outside:
                 return int(p)
         return came if came in (own, *repair) else 0
 
-    def arrives(self, s: int, d: int, first: int, dead: frozenset[int]) -> int:
+    def arrives(self, s: int, d: int, first: int, dead: Dead) -> int:
         """The links to the destination by this port, 0 where the packet gets lost."""
         at, out = s, first
         for links in range(1, TOO_FAR):
@@ -94,7 +97,7 @@ class Outside:
             out = self.transit(at, came, k, dead)
         return 0
 
-    def ways(self, s: int, d: int, dead: frozenset[int]) -> Iterator[int]:
+    def ways(self, s: int, d: int, dead: Dead) -> Iterator[int]:
         """The links of every way that a packet may take, 0 for those by which it gets lost."""
         k = self.table[s][d]
         if k is None or k == -1 or k >= len(self.a["class_port"][s]):
@@ -105,7 +108,7 @@ class Outside:
         for first in live or [self.transit(s, 0, k, dead)]:
             yield self.arrives(s, d, first, dead)
 
-    def distance(self, s: int, dead: frozenset[int] = frozenset()) -> dict[int, int]:
+    def distance(self, s: int, dead: Dead = frozenset()) -> dict[int, int]:
         """Links to every switch that cables lead to."""
         reached, queue = {s: 0}, deque([s])
         while queue:
@@ -174,7 +177,7 @@ def _packets(it: Outside, good: Outside) -> Iterator[str]:
     if it.hosts != good.hosts:
         yield "other switches have hosts"
         return
-    whole: frozenset[int] = frozenset()
+    whole: Dead = frozenset()
     pairs = [(s, d) for s in it.hosts for d in it.hosts if s != d]
     for s in it.hosts:
         distance = it.distance(s)
@@ -198,8 +201,18 @@ def _packets(it: Outside, good: Outside) -> Iterator[str]:
                 yield f"{s} to {d} is lost on an alternate"
     if not FAILURES[good.fabric["routing"]["protect"]]:
         return
-    for a, b in {frozenset((s, far)) for (s, _), (far, _) in it.cable.items()}:
-        dead = frozenset((a, b))
+    links = sorted({frozenset((s, far)) for (s, _), (far, _) in it.cable.items()}, key=sorted)
+    for dead in [frozenset([link]) for link in links] + _promised_pairs(good, links):
         for s, d in pairs:
             if not all(it.ways(s, d, dead)) and d in it.distance(s, dead):
-                yield f"{s} to {d} is lost without the link {a}-{b}"
+                down = " and ".join("-".join(map(str, sorted(link))) for link in dead)
+                yield f"{s} to {d} is lost without the link {down}"
+
+
+def _promised_pairs(good: Outside, links: list[frozenset[int]]) -> list[Dead]:
+    """Two links of one switch, of which a whole PolarFly loses none: where it did, they were so."""
+    topology = good.fabric["topology"]
+    q = topology["parameters"].get("q", 0)
+    if topology["family"] != "polarfly" or q < 3 or len(links) < q * (q + 1) ** 2 // 2:
+        return []
+    return [frozenset(two) for two in combinations(links, 2) if two[0] & two[1]]

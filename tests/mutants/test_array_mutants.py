@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from compilers.pipeline import compile_fabric
 from compilers.proof import delivery, verification
 from compilers.proof.unsound import Unsound
-from tests.mutants.array_mutants import Nursery
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import save
+from tests.compilers.proof.test_failure_pairs import without_goals
+from tests.mutants.array_mutants import FABRICS, Nursery
+from tests.mutants.outside import objections
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +45,13 @@ def test_a_verifier_that_looks_past_things_is_told(
         monkeypatch.setattr(module, word, lambda _: Unsound())
     monkeypatch.setattr(verification, "unsound", lambda _: Unsound())
     assert [m for m in nursery.mutants(seed=1, count=24) if m.harm]
+
+
+def test_what_two_failures_lose_is_objected_to(
+    nursery: Nursery, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_goals(monkeypatch, "repairing")
+    save(compile_fabric(load_fabric({"name": "polarfly", **FABRICS["polarfly"]})), tmp_path / "b")
+    found = list(objections(tmp_path / "b", nursery.good["polarfly"]))
+    assert found
+    assert all(" and " in objection for objection in found)
