@@ -10,10 +10,9 @@ then is taken back by who asked for the change (`controller.switches.switch`).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from struct import Struct
-from typing import Any, Literal
+from typing import Literal
 
 from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow.class_groups import GroupRole
@@ -21,21 +20,18 @@ from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, ROLE_SHIFT, XID_BITS
 from compilers.targets.openflow.protocol import (
     ALL_TABLES,
-    FLOW_MOD,
-    HEADER,
     WRAPPER_BYTES,
     FlowCommand,
     GroupCommand,
     MessageType,
+    group_command,
     header,
+    row_command,
 )
 from controller.openflow.messages import Error
 from controller.switches.transaction import Done, Refusals
 
 FIRST, GROUPS, ROWS, MARKER, OLD_ROWS, OLD_GROUPS = range(6)
-_ROW, _GROUP = Struct(">BB"), Struct(">H")
-_MEMBERS: Mapping[str, Any] = FLOW_MOD.fields or {}
-_TABLE = HEADER.itemsize + int(_MEMBERS["table"][1])
 
 
 def steps(parts: Sequence[bytes]) -> list[bytes]:
@@ -65,9 +61,9 @@ def _step(message: bytes, adds: bool) -> tuple[int, int]:
     """
     kind, _, xid = header(message)
     if kind == MessageType.GROUP_MOD:
-        (command,) = _GROUP.unpack_from(message, HEADER.itemsize)
-        return (OLD_GROUPS, 0) if command == GroupCommand.DELETE else (GROUPS, 0)
-    table, command = _ROW.unpack_from(message, _TABLE)
+        removed = group_command(message) == GroupCommand.DELETE
+        return (OLD_GROUPS if removed else GROUPS, 0)
+    table, command = row_command(message)
     about, role = xid >> XID_BITS, (xid & MOST_NUMBER) >> ROLE_SHIFT
     if command == FlowCommand.ADD:
         return (MARKER, 0) if about == RowKind.MARKER else (ROWS, ALL_TABLES - table)

@@ -438,15 +438,37 @@ def packed(layout: Layout, **members: Any) -> bytes:
     return whole.tobytes()
 
 
-# One header at a time: numpy takes ten times as long for that.
 _CODES = {1: "B", 2: "H", 4: "L"}
-_ONE_HEADER = Struct(">" + "".join(_CODES[HEADER[name].itemsize] for name in HEADER.names or ()))
+
+
+def _members(layout: Layout, *names: str, before: int = 0) -> Struct:
+    """A reader of neighbouring members of one structure; numpy takes ten times as long."""
+    known = layout.names or ()
+    skipped = before + sum(layout[name].itemsize for name in known[: known.index(names[0])])
+    return Struct(f">{skipped}x" + "".join(_CODES[layout[name].itemsize] for name in names))
+
+
+_ONE_HEADER = _members(HEADER, *(HEADER.names or ()))
+_ROW_COMMAND = _members(FLOW_MOD, "table", "command", before=HEADER.itemsize)
+_GROUP_COMMAND = _members(GROUP_MOD, "command", before=HEADER.itemsize)
 
 
 def header(message: bytes | bytearray | memoryview, place: int = 0) -> tuple[int, int, int]:
     """Type, length in bytes and xid of the message that starts at `place`."""
     _, kind, length, xid = _ONE_HEADER.unpack_from(message, place)
     return kind, length, xid
+
+
+def row_command(message: bytes) -> tuple[int, int]:
+    """Table and `FlowCommand` of a message that changes a row."""
+    table, command = _ROW_COMMAND.unpack_from(message)
+    return table, command
+
+
+def group_command(message: bytes) -> int:
+    """`GroupCommand` of a message that changes a group."""
+    (command,) = _GROUP_COMMAND.unpack_from(message)
+    return int(command)
 
 
 def message(kind: int, xid: int, body: bytes = b"") -> bytes:

@@ -129,6 +129,12 @@ def test_three_failures_are_measured() -> None:
     assert 0 <= three.lost_share < 0.001
 
 
+def test_every_three_failures_are_tried_where_they_are_few() -> None:
+    cases = FailureCases.of(Forwarding.of(protected("polarfly", q=2)), "3", EVERY)
+    dead = [cases.dead(case) for case in range(cases.tried)]
+    assert dead == [list(case) for case in combinations(range(9 + 7), 3)]
+
+
 def test_three_failures_agree_with_single_packets() -> None:
     build = protected("polarfly", q=3)
     f = Forwarding.of(build)

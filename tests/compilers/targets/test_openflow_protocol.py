@@ -53,7 +53,11 @@ NAMES = {
     protocol.ErrorType: "OFPET_{}",
     protocol.Instruction: "OFPIT_{}",
 }
-RYU = {"FAST_FAILOVER": "FF"}
+RYU = {
+    "OFPGT_FAST_FAILOVER": "OFPGT_FF",
+    "OFPET_FLOW_MOD": "OFPET_FLOW_MOD_FAILED",
+    "OFPET_GROUP_MOD": "OFPET_GROUP_MOD_FAILED",
+}
 CONSTANTS = {
     "VERSION": ryu.OFP_VERSION,
     "ALL_TABLES": ryu.OFPTT_ALL,
@@ -74,7 +78,7 @@ CONSTANTS = {
     "EXPERIMENTER_CLASS": ryu.OFPXMC_EXPERIMENTER,
 }
 NUMBERS = [
-    (form.format(RYU.get(number.name, number.name)), number)
+    (RYU.get(name := form.format(number.name), name), number)
     for numbers, form in NAMES.items()
     for number in numbers
 ]
