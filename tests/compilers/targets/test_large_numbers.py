@@ -9,6 +9,7 @@ from ipaddress import IPv6Address
 import numpy as np
 
 from compilers.tables.walk import Walker
+from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.routed.linux_tables import ENTER
 from compilers.targets.routed.p2p_links import link_pairs
 from compilers.targets.routed.static_routes import RoutedFabric
@@ -55,6 +56,11 @@ def test_ovs_keeps_classes_beyond_a_byte_apart(tmp_path):
     many = ports_by_prefix(tmp_path / "many" / "3")
     assert len(set(many.values())) == 4
     assert many == ports_by_prefix(tmp_path / "few" / "3")
+
+
+def test_a_switch_with_more_than_a_byte_of_rows_has_as_many_as_are_told():
+    encoder = Encoder(replace(routed(q=17), identity=IDENTITY))
+    assert sum(map(len, encoder.program(300).flows)) == encoder.rows(300) > 307
 
 
 def test_linux_has_weights_up_to_what_the_kernel_takes(tmp_path):

@@ -9,8 +9,11 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build_folder import save
 from compilers.tables.intermediate_form import Classes
+from compilers.targets.openflow.profiles import PROFILES
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
+from tests.compilers.profiled import with_profile
+from tests.compilers.routed import routed
 
 
 def compiled(tmp_path, extra=""):
@@ -47,6 +50,14 @@ def test_same_build_same_bytes(build, tmp_path):
         target("ovs").render(build, tmp_path / out)
     for file in (tmp_path / "a").rglob("*.txt"):
         assert file.read_bytes() == (tmp_path / "b" / file.relative_to(tmp_path / "a")).read_bytes()
+
+
+def test_one_table_has_no_ipv6_without_a_pool(tmp_path):
+    build = with_profile(replace(routed(q=2), identity="0" * 16), PROFILES["single-table"])
+    target("ovs").render(build, tmp_path / "out")
+    text = (tmp_path / "out" / "3" / "flows.txt").read_text()
+    assert "ip_dst=10.0.0." in text
+    assert "ipv6" not in text
 
 
 def test_no_ipv6_without_a_pool_and_no_host_rows_without_hosts(tmp_path):
