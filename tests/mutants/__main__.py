@@ -1,7 +1,7 @@
 """Mutants of sources, and those that no test sees.
 
     python -m tests.mutants --count 120 --seed 1
-    python -m tests.mutants --only compilers/proof/port_use.py:57: tests/compilers/proof/test_*.py
+    python -m tests.mutants --only compilers/proof/port_use.py tests/compilers/proof/test_*.py
 
 First every test file runs once, and which functions each test calls is noted. Then every mutant
 runs in a process of its own: the tests that call its function, the quickest first, until one fails.
@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="FILE:LINE")
+    parser.add_argument("--only", default="", help="FILE, or FILE:LINE:")
     parser.add_argument("tests", nargs="*", type=Path, help="test files, those of compilers else")
     words = parser.parse_args()
     files = [path.resolve() for path in words.tests] or _files()

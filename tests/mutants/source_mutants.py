@@ -141,7 +141,7 @@ def _changes(node: ast.AST) -> Iterator[ast.AST]:
 def all_mutants(only: str = "") -> list[list[SourceMutant]]:
     """Every mutant of the emitters, the verifier, the readers and the walk, a list per folder.
 
-    only: those at places that begin so, `FILE:LINE`.
+    only: those at places that begin so, `FILE` or `FILE:LINE:`.
     """
     return [
         [

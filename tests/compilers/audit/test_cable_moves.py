@@ -245,6 +245,16 @@ def test_what_is_not_there_yet_lacks_nothing() -> None:
     assert found.moves == (Move("add", *one),)
 
 
+def test_a_switch_that_is_read_and_sees_nothing_lacks_all_its_cables() -> None:
+    wiring = polarfly_build(7).wiring
+    ports, planned = PortFinder(wiring), PortFinder(wiring).planned()
+    there = frozenset(p for p in planned if 5 not in map(ports.vertex, p))
+    found = check(wiring, wired(there, 57))
+    assert found.missing == planned - there
+    assert not found.absent
+    assert not found.unseen
+
+
 def test_everything_shuffled_is_repaired_in_no_time() -> None:
     wiring = polarfly_build(31).wiring
     planned = PortFinder(wiring).planned()

@@ -9,6 +9,8 @@ from tests.compilers.readers.emitted import FABRICS, change, check, fabric, writ
 MUTANTS = {
     "another class": ("flows.txt", "metadata:1/0xffff", "metadata:2/0xffff"),
     "no mask": ("flows.txt", "metadata:1/0xffff", "metadata:1/0xff"),
+    "all bits": ("flows.txt", "metadata:1/0xffff,goto", "metadata:1,goto"),
+    "a class of all bits": ("flows.txt", "metadata=1/0xffff,actions", "metadata=1,actions"),
     "another prefix": ("flows.txt", "ip_dst=10.0.0.8/29", "ip_dst=10.200.0.8/29"),
     "another priority": ("flows.txt", "table=1,priority=29", "table=1,priority=30"),
     "another group": ("flows.txt", "actions=group:1\n", "actions=group:2\n"),
