@@ -181,7 +181,6 @@ def test_builds_of_which_neither_has_all():
         ("{build: nowhere.yaml}", r"nowhere.yaml: required a file"),
         ("{policy: {balance: most}}", r"yaml:3: timeline\[0\].policy.balance: required one of min"),
         ("{policy: {balance: valiant}}", r"yaml:3: timeline\[0\].policy: required a policy that"),
-        ("{expand: quadric:1}", r"yaml:3: timeline\[0\].expand: required 2 unused ports"),
         ("{expand: quadric 1}", r"yaml:3: timeline\[0\].expand: "),
         ("{controller: killed, in_round: 2}", r"yaml:3: timeline\[0\].in_round: required controll"),
         ("{policy: {protect: link}, node_down: 3}", r"given node_down and policy; one moment"),
@@ -190,6 +189,17 @@ def test_builds_of_which_neither_has_all():
 def test_mistakes(tmp_path, lines, message):
     with pytest.raises(InputError, match=message):
         rehearse(scenario(tmp_path, f"timeline: [{lines}]\n"))
+
+
+def test_hardware_that_is_full_does_not_grow(tmp_path):
+    ports = "[{name: 'eth{}', count: 4, role: fabric}, {name: host, count: 1, role: host}]"
+    (tmp_path / "inventory.yaml").write_text(
+        f"node_types: {{full: {{ports: {ports}}}}}\n"
+        f"nodes: [{', '.join(f'{{name: n{v}, type: full}}' for v in range(13))}]\n"
+    )
+    head = HEAD.replace("fabric: {", "fabric: {inventory: inventory.yaml, ")
+    with pytest.raises(InputError, match=r"yaml:3: timeline\[0\].expand: required 2 unused ports"):
+        rehearse(scenario(tmp_path, "timeline: [{expand: quadric:1}]\n", head))
 
 
 def test_a_build_folder_takes_no_policy(tmp_path):
