@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# A third test runs while two wait for switches.
+PYTEST := $(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
 EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,docs,dev
 

@@ -211,7 +211,8 @@ def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path, builds):
             assert "round 1 of" not in b.text(), "it went on and did not begin anew"
 
 
-@pytest.mark.parametrize("name", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["ryu", "os-ken"])
 def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
     """It is stopped in a move; another finishes; it wakes, starts anew, and changes nothing."""
     first, then = two_builds(tmp_path)

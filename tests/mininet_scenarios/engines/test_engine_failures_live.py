@@ -125,6 +125,7 @@ def check_spread(shares, seen):
     ) ** 0.5
 
 
+@pytest.mark.long
 def test_every_link_of_q3_goes_down_in_turn(compiled, tmp_path):
     """And the two pairs of links that would lose packets if bounces had no goals."""
     build = protected(compiled(3))

@@ -48,6 +48,7 @@ def test_ipv6_without_hosts():
     assert seen["every pair over IPv6: answered"] == 42
 
 
+@pytest.mark.long
 def test_swapped_cables_by_packets_one_way():
     _, seen = passed("miswire-q3", "--engine", "ovs-fabric")
     assert seen["cables 9-10 and 7-12 swapped: one way or not at all, as predicted"] == 24
@@ -97,7 +98,7 @@ def test_rendered_files_lose_nothing_with_any_link_down(engine, q, links, pairs,
     assert seen[f"each link down, {links}: delivered"] == links * pairs
 
 
-@pytest.mark.parametrize("engine", ["ovs-fabric", "linux"])
+@pytest.mark.parametrize("engine", ["ovs-fabric", pytest.param("linux", marks=pytest.mark.long)])
 def test_a_wrong_table_fails_and_names_the_pair(engine, tmp_path, compiled):
     folder = tmp_path / "build"
     build = compiled(2)
