@@ -41,6 +41,7 @@ class Moves:
             InputError: it is not a build, loses packets, or is refused by `Mover.move`.
         """
         self.mover.require_settled()
+        self.history.tidy()
         target = self.history.receive(data, unverified, self._breathe)
         self.mover.move(target, accept_loss, by, within)
         return self.status()

@@ -164,6 +164,11 @@ class BuildHistory:
             put_file(self.place / LIST, [text.encode()], folders=True)
         self._forget(entries, spare)
 
+    def tidy(self) -> None:
+        """Remove builds that were received and refused; only while no move goes on."""
+        if entries := self.entries():
+            self._forget(entries, "")
+
     def before(self, identity: str) -> str:
         """The build that the fabric held before this one, and that is still kept.
 

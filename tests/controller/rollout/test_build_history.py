@@ -11,6 +11,7 @@ import pytest
 from compilers.tables.build_folder import load, save, write
 from compilers.tables.generations import MANIFEST
 from compilers.tables.verified_mark import mark_verified
+from controller.management.moves import Moves
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
 from controller.switches.current import current_of
@@ -106,6 +107,27 @@ def test_the_last_builds_are_kept(tmp_path, history):
     assert history.kept() == sorted(identities[-BUILDS_KEPT:])
     assert [one.build for one in history.entries()] == identities
     assert history.before(identities[-1]) == identities[-2]
+
+
+class Refuses:
+    """Takes no build, as a mover does where the fabric's cables are others."""
+
+    def require_settled(self):
+        pass
+
+    def move(self, target, *_):
+        raise InputError.of("the same cables", target.identity)
+
+
+def test_refused_builds_do_not_fill_the_disk(tmp_path, history):
+    running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
+    history.keep(running)
+    history.note(running, "alice")
+    for number in range(4):
+        made, data = sent(tmp_path / f"{number}", replace(polarfly_build(3), name=f"no{number}"))
+        with pytest.raises(InputError, match=made.identity):
+            Moves(Refuses(), history, lambda: None).apply(data, False, False, "bob", 0)
+        assert history.kept() == sorted([running.identity, made.identity])
 
 
 def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, history):
