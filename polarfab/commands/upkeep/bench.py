@@ -146,6 +146,9 @@ def _check_order(q: int) -> None:
 
 
 def _require_rigs(name: str) -> None:
+    import os
+    import sys
+
     from inventory.problems import InputError
 
     if not RIGS.is_dir():
@@ -156,6 +159,10 @@ def _require_rigs(name: str) -> None:
             todo="what it measures against is in the repository's tests/bench;"
             " clone the repository and run it there after `make test`",
         )
+    # A library of Ryu's installs a package "tests": ours comes first, here and in what is started.
+    checkout = str(RIGS.parent.parent)
+    sys.path.insert(0, checkout)
+    os.environ["PYTHONPATH"] = os.pathsep.join([checkout, *filter(None, [os.getenv("PYTHONPATH")])])
 
 
 @contextmanager
