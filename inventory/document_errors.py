@@ -103,8 +103,8 @@ def _at(data: Any, path: KeyPath) -> Any:
 
 def _unknown(model: type[BaseModel], path: KeyPath, meant: str) -> tuple[str, str, str]:
     known = ", ".join(_keys(model, path[:-1]))
-    todo = f"did you mean {meant}?" if meant else "remove it"
-    return f"only the keys {known}", shown(path[-1]), todo
+    todo = f"did you mean {meant}?" if meant else f"remove it; the keys here are {known}"
+    return "a known key", shown(path[-1]), todo
 
 
 def _wrong(model: type[BaseModel], path: KeyPath, e: Mapping[str, Any]) -> tuple[str, str, str]:

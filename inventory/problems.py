@@ -28,12 +28,11 @@ class Problem:
     key: str = ""
 
     def __str__(self) -> str:
-        """`file:line: key: required …, given …; todo`."""
+        """`file:line: key: required …, given …; todo`, without the parts that are empty."""
         place = f"{self.file}:{self.line}" if self.line else self.file
-        where = ": ".join(part for part in (place, self.key) if part)
-        text = f"required {self.required}, given {self.given}"
-        head = f"{where}: {text}" if where else text
-        return f"{head}; {self.todo}" if self.todo else head
+        text = f"required {self.required}, given {self.given}" if self.required else self.given
+        said = "; ".join(part for part in (text, self.todo) if part)
+        return ": ".join(part for part in (place, self.key, said) if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from types import FrameType
 
 import click
 
-from inventory.problems import InputError, did_you_mean, few
+from inventory.problems import InputError, Problem, did_you_mean
 from polarfab import __version__
+from polarfab.failure_output import drop_output, tell, usage_problem
 from polarfab.next_steps import say_next
 from polarfab.old_words import renewed
 from polarfab.output import volume_options, warn
@@ -46,7 +47,7 @@ class Verbs(click.Group):
             say_next(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            _drop_output()
+            drop_output()
             raise SystemExit(128 + signal.SIGPIPE) from None
         return result
 
@@ -63,11 +64,11 @@ class Verbs(click.Group):
             warn(f"deprecated: {line}")
         return super().resolve_command(ctx, words)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the verb's module."""
         if cmd_name not in VERBS:
             todo = did_you_mean(cmd_name, VERBS, "polarfab --help lists them")
-            ctx.fail(f"required a verb, given {cmd_name}; {todo}")
+            raise InputError.of("a verb", cmd_name, todo)
         name = cmd_name.replace("-", "_")
         module = import_module(f"polarfab.commands.{VERBS[cmd_name]}.{name}")
         command: click.Command = module.command
@@ -113,48 +114,18 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        warn(f"error: {usage_message(error)}")
-        sys.exit(2)
+        sys.exit(tell(usage_problem(error)))
     except InputError as error:
-        for problem in error.problems if "--verbose" in sys.argv else few(error.problems):
-            warn(f"error: {problem}")
-        sys.exit(2)
+        sys.exit(tell(*error.problems))
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
     except MemoryError as error:
-        warn(f"error: this machine has too little memory for that: {error}")
-        sys.exit(2)
+        sys.exit(_refused(MemoryError(f"this machine has too little memory for that: {error}")))
     except Exception as error:
         if isinstance(error, FileNotFoundError) and not _has_working_folder():
             sys.exit(_refused(OSError("the working directory was deleted; cd to another one")))
         sys.exit(_refused(error) if getattr(error, "errno", None) in MACHINE else _our_bug())
-
-
-def usage_message(error: click.ClickException) -> str:
-    """What click found wrong with the words of a verb, in the form of our own messages."""
-    context = getattr(error, "ctx", None)
-    seen = f"{context.command_path} --help shows what it takes" if context else ""
-    option = getattr(error, "param", None)
-    key = (
-        option.opts[0]
-        if isinstance(option, click.Option)
-        else option and option.make_metavar(context or click.Context(click.Command("polarfab")))
-    )
-    match error:
-        case click.MissingParameter() if key:
-            text = f"{key}: required a value, given none"
-        case click.NoSuchOption():
-            near = error.possibilities
-            text = f"required an option, given {error.option_name}"
-            seen = f"did you mean {' or '.join(sorted(near))}?" if near else seen
-        case click.BadParameter() if key:
-            text = f"{key}: {error.message.rstrip('.')}"
-            seen = "" if ";" in text else seen
-        case _:
-            text = error.format_message().rstrip(".")
-            seen = "" if ";" in text else seen
-    return "; ".join(part for part in (text, seen) if part)
 
 
 def _terminated(_number: int, _frame: FrameType | None) -> None:
@@ -169,11 +140,6 @@ def _has_working_folder() -> bool:
         return False
 
 
-def _drop_output() -> None:
-    """What is still buffered cannot be written: do not try again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _refused(error: Exception) -> int:
     """The operating system's refusal as one message."""
     message = str(error)
@@ -182,9 +148,8 @@ def _refused(error: Exception) -> int:
             print(flush=True)  # an output that was full still is
         except OSError as unwritten:
             message = f"standard output cannot be written: {unwritten.strerror}"
-            _drop_output()
-    warn(f"error: {message}")
-    return 2
+            drop_output()
+    return tell(Problem("", message))
 
 
 def _our_bug() -> int:

@@ -6,6 +6,8 @@ import re
 
 import click
 
+from inventory.problems import InputError
+
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -15,14 +17,18 @@ class Seconds(click.ParamType):  # type: ignore[type-arg]
     name = "time"
 
     def convert(
-        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+        self, value: str | int, param: click.Parameter | None, _ctx: click.Context | None
     ) -> int:
         """The seconds of a text such as 10m."""
         if isinstance(value, int):
             return value
         found = re.fullmatch(r"([1-9][0-9]{0,6})([smhd])", value, re.ASCII)
         if found is None:
-            self.fail(f"{value!r}: a number with s, m, h or d, such as 10m", param, ctx)
+            raise InputError.of(
+                "a number with s, m, h or d, such as 10m",
+                value,
+                key="".join(param.opts[:1]) if param else "",
+            )
         return int(found[1]) * UNITS[found[2]]
 
 

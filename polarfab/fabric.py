@@ -221,7 +221,7 @@ class Fabric(RunnableFabric):
         self,
         failures: Sequence[str] | None = None,
         sample: int | None = None,
-        seed: int = 1,
+        seed: int = 0,
         channels: bool | None = False,
         progress: Progress | None = None,
     ) -> Verification:
@@ -475,7 +475,7 @@ class Fabric(RunnableFabric):
         return compare(self.build, other.build)
 
     def plan(
-        self, new: Fabric, mixtures: int = 2, seed: int = 1, progress: Progress | None = None
+        self, new: Fabric, mixtures: int = 2, seed: int = 0, progress: Progress | None = None
     ) -> MoveReport:
         """What a move of the running fabric to a new one changes, and the proof that nobody loses.
 

@@ -1,12 +1,19 @@
-"""A topology on the command line: a family, and its parameters as options or as words."""
+"""A graph on the command line: a family with parameters, a fabric.yaml or a build."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from inventory.problems import InputError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from compilers.topology.labelled_graph import Topology
+    from polarfab.fabric import Fabric
 
 Verb = Callable[..., Any]
 
@@ -23,22 +30,63 @@ def parameter_options(verb: Verb) -> Verb:
     return reduce(lambda made, option: option(made), reversed([*options]), verb)
 
 
-def family_options(verb: Verb) -> Verb:
-    """FAMILY, then NAME=VALUE words, and the options of its parameters."""
+def graph_options(verb: Verb) -> Verb:
+    """FAMILY|FABRIC|BUILD, then NAME=VALUE words, and the options of a family's parameters."""
     words = click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
-    return click.argument("family")(words(parameter_options(verb)))
+    subject = click.argument("subject", metavar="FAMILY|FABRIC|BUILD")
+    return subject(words(parameter_options(verb)))
 
 
 def given_parameters(words: tuple[str, ...], **options: int | str | None) -> dict[str, Any]:
     """The parameters in words such as `h=6`, and in options; what is not given is None.
 
     Raises:
-        UsageError: a word is no NAME=VALUE.
+        InputError: a word is no NAME=VALUE.
     """
     given: dict[str, Any] = {**options}
     for word in words:
         name, sign, value = word.partition("=")
         if not (name and sign and value):
-            raise click.UsageError(f"required NAME=VALUE, as in h=6, given {word}")
+            raise InputError.of("NAME=VALUE, as in h=6", word)
         given[name] = int(value) if value.isascii() and value.isdigit() else value
     return given
+
+
+def chosen_topology(subject: str, given: Mapping[str, Any]) -> Topology:
+    """The graph of a family with these parameters, of a fabric.yaml or of a build.
+
+    Raises:
+        InputError: it is none of them, or its parameters are wrong.
+    """
+    from compilers.topology.families import build_any
+
+    fabric = chosen_fabric(subject, given)
+    return fabric.topology if fabric else build_any(subject, given)
+
+
+def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
+    """The fabric of a build folder or a fabric.yaml (`-`: standard input); None for a family.
+
+    Raises:
+        InputError: it is none of them, or parameters are given with a fabric.
+    """
+    from compilers.topology.baselines import BASELINES
+    from compilers.topology.families import FAMILIES
+
+    if subject in FAMILIES or subject in BASELINES:
+        return None
+    place = Path(subject)
+    if subject != "-" and not place.exists():
+        known = [*FAMILIES, *BASELINES]
+        todo = did_you_mean(subject, known, "no file or folder is called so")
+        raise InputError.of(f"a build, a fabric.yaml or one of {', '.join(known)}", subject, todo)
+    surplus = [
+        Problem("none with a fabric.yaml or a build", str(value), key=name)
+        for name, value in given.items()
+        if value is not None
+    ]
+    if surplus:
+        raise InputError(surplus)
+    from polarfab.fabric import Fabric
+
+    return Fabric.load(subject) if place.is_dir() else Fabric.from_spec(subject)

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 OLD_WORDS: dict[str, dict[str, str]] = {
     "analyse": {"--csv": "--format csv", "--racks": "--clusters"},
     "check-routes": {"--from": "--tables"},
+    "check-wiring": {"--format": "--facts-format"},
     "design": {"--csv": "--format csv"},
     "expand": {"--racks": "--clusters", "--to": "--whole"},
     "push": {"--old": "--from"},
+    "throughput": {"--plot": "--output"},
 }
 """For each verb, the old word and the words that say the same now."""
 

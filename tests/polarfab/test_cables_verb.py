@@ -92,7 +92,8 @@ def test_json_of_the_command(polarfab, build):
     [
         (["--rack", "c1"], "rack: required the name of a rack, given c1; did you mean C1?"),
         (["--phase", "9"], "phase: required a phase from 1 to 8, given 9"),
-        (["--json", "--format", "csv"], "exclude each other"),
+        (["--json", "--format", "csv"], "leave --format csv or --json out"),
+        (["-o", "x.csv"], "say which with --format"),
         (["--format", "csv", "-o", "nowhere/x"], "required a file that can be written"),
     ],
 )

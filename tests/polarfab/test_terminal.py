@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
@@ -12,7 +13,6 @@ from polarfab.emulation_output import Narrator
 from polarfab.old_words import OLD_WORDS, renewed
 from polarfab.output import print_table
 from polarfab.table_widths import fitting
-from polarfab.verb_list import VERBS
 from tests.polarfab.conftest import Run
 
 COLUMNS = ["switch", "mean_distance", "what was found there", "cost_per_host", "result"]
@@ -134,14 +134,15 @@ def test_old_words_of_every_verb_are_options_no_more() -> None:
         ),
         (
             ("topology", "polarfly", "--q", "x"),
-            "--q: 'x' is not a valid integer; polarfab topology",
+            "--q: required a whole number, given x; polarfab topology",
         ),
-        (("topology", "polarfly", "--format", "x"), "--format: 'x' is not one of 'edges', 'json'"),
-        (("topology", "polarfly", "x"), "required NAME=VALUE, as in h=6, given x; polarfab topol"),
         (
-            ("draw", "fabric.yaml", "-o", "x.svg"),
-            "; compile it first: polarfab compile fabr",
+            ("topology", "polarfly", "--format", "x"),
+            "--format: required one of edges, json, graphml",
         ),
+        (("topology", "polarfly", "x"), "required NAME=VALUE, as in h=6, given x"),
+        (("analyse", "polarfli"), "required a build, a fabric.yaml or one of polarfly, "),
+        (("topology", "fabric.yaml", "--q", "3"), "q: required none with a fabric.yaml or a build"),
         (("validate", "inventory.yaml"), "required a spec, with name and topology, given an inv"),
         (("render", "x", "--target", "nexus", "-o", "y"), "given nexus; did you mean nxos?"),
         (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),
@@ -160,6 +161,35 @@ def test_errors_have_one_form(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (("validate", "fabric.yaml"), ["topology.q", "routing"]),
+        (("verify", "nowhere"), [""]),
+        (("verify", "b", "--failures", "x"), ["--failures"]),
+        (("topology", "polarfly", "--q", "x"), ["--q"]),
+        (("design",), [""]),
+        (("controller", "nowhere"), [""]),
+    ],
+)
+def test_problems_are_json_too(
+    polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple, wanted: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fabric.yaml").write_text(
+        "name: x\ntopology: {family: polarfly, q: 6}\nrouting: 1\n"
+    )
+    code, out, err = polarfab(*words, "--json")
+    problems = json.loads(out)["problems"]
+    assert (code, [each["key"] for each in problems]) == (2, wanted)
+    assert {tuple(each) for each in problems} == {
+        ("file", "line", "key", "required", "given", "todo")
+    }
+    assert all(any(each.values()) for each in problems)
+    assert err.count("error: ") == len(wanted)
+    assert polarfab(*words)[1] == ""
+
+
 @pytest.mark.parametrize("words", [(), ("inventory",)])
 def test_without_words_there_is_help(polarfab: Run, words: tuple[str, ...]) -> None:
     code, out, err = polarfab(*words)
@@ -174,14 +204,3 @@ def test_quiet_leaves_the_steps_out(capsys: pytest.CaptureFixture[str]) -> None:
                 pass
             Narrator().note("done")
         assert capsys.readouterr().out == said
-
-
-def test_every_verb_takes_quiet_and_verbose() -> None:
-    context = click.Context(cli)
-    for name in VERBS:
-        command = cli.get_command(context, name)
-        each = command.commands.values() if isinstance(command, click.Group) else [command]
-        for verb in each:
-            words = {word for option in verb.params for word in option.opts}
-            assert {"--quiet", "--verbose"} <= words, name
-            assert "--json" in words or name == "completion", name

@@ -47,15 +47,15 @@ def test_table_names_every_pattern(folder: Path) -> None:
 
 @pytest.mark.parametrize("form", ["svg", "png"])
 def test_plot(folder: Path, tmp_path: Path, form: str) -> None:
-    run(folder, "--pattern", "perm2hop", "--plot", tmp_path / f"x.{form}")
+    run(folder, "--pattern", "perm2hop", "-o", tmp_path / f"x.{form}")
     assert (tmp_path / f"x.{form}").stat().st_size > 1000
 
 
 def test_mistakes_are_told(folder: Path, tmp_path: Path) -> None:
     for words, told in (
         ((folder, "--pattern", "perm2hob"), "did you mean perm2hop"),
-        ((folder, "--plot", "x.gif"), "FILE.svg or FILE.png"),
-        ((folder, "--pattern", "uniform", "--plot", tmp_path / "no" / "x.svg"), "can be written"),
+        ((folder, "-o", "x.gif"), "FILE.svg or FILE.png"),
+        ((folder, "--pattern", "uniform", "-o", tmp_path / "no" / "x.svg"), "can be written"),
         ((tmp_path, "--pattern", "uniform"), "a build folder"),
     ):
         with pytest.raises(InputError) as error:

@@ -61,9 +61,8 @@ def _values(document: Document) -> dict[str, Any]:
     problems = []
     for key, value in document.data.items():
         if key not in known:
-            todo = did_you_mean(key, known, "remove it")
-            required = f"only the keys {', '.join(known)}"
-            problems.append(document.problem((key,), required, shown(key), todo))
+            todo = did_you_mean(key, known, f"remove it; the keys here are {', '.join(known)}")
+            problems.append(document.problem((key,), "a known key", shown(key), todo))
             continue
         found = _by_size(document, value) if key == "optical_per_gbps" else _number(key, value)
         if isinstance(found, Problem):

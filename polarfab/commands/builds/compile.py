@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
+from polarfab.shared_options import phases_option
 from polarfab.verification_output import stop_if_wrong, walks
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 )
 @click.option("--no-verify", is_flag=True, help="Leave the walk over all pairs to `verify`.")
 @click.option(
-    "--quick", is_flag=True, help="Leave the failures that `protect` promises to `verify`."
+    "--quick", is_flag=True, help="Try no failures: leave those of `protect` to `verify`."
 )
 @click.option("--phase", type=click.IntRange(1), help="Tables for what is there after a phase.")
-@click.option("--phases", type=click.IntRange(1), help="How many there are, as in `cables`.")
+@phases_option
 @json_option
 def command(
     fabric_file: str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output import in_words, json_option, print_json, print_table, progress, say
-from polarfab.target_choice import complete_target, known_target
+from polarfab.shared_options import target_options
 
 if TYPE_CHECKING:
     from compilers.tables.build import Build
@@ -20,16 +20,7 @@ if TYPE_CHECKING:
 @click.command("diff")
 @click.argument("one", metavar="BUILD_A", type=click.Path(path_type=Path))
 @click.argument("other", metavar="BUILD_B", type=click.Path(path_type=Path))
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    help="Compare what `render` writes for this one.",
-)
-@click.option(
-    "--set", "words", metavar="NAME=VALUE", multiple=True, help="As for `render --target`."
-)
+@target_options(more="compare what `render` writes for it")
 @json_option
 def command(
     one: Path, other: Path, target: str | None, words: tuple[str, ...], as_json: bool

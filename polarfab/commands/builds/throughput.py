@@ -20,16 +20,21 @@ if TYPE_CHECKING:
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.option("--pattern", "names", metavar="NAME", multiple=True, help="Default: every pattern.")
-@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch, if not as built.")
+@click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw FILE.svg or FILE.png, too.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Plot it, too: FILE.svg or FILE.png.",
+)
 @json_option
 def command(
     folder: Path,
     names: tuple[str, ...],
     hosts: int | None,
     seed: int,
-    plot: Path | None,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Estimate the saturation of traffic patterns, as a share of what the hosts' links carry.
@@ -45,13 +50,13 @@ def command(
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
-    form = _form(plot) if plot else ""
+    form = _form(output) if output else ""
     build = fabric.build
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     with progress("following traffic") as report:
         found = fabric.throughput(names, hosts, seed, report)
-    if plot:
-        _plot(found, f"{build.topology.title()}, {hosts} hosts per node", plot, form)
+    if output:
+        _plot(found, f"{build.topology.title()}, {hosts} hosts per node", output, form)
     if as_json:
         patterns = [asdict(each) for each in found]
         print_json({"name": build.name, "hosts_per_node": hosts, "patterns": patterns})
@@ -82,7 +87,7 @@ def _form(plot: Path) -> str:
     form = plot.suffix.removeprefix(".")
     if form not in ("svg", "png"):
         required = "FILE.svg or FILE.png"
-        raise InputError.of(key="--plot", required=required, given=str(plot))
+        raise InputError.of(key="-o", required=required, given=str(plot))
     return form
 
 
@@ -90,5 +95,5 @@ def _plot(found: Sequence[PatternThroughput], title: str, plot: Path, form: str)
     from compilers.drawing.plots import acceptance
     from compilers.drawing.plots import plot as drawn
 
-    write_file(plot, drawn(acceptance(found, title), form), "name another one with --plot")
+    write_file(plot, drawn(acceptance(found, title), form))
     say(f"plotted in {plot}")

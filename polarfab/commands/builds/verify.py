@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inventory.problems import InputError
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say, warn
-from polarfab.target_choice import complete_target, known_target
+from polarfab.shared_options import accept_option, target_options
 from polarfab.verification_output import say_emitted, stop_if_wrong, walks
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _kinds(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tu
     chosen = [word for value in values for word in value.split(",")]
     for word in chosen:
         if word not in FAILURE_KINDS:
-            raise click.BadParameter(f"{word!r} is not one of {', '.join(FAILURE_KINDS)}")
+            raise InputError.of(f"one of {', '.join(FAILURE_KINDS)}", word, key="--failures")
     return tuple(dict.fromkeys(chosen))
 
 
@@ -49,7 +50,7 @@ def _cases(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     if value is None or (value.isdecimal() and int(value)):
         return int(value) if value else None
     if value != "all":
-        raise click.BadParameter(f"{value!r} is neither a number from 1 nor `all`")
+        raise InputError.of("a number from 1, or all", value, key="--sample")
     return sys.maxsize
 
 
@@ -80,7 +81,9 @@ def _emitted_place(
     help="Try so many cases of two or three failures; by default all of two where that is quick, "
     "else 1000.",
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of the sample.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance: of the sample."
+)
 @click.option(
     "--channels/--no-channels",
     "with_channels",
@@ -95,22 +98,8 @@ def _emitted_place(
     help="Also read what `render` wrote there, or the controller's messages, and compare it with "
     "the tables.",
 )
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    help="Whose files DIR has, where that is not plain.",
-)
-@click.option(
-    "--set", "words", metavar="NAME=VALUE", multiple=True, help="An option that `render` was given."
-)
-@click.option(
-    "--accept",
-    metavar="TEXT",
-    multiple=True,
-    help="Statements of DIR that begin so, or a file, are your own; again for more.",
-)
+@target_options(more="needed where the files do not tell", rendered=True)
+@accept_option
 @json_option
 def command(
     folder: Path,

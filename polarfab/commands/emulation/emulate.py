@@ -11,6 +11,7 @@ import click
 
 from polarfab.emulation_output import run
 from polarfab.output import json_option, print_json, print_table, say
+from polarfab.shared_options import framework_option, run_options, unverified_option
 
 if TYPE_CHECKING:
     from mininet_scenarios.scenario.scenario_file import LoadedScenario
@@ -26,23 +27,8 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]),
     help="What to run on, whatever the scenario says; auto is Mininet where it can run.",
 )
-@click.option(
-    "--framework",
-    type=click.Choice(["ryu", "os-ken"]),
-    help="The controller's framework; Ryu when both are installed.",
-)
-@click.option(
-    "--keep",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the build and all logs in this folder.",
-)
-@click.option(
-    "--report",
-    metavar="DIR|FILE",
-    type=click.Path(path_type=Path),
-    help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
-)
+@framework_option
+@run_options
 @click.option(
     "--cli",
     "prompt",
@@ -55,11 +41,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Remove what killed runs have left, by their records, and nothing else.",
 )
-@click.option(
-    "--unverified",
-    is_flag=True,
-    help="Run tables that verification has found wrong too; what they do wrong is reported.",
-)
+@unverified_option("what its tables do wrong is reported")
 @json_option
 def command(
     wanted: str | None,

@@ -8,6 +8,7 @@ import click
 
 from polarfab.emulation_output import run
 from polarfab.output import json_option
+from polarfab.shared_options import framework_option, run_options, unverified_option
 
 
 @click.command("rehearse")
@@ -20,11 +21,7 @@ from polarfab.output import json_option
     show_default=True,
     help="What to run on; auto is Mininet where it can run.",
 )
-@click.option(
-    "--framework",
-    type=click.Choice(["ryu", "os-ken"]),
-    help="The controller's framework; Ryu when both are installed.",
-)
+@framework_option
 @click.option(
     "--interval",
     default=0.1,
@@ -40,19 +37,8 @@ from polarfab.output import json_option
     type=click.IntRange(0, 100_000),
     help="How many pairs send all the time, by chance; 0 is all.",
 )
-@click.option(
-    "--keep",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep builds and all logs in this folder.",
-)
-@click.option(
-    "--report",
-    metavar="DIR|FILE",
-    type=click.Path(path_type=Path),
-    help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
-)
-@click.option("--unverified", is_flag=True, help="Take builds that verify has not passed on.")
+@run_options
+@unverified_option()
 @json_option
 def command(
     old: str,

@@ -9,26 +9,34 @@ from typing import Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_table, say, write_file
+from polarfab.output import (
+    chosen_format,
+    json_option,
+    print_facts,
+    print_table,
+    say,
+    write_file,
+)
+from polarfab.shared_options import phases_option
 
-CABLE_FORMS = ("csv", "markdown", "netbox", "labels", "bom", "hosts")
+CABLE_FORMS = ("table", "json", "csv", "markdown", "netbox", "labels", "bom", "hosts")
 
 
 @click.command("cables")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.option("--format", "form", type=click.Choice(CABLE_FORMS), help="What to write.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File; else stdout.")
-@click.option("--phases", default=8, show_default=True, type=click.IntRange(1), help="How many.")
+@phases_option
 @click.option("--phase", type=click.IntRange(1), help="Only the cables of one phase.")
-@click.option("--rack", default="", help="Only cables with an end in this rack.")
+@click.option("--rack", help="Only cables with an end in this rack.")
 @json_option
 def command(
     folder: Path,
     form: str | None,
     output: Path | None,
-    phases: int,
+    phases: int | None,
     phase: int | None,
-    rack: str,
+    rack: str | None,
     as_json: bool,
 ) -> None:
     """The cable schedule of BUILD: a summary, or in a format the whole of it.
@@ -43,13 +51,15 @@ def command(
     bom       bill of materials, CSV
     hosts     the cables to hosts, CSV; with lengths where the inventory says where hosts stand
     """
+    from compilers.cabling.phases import PHASES
     from polarfab.fabric import Fabric
 
-    if as_json and form:
-        raise click.UsageError("--json and --format exclude each other")
-    schedule = Fabric.load(folder).cables(phases, phase or 0, rack)
-    if form or as_json:
-        text = schedule.text(form or "json")
+    printed = chosen_format(form, as_json)
+    if output and printed == "table":
+        raise click.UsageError("-o writes a file: say which with --format, as in --format csv")
+    schedule = Fabric.load(folder).cables(phases or PHASES, phase or 0, rack or "")
+    if printed != "table":
+        text = schedule.text(printed)
         if output is None:
             sys.stdout.writelines(text)
         else:

@@ -20,7 +20,10 @@ MOST_LINES = 40
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("facts", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--format", "form", type=click.Choice(CHECKED_FORMATS), help="Else the content tells."
+    "--facts-format",
+    "form",
+    type=click.Choice(CHECKED_FORMATS),
+    help="The format of FACTS; else the content tells.",
 )
 @click.option(
     "--as-wired",

@@ -6,20 +6,20 @@ from pathlib import Path
 
 import click
 
-from polarfab.controller_options import authority, controller_url, token_file
 from polarfab.durations import Seconds
 from polarfab.move_output import say_moved
 from polarfab.output import json_option, progress
+from polarfab.shared_options import authority, controller_url, token_file, unverified_option
 from polarfab.verification_output import say_caveats
 
 
 @click.command("apply")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@controller_url
+@controller_url()
 @token_file
 @authority
 @click.option("--accept-loss", is_flag=True, help="Go on although pairs of hosts lose packets.")
-@click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@unverified_option()
 @click.option(
     "--confirm-within",
     type=Seconds(),

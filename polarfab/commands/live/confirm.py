@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from polarfab.controller_options import authority, controller_url, token_file
 from polarfab.output import json_option, print_json, say
+from polarfab.shared_options import authority, controller_url, token_file
 
 
 @click.command("confirm")
-@controller_url
+@controller_url()
 @token_file
 @authority
 @json_option

@@ -9,6 +9,7 @@ from socket import gethostname
 import click
 
 from polarfab.output import say
+from polarfab.shared_options import framework_option, unverified_option
 from polarfab.verification_output import say_caveats
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -16,11 +17,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command("controller")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--framework",
-    type=click.Choice(["ryu", "os-ken"]),
-    help="What to run on; Ryu when both are installed.",
-)
+@framework_option
 @click.option(
     "--listen",
     default="127.0.0.1:6653",
@@ -117,11 +114,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="SECONDS",
     help="How long a switch may be gone before traffic goes around it.",
 )
-@click.option(
-    "--unverified",
-    is_flag=True,
-    help="Push a build that verify has not passed on: its tables may lose packets or loop.",
-)
+@unverified_option("its tables may lose packets or loop")
 @click.option(
     "--store",
     metavar="URL,…",

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.controller_options import HTTP, authority, token_file
 from polarfab.output import json_option, print_facts, print_json, print_table, progress
+from polarfab.shared_options import (
+    HTTP,
+    authority,
+    controller_url,
+    token_file,
+    unverified_option,
+)
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
@@ -24,19 +30,20 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="The build that the switches hold.",
 )
-@click.option(
-    "--to",
-    "url",
-    metavar="URL",
-    help=f"The management API of the controller that moves.  [default: {HTTP}]",
-)
+@controller_url(usual=None, more=f"[default: {HTTP}]")
 @token_file
 @authority
 @click.option(
     "--mixtures", default=2, show_default=True, help="Random mixtures to walk in each round."
 )
-@click.option("--seed", default=1, show_default=True, help="Of the mixtures.")
-@click.option("--unverified", is_flag=True, help="Take builds that verify has not passed on.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Of chance: of the mixtures.",
+)
+@unverified_option()
 @json_option
 def command(
     folder: Path,

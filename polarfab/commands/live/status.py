@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from polarfab.controller_options import authority, controller_url
 from polarfab.durations import in_words
 from polarfab.output import json_option, print_json, print_table, say
+from polarfab.shared_options import authority, controller_url
 
 
 @click.command("status")
 @click.argument("named", metavar="[URL]", required=False)
-@controller_url
+@controller_url()
 @authority
 @click.option("--all", "everything", is_flag=True, help="List every switch, not only those amiss.")
 @click.option("--history", is_flag=True, help="List the builds that the fabric held, instead.")

@@ -15,7 +15,7 @@ from polarfab.output import (
     progress,
     say_unread,
 )
-from polarfab.target_choice import complete_target, known_target
+from polarfab.shared_options import target_options
 
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
@@ -25,22 +25,14 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("files", nargs=-1, metavar="FILE…", type=click.Path(path_type=Path))
 @click.option(
-    "--tables", "more", multiple=True, type=click.Path(path_type=Path), help="The same as FILE."
-)
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    help="The system that the switches were rendered for; else the form of the files tells.",
-)
-@click.option(
-    "--set",
-    "words",
-    metavar="NAME=VALUE",
+    "--tables",
+    "more",
+    metavar="FILE",
     multiple=True,
-    help="An option that they were rendered with; again for more.",
+    type=click.Path(path_type=Path),
+    help="Routing tables in files or folders; the same as FILE.",
 )
+@target_options(more="else the form of the files tells", rendered=True)
 @json_option
 def command(
     folder: Path,

@@ -9,7 +9,7 @@ import click
 
 from controller.devices.device_shell import SSH
 from polarfab.output import json_option, print_json, print_table, progress, say, say_unread, warn
-from polarfab.target_choice import complete_target, known_target
+from polarfab.shared_options import only_nodes, target_options, unverified_option
 
 if TYPE_CHECKING:
     from controller.devices.push_report import PushReport
@@ -17,21 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    required=True,
-    help="frr, linux, eos, nxos, junos, sonic, srlinux or nvue.",
-)
-@click.option(
-    "--set",
-    "words",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="An option of the target; again for more.",
-)
+@target_options(required=True, more="frr, linux, eos, nxos, junos, sonic, srlinux or nvue")
 @click.option(
     "--from",
     "before",
@@ -40,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="The build that the switches hold: go in the rounds of `plan`, all switches each.",
 )
-@click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
+@only_nodes
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Switches at a time; else one, then all others."
 )
@@ -63,11 +49,11 @@ if TYPE_CHECKING:
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Routing tables as for check-routes, instead of the switches; with --dry-run.",
+    help="Routing tables in files or folders; instead of the switches, with --dry-run.",
 )
 @click.option("--run", default=SSH, show_default=True, help="What reaches the shell of a switch.")
 @click.option("--etc", default="/etc", show_default=True, help="Its folder for configuration.")
-@click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@unverified_option()
 @json_option
 def command(
     folder: Path,

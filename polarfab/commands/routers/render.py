@@ -8,20 +8,18 @@ from pathlib import Path
 import click
 
 from polarfab.output import json_option, print_json, progress, say, warn
-from polarfab.target_choice import complete_target, known_target
+from polarfab.shared_options import (
+    accept_option,
+    only_nodes,
+    target_options,
+    unverified_option,
+)
 from polarfab.verification_output import say_caveats, say_emitted
 
 
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option(
-    "--target",
-    metavar="TARGET",
-    callback=known_target,
-    shell_complete=complete_target,
-    required=True,
-    help="The system; `polarfab targets` lists them.",
-)
+@target_options(required=True)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write."
 )
@@ -30,22 +28,10 @@ from polarfab.verification_output import say_caveats, say_emitted
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Templates of your own, instead of the target's or besides.",
 )
-@click.option(
-    "--set",
-    "words",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="An option of the target; again for more.",
-)
-@click.option("--node", "names", multiple=True, help="Only this switch; again for more.")
-@click.option("--unverified", is_flag=True, help="Take a build that verify has not passed on.")
+@only_nodes
+@unverified_option()
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
-@click.option(
-    "--accept",
-    metavar="TEXT",
-    multiple=True,
-    help="Statements that begin so, or a file, come from templates of your own; again for more.",
-)
+@accept_option
 @json_option
 def command(
     folder: Path,
@@ -93,6 +79,8 @@ def command(
                 progress=bar,
             )
     except EmittedWrongError as error:
+        if as_json:
+            print_json({"target": target, "emitted": error.report.as_dict()})
         say_emitted(error.report)
         raise click.exceptions.Exit(1) from error
     if as_json:

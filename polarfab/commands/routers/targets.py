@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, warn
-from polarfab.target_choice import complete_target, known_target
+from polarfab.shared_options import complete_target, known_target
 
 
 @click.command("targets")

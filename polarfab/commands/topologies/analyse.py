@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.family_choice import family_options, given_parameters
+from polarfab.family_choice import chosen_topology, given_parameters, graph_options
 from polarfab.output import (
     chosen_format,
     json_option,
@@ -24,13 +24,25 @@ if TYPE_CHECKING:
 
 
 @click.command("analyse")
-@family_options
+@graph_options
 @click.option(
     "--what",
     help="Some of distances,paths,load,bisection,resilience,expansion; by default all that apply.",
 )
-@click.option("--runs", type=click.IntRange(1, 10_000), default=100, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of failures.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Resilience: so many orders in which links fail.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Of chance: of the failures.",
+)
 @click.option(
     "--clusters",
     type=click.IntRange(1, 1000),
@@ -46,7 +58,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(
-    family: str,
+    subject: str,
     parameters: tuple[str, ...],
     q: int | None,
     supernode: str | None,
@@ -58,18 +70,20 @@ def command(
     form: str | None,
     as_json: bool,
 ) -> None:
-    """Build the graph of FAMILY and measure it. The baselines take their parameters as words.
+    """Measure the graph of a family, of a fabric.yaml or of a build.
+
+    The families that the papers compare with take their parameters as words.
 
     \b
         polarfab analyse polarfly --q 31
         polarfab analyse polarfly --q 31 --what resilience --format csv > curve.csv
         polarfab analyse polarstar --q 11 --supernode inductive-quad --degree 3
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
+        polarfab analyse build --what distances
     """
     from compilers.evaluation.analysis.analyses import applicable, check
     from inventory.problems import InputError
     from polarfab.topologies import analyse
-    from polarfab.topologies import topology as built
 
     printed = chosen_format(form, as_json)
     as_csv, as_json = printed == "csv", printed == "json"
@@ -79,7 +93,7 @@ def command(
     if as_csv and len(wanted) != 1:
         raise click.UsageError("--format csv prints one table: say which with --what")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    topology = built(family, **given)
+    topology = chosen_topology(subject, given)
     found: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
         with progress(name) as report:

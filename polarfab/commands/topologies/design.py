@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from inventory.problems import InputError
 from polarfab.output import (
     chosen_format,
     json_option,
@@ -42,7 +43,7 @@ def _range(value: str) -> range:
     found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", value)
     low, high = (int(n or found[1]) for n in found.groups()) if found else (0, 0)
     if not 2 <= low <= high <= 4096:
-        raise click.BadParameter(f"required 2 to 4096 or a range as in 8..128, given {value}")
+        raise InputError.of("2 to 4096 or a range as in 8..128", value, key="--radix")
     return range(low, high + 1)
 
 
@@ -161,7 +162,6 @@ def _write(found: Sequence[Candidate], file: Path) -> None:
     """
     from compilers.topology.families import FAMILIES
     from compilers.wiring.starter_files import StarterFiles
-    from inventory.problems import InputError
 
     if file.exists():
         raise InputError.of("a new file", "one that is there", "name another", str(file))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inventory.problems import InputError, Problem, did_you_mean
-from polarfab.family_choice import parameter_options
+from inventory.problems import InputError
+from polarfab.family_choice import chosen_fabric, parameter_options
 from polarfab.output import json_option, print_json, say, write_file
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ RADIXES = range(8, 129)
 
 
 @click.command("draw")
-@click.argument("subjects", metavar="FAMILY|BUILD|FILE...", nargs=-1)
+@click.argument("subjects", metavar="FAMILY|FABRIC|BUILD|FILE...", nargs=-1)
 @parameter_options
 @click.option(
     "--layout",
@@ -53,7 +53,7 @@ def command(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Draw a topology or the fabric of a build folder.
+    """Draw a family, or the fabric of a fabric.yaml or of a build.
 
     An HTML page is interactive and needs no network: hover a node, click two for the paths between
     them.
@@ -80,22 +80,20 @@ def command(
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
     from polarfab import topologies
-    from polarfab.fabric import Fabric
 
     if len(subjects) != 1:
-        raise click.UsageError("Name one family or build folder.")
+        raise click.UsageError("name one family, fabric.yaml or build")
     form = _form(output, "svg", "html")
     marked = _marked(rack, cluster, pair)
     given = {"q": q, "supernode": supernode, "degree": degree}
-    if _is_family(subjects[0], given):
-        topology = topologies.topology(subjects[0], **given)
-        build, title = None, topology.title()
-        picture = topologies.draw(topology, form, layout_name, marked)
-    else:
-        fabric = Fabric.load(subjects[0])
+    if fabric := chosen_fabric(subjects[0], given):
         topology, build = fabric.topology, fabric.build.identity
         title = f"{fabric.name}: {topology.title()}"
         picture = fabric.draw(form, layout_name, marked)
+    else:
+        topology = topologies.topology(subjects[0], **given)
+        build, title = None, topology.title()
+        picture = topologies.draw(topology, form, layout_name, marked)
     write_file(output, [picture])
     facts = {
         "build": build,
@@ -147,28 +145,3 @@ def _marked(rack: str | None, cluster: str | None, pair: str | None) -> tuple[st
     if len(names) != 2:
         raise InputError.of(key="--pair", required="two racks or clusters, as in 0,3", given=pair)
     return names
-
-
-def _is_family(word: str, parameters: Mapping[str, object]) -> bool:
-    """Whether a family is to be drawn, by these parameters, or else the build in a folder.
-
-    Raises:
-        InputError: it is neither, or a folder with parameters.
-    """
-    from compilers.topology.families import FAMILIES
-
-    if word in FAMILIES:
-        return True
-    if not Path(word).is_dir():
-        required = f"a family ({', '.join(FAMILIES)}) or a build folder"
-        compiled = f"compile it first: polarfab compile {word} -o build"
-        todo = compiled if Path(word).is_file() else did_you_mean(word, FAMILIES)
-        raise InputError.of(required, word, todo)
-    surplus = [
-        Problem(key=f"--{name}", required="none with a build folder", given=str(value))
-        for name, value in parameters.items()
-        if value is not None
-    ]
-    if surplus:
-        raise InputError(surplus)
-    return False

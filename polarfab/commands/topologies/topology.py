@@ -6,18 +6,18 @@ import sys
 
 import click
 
-from polarfab.family_choice import family_options, given_parameters
+from polarfab.family_choice import chosen_topology, given_parameters, graph_options
 from polarfab.output import chosen_format, json_option
 
 PRINTED_FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
 
 
 @click.command("topology")
-@family_options
+@graph_options
 @click.option("--format", "form", type=click.Choice(PRINTED_FORMATS), help="edges unless given.")
 @json_option
 def command(
-    family: str,
+    subject: str,
     parameters: tuple[str, ...],
     q: int | None,
     supernode: str | None,
@@ -25,7 +25,9 @@ def command(
     form: str | None,
     as_json: bool,
 ) -> None:
-    """Print the graph of FAMILY (polarfly, …) in canonical numbering.
+    """Print the graph of a family (polarfly, …), of a fabric.yaml or of a build.
+
+    Vertices have canonical numbers; a build leaves out what its inventory calls dead.
 
     The families that the papers compare with take their parameters as words.
 
@@ -33,10 +35,10 @@ def command(
         polarfab topology polarfly --q 7 | wc -l
         polarfab topology polarfly --q 7 --json
         polarfab topology dragonfly h=2 a=4
+        polarfab topology build --format graphml
     """
-    from compilers.topology.families import build_any
     from compilers.topology.graph_formats import write
 
     printed = chosen_format(form, as_json, "edges")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    write(build_any(family, given), printed, sys.stdout)
+    write(chosen_topology(subject, given), printed, sys.stdout)

@@ -24,7 +24,9 @@ def command() -> None:
 
 
 @command.command("tables")
-@click.option("--q", type=int, default=31, show_default=True, help="Order of the field.")
+@click.option(
+    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
+)
 @click.option("--no-peers", is_flag=True, help="Leave out the slow peers.")
 @json_option
 def tables(q: int, no_peers: bool, as_json: bool) -> None:
@@ -44,13 +46,15 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
 
 
 @command.command("controller")
-@click.option("--q", type=int, default=31, show_default=True, help="Order of the field.")
+@click.option(
+    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
+)
 @click.option(
     "--framework",
     "frameworks",
     type=click.Choice(["ryu", "os-ken"]),
     multiple=True,
-    help="On what to run the controller; both when neither is named.",
+    help="The controller's framework; both when neither is named.",
 )
 @click.option(
     "--repeat", type=click.IntRange(1), default=3, show_default=True, help="Take the best of these."
@@ -87,7 +91,9 @@ def controller(q: int, frameworks: tuple[str, ...], repeat: int, as_json: bool) 
 
 
 @command.command("repair")
-@click.option("--q", type=int, default=31, show_default=True, help="Order of the field.")
+@click.option(
+    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
+)
 @click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
 @json_option
 def repair(q: int, spread: bool, as_json: bool) -> None:
@@ -112,7 +118,9 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
 
 
 @command.command("emulate")
-@click.option("--q", type=int, default=7, show_default=True, help="Order of the field.")
+@click.option(
+    "--q", type=int, default=7, show_default=True, help="Order of the field, a prime power."
+)
 @json_option
 def emulate(q: int, as_json: bool) -> None:
     """Start PolarFly, a host per switch, in Mininet as it comes and by our engines.

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from inventory.problems import InputError
-from polarfab.controller_options import authority, token_file
 from polarfab.move_output import say_moved
 from polarfab.output import json_option, print_json, progress, say
+from polarfab.shared_options import authority, controller_url, token_file
 
 
 @click.command("rollback")
 @click.argument("folder", metavar="[BUILD]", type=click.Path(path_type=Path), required=False)
-@click.option("--to", "url", metavar="URL", help="The management API of a controller.")
+@controller_url(usual=None, more="its fabric instead of a folder")
 @click.option(
     "--build", "identity", default="", metavar="IDENTITY", help="Which build; the one before."
 )

@@ -1,0 +1,141 @@
+"""The options that several verbs take, each declared once: the same name is the same thing.
+
+What a verb does with one beyond that stands behind the first words of its help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from compilers.spec.target_names import BUILT_IN, meant_target, target_names
+from inventory.problems import InputError
+
+V = TypeVar("V", bound=Callable[..., Any])
+Decorator = Callable[[V], V]
+
+HTTP = "http://127.0.0.1:8080"
+"""Where a controller's management API usually is."""
+_READ = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+def together(*options: Decorator[Any]) -> Decorator[Any]:
+    """Options as one decorator, in this order in the help."""
+    return lambda verb: reduce(lambda made, option: option(made), reversed(options), verb)
+
+
+def known_target(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The name, if it is that of a target, or none was given.
+
+    Raises:
+        InputError: no target is called so.
+    """
+    if value is None or value in BUILT_IN or value in (names := target_names()):
+        return value
+    near = meant_target(value, names)
+    todo = f"did you mean {near}?" if near else "polarfab targets says what each is"
+    key = param.opts[0] if isinstance(param, click.Option) else "TARGET"
+    raise InputError.of(f"one of {', '.join(names)}", value, todo, key=key)
+
+
+def complete_target(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The targets whose names begin so, for the shell."""
+    return [name for name in target_names() if name.startswith(incomplete)]
+
+
+def target_options(
+    required: bool = False, more: str = "", rendered: bool = False
+) -> Decorator[Any]:
+    """--target and --set NAME=VALUE; `rendered`: the files or routes are there already."""
+    return together(
+        click.option(
+            "--target",
+            metavar="TARGET",
+            required=required,
+            callback=known_target,
+            shell_complete=complete_target,
+            help=f"The system, as `polarfab targets` lists them{more and f'; {more}'}.",
+        ),
+        click.option(
+            "--set",
+            "words",
+            metavar="NAME=VALUE",
+            multiple=True,
+            help="An option of the target; again for more"
+            f"{'; the same as at `render`' if rendered else ''}.",
+        ),
+    )
+
+
+only_nodes = click.option(
+    "--node", "names", multiple=True, help="Only this switch; again for more."
+)
+accept_option = click.option(
+    "--accept",
+    metavar="TEXT",
+    multiple=True,
+    help="Statements that begin so, or a file, come from templates of your own; again for more.",
+)
+
+
+def unverified_option(more: str = "") -> Decorator[Any]:
+    """--unverified, and what that means for the verb."""
+    text = f"Take a build that verify has not passed on{more and f': {more}'}."
+    return click.option("--unverified", is_flag=True, help=text)
+
+
+phases_option = click.option(
+    "--phases", type=click.IntRange(1), help="Phases of the installation.  [default: 8]"
+)
+
+
+def controller_url(usual: str | None = HTTP, more: str = "") -> Decorator[Any]:
+    """--to URL."""
+    return click.option(
+        "--to",
+        "url",
+        metavar="URL",
+        default=usual,
+        show_default=True,
+        help=f"The controller's management API{more and f'; {more}'}.",
+    )
+
+
+token_file = click.option(
+    "--token-file",
+    type=_READ,
+    help="A file whose first line is a token that the controller accepts.",
+)
+authority = click.option(
+    "--ca",
+    "authority",
+    type=_READ,
+    help="The authority of the controller's certificate (PEM), for https.",
+)
+
+
+framework_option = click.option(
+    "--framework",
+    type=click.Choice(["ryu", "os-ken"]),
+    help="The controller's framework; Ryu when both are installed.",
+)
+
+
+run_options = together(
+    click.option(
+        "--keep",
+        metavar="DIR",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Keep builds and all logs in this folder.",
+    ),
+    click.option(
+        "--report",
+        metavar="DIR|FILE",
+        type=click.Path(path_type=Path),
+        help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
+    ),
+)

@@ -1,0 +1,99 @@
+"""Every option of every verb: the same name is the same thing, described in the same words."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from polarfab.cli import cli
+from polarfab.verb_list import VERBS
+
+OWN_HELP = {
+    "--output": "each verb writes something else there",
+    "--format": "csv, edges, labels: each verb has its own",
+    "--clusters": "analyse grows by a number of them, expand by a kind and a number",
+    "--name": "of the fabric, or of this controller",
+    "--family": "design may leave families out, init takes one",
+    "--rack": "draw highlights one, cables keeps its cables",
+    "--phase": "compile takes all up to it, cables this one alone",
+    "--token-file": "a controller accepts many tokens, its clients have one",
+    "--json": "controller prints events as they come, the others one document",
+}
+"""Options that are about the same thing but say so in the words of their verb."""
+OTHER_VALUES = {
+    "--output": "a required file or folder, an optional one, or one with a usual name",
+    "--format": "each verb has its own",
+    "--clusters": "a number, or a kind and a number",
+    "--family": "design takes several",
+    "--hosts": "init may have switches without hosts, throughput needs some",
+    "--token-file": "the controller says itself that its file is missing",
+    "--to": "plan and rollback take a folder in the place of a controller",
+    "--q": "bench has a usual size",
+    "--framework": "bench compares both",
+    "--from": "push takes tables there, as version 0.1 did",
+    "--engine": "rehearse runs on fewer engines than emulate, and by default on any",
+}
+"""Options whose type or default differ, and why."""
+NO_JSON = {"completion": "a script for a shell"}
+
+
+def _commands() -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(cli)
+    for name in VERBS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {word}", each) for word, each in command.commands.items())
+        else:
+            yield name, command
+
+
+def _values(option: click.Option) -> tuple[object, ...]:
+    kind = option.type
+    places = [getattr(kind, word, None) for word in ("exists", "file_okay", "dir_okay")]
+    usual = option.default if isinstance(option.default, int | float | str | Path) else None
+    text = "Path" if isinstance(kind, click.Path) else repr(kind)
+    return text, *places, option.multiple, option.is_flag, option.metavar, usual
+
+
+def _options() -> dict[str, dict[str, click.Option]]:
+    found: dict[str, dict[str, click.Option]] = defaultdict(dict)
+    for verb, command in _commands():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                found[max(option.opts, key=len)][verb] = option
+    return found
+
+
+def test_an_option_of_several_verbs_is_the_same_in_all() -> None:
+    helps, values = {}, {}
+    for name, verbs in _options().items():
+        said = {re.split(r"[.;:,]| \[", option.help or "")[0] for option in verbs.values()}
+        kinds = {_values(option) for option in verbs.values()}
+        if len(said) > 1:
+            helps[name] = said
+        if len(kinds) > 1:
+            values[name] = kinds
+    assert {n: s for n, s in helps.items() if n not in OWN_HELP} == {}
+    assert {n: s for n, s in values.items() if n not in OTHER_VALUES} == {}
+    assert sorted(set(OWN_HELP) - set(helps)) == [], "exceptions that are none any more"
+    assert sorted(set(OTHER_VALUES) - set(values)) == [], "exceptions that are none any more"
+
+
+def test_every_option_has_help_and_one_short_name() -> None:
+    for name, verbs in _options().items():
+        for verb, option in verbs.items():
+            assert option.help, f"{verb} {name}"
+            short = [word for word in option.opts if not word.startswith("--")]
+            assert short == (["-o"] if name == "--output" else []), f"{verb} {name}"
+
+
+def test_every_verb_takes_json_quiet_and_verbose() -> None:
+    found = _options()
+    for verb, _ in _commands():
+        for name in ("--quiet", "--verbose", "--json"):
+            assert (verb in found[name]) or (name == "--json" and verb in NO_JSON), (verb, name)
