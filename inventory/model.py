@@ -135,7 +135,8 @@ class OpenFlowKeys(Model):
     """What a switch can do of OpenFlow 1.3: a profile, and where it differs from that.
 
     `bundles` are those of ONF extension 230, `experimenters` the moves and fields of Open vSwitch,
-    `masks` matches on some bits of metadata, `buckets` the most of a group.
+    `masks` matches on some bits of metadata, `select_liveness` that select groups pass dead ports
+    over, `buckets` the most of a group.
     """
 
     profile: Literal["openflow13-ovs", "openflow13", "single-table", "few-buckets"] = (
@@ -145,6 +146,7 @@ class OpenFlowKeys(Model):
     experimenters: bool | None = None
     masks: bool | None = None
     fast_failover: bool | None = None
+    select_liveness: bool | None = None
     buckets: Annotated[Whole, Field(ge=1, le=65_535)] | None = None
     tables: Annotated[Whole, Field(ge=1, le=255)] | None = None
 

@@ -1,34 +1,20 @@
-"""Abilities of a switch: what its refusals and its features say, as a profile and limits.
+"""Abilities of a switch by what it refuses: the profile that is left.
 
-Sources: OpenFlow Switch Specification 1.3.5, §7.3.5.5 (table features), §7.3.5.8 (group features),
-§7.5.4 (errors).
+Source: OpenFlow Switch Specification 1.3.5, §7.5.4 (errors).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 
-import numpy as np
-
-from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.class_groups import GroupRole
-from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, ROLE_SHIFT, XID_BITS
 from compilers.targets.openflow.profiles import OVS, PROFILES, Profile
-from compilers.targets.openflow.protocol import (
-    BUNDLED_FLOW_MOD,
-    BUNDLED_GROUP_MOD,
-    GROUP_FEATURES,
-    TABLE_FEATURES,
-    ErrorType,
-    GroupType,
-)
-from controller.openflow import multipart
-from controller.openflow.messages import Error, read
+from compilers.targets.openflow.protocol import ErrorType
+from controller.openflow.messages import Error
 
 UNKNOWN_REQUEST = frozenset({1, 3, 4})
 """Codes of a bad request: type, experimenter, type of an experimenter."""
@@ -38,71 +24,6 @@ TABLE_FULL, OUT_OF_GROUPS, OUT_OF_BUCKETS = 1, 3, 4
 """Codes of a flow-mod that failed, and of a group-mod."""
 GROUP_TYPE = frozenset({5, 6, 10, 13})
 """Codes of a group-mod that failed: chaining, watching, type of group, what is watched."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most rows of each table and groups of each type; what is not there is not known."""
-
-    rows: Mapping[int, int] = field(default_factory=dict)
-    groups: Mapping[int, int] = field(default_factory=dict)
-
-    def exceeded(self, program: Program) -> str:
-        """What of a program is too much, in words; "" if it fits."""
-        rows, groups = Counter[int](), Counter[int]()
-        for block in filter(len, program.flows):
-            tables, counts = np.unique(heads(block, BUNDLED_FLOW_MOD)["table"], return_counts=True)
-            rows.update(dict(zip(tables.tolist(), counts.tolist(), strict=True)))
-        for block in filter(len, program.groups):
-            groups[int(heads(block, BUNDLED_GROUP_MOD)["type"][0])] += len(block)
-        wrong = [
-            f"{count:,} rows in table {table}, of which the switch holds {self.rows[table]:,}"
-            for table, count in sorted(rows.items())
-            if count > self.rows.get(table, count)
-        ] + [
-            f"{count:,} groups of type {GroupType(kind).name.lower().replace('_', ' ')}, of which "
-            f"the switch holds {self.groups[kind]:,}"
-            for kind, count in sorted(groups.items())
-            if count > self.groups.get(kind, count)
-        ]
-        return f"its program needs {' and '.join(wrong)}" if wrong else ""
-
-
-def told(
-    lesser: Profile, before: Profile, groups: bytes | None, tables: bytes | None
-) -> tuple[Profile, Limits]:
-    """What a switch can do by its refusals and by its group and table features.
-
-    Features that tell of less than was asked for explain a refusal; where they do not, it counts
-    as it is. A table of no rows is one whose size is not told.
-
-    Args:
-        lesser: by its refusals.
-        before: what was known until then.
-        groups: group features, None where it does not tell them.
-        tables: table features, None where it does not tell them.
-
-    Raises:
-        Malformed: they cannot be read.
-    """
-    most, rows = dict[int, int](), dict[int, int]()
-    if groups is not None:
-        said = read(GROUP_FEATURES, groups, 0)
-        kinds = {kind for kind in GroupType if int(said["types"]) >> kind & 1}
-        most = {kind: int(said["most"][kind]) for kind in kinds if said["most"][kind]}
-        failover = lesser.fast_failover and GroupType.FAST_FAILOVER in kinds
-        lesser = replace(lesser, fast_failover=failover)
-        lesser = lesser if GroupType.SELECT in kinds else replace(lesser, buckets=1)
-    if tables is not None:
-        found = [
-            read(TABLE_FEATURES, entry.tobytes(), 0)
-            for block in multipart.blocks(tables, TABLE_FEATURES.itemsize)
-            for entry in block
-        ]
-        rows = {int(one["table"]): int(one["most_entries"]) for one in found if one["most_entries"]}
-        if len(found) < before.tables:
-            lesser = replace(lesser, tables=max(len(found), 1))
-    return before.within(lesser), Limits(rows, most)
 
 
 def lowered(profile: Profile, errors: Sequence[Error]) -> Profile:

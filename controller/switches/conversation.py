@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from time import monotonic
 
@@ -24,6 +25,8 @@ MOST_REPLY = 64 << 20
 Send = Callable[[SendPriority, bytes], None]
 Answer = Callable[[bytes | None], None]
 """Called once with the reply to a request, its parts joined, or None if there is no reply."""
+Answers = Callable[[Mapping[Multipart, bytes | None]], None]
+"""Called once with the replies to several requests."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,18 @@ class Conversation:
         number = xid(REQUEST, next(self._xids) & MOST_NUMBER)
         self._requests[number] = _PendingRequest(kind, answer, self._clock())
         self._send(SendPriority.URGENT, multipart.request(kind, number, body))
+
+    def ask_all(self, requests: Mapping[Multipart, bytes], answer: Answers) -> None:
+        """Send several requests; answer is called once, with the replies to all of them."""
+        replies: dict[Multipart, bytes | None] = {}
+
+        def told(kind: Multipart, body: bytes | None) -> None:
+            replies[kind] = body
+            if len(replies) == len(requests):
+                answer(replies)
+
+        for kind, body in requests.items():
+            self.ask(kind, body, partial(told, kind))
 
     def received(self, message: bytes) -> None:
         """Handle an error, or an answer to one of our messages.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.profiles import OVS, Profile
 from compilers.targets.openflow.protocol import Multipart
-from controller.openflow.abilities import Limits, asks_too_much, lowered, told
+from controller.openflow.abilities import asks_too_much, lowered
 from controller.openflow.multipart import flows_wanted
+from controller.openflow.switch_features import Limits, features, is_open_vswitch
 from controller.settings import ForeignRows
 from controller.switches import reconcile
 from controller.switches.conversation import Conversation
@@ -19,8 +20,13 @@ from controller.switches.events import Event
 from controller.switches.fault_reports import profile_report
 from controller.switches.transaction import Outcome
 
+CONTENT = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
+"""Requests for what a switch holds."""
+FEATURES = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
 MOST_TIMEOUTS = 5
 """Bundles that a switch may let time out, one after the other, before that is a refusal."""
+
+Replies = Mapping[Multipart, bytes | None]
 
 
 class Owner(Protocol):
@@ -78,10 +84,10 @@ class Switch:
     told: bool = False
     gone: bool = False
     able: Profile = OVS
+    _known: bool = False
     _timeouts: int = 0
     _limits: Limits | None = None
     _before: reconcile.Held | None = None
-    _flows: bytes | None = None
 
     def wait(self) -> None:
         """Queue the switch for reading; if it is being read, read it once more afterwards."""
@@ -92,33 +98,32 @@ class Switch:
         self.owner.ask_turn(self)
 
     def read(self) -> None:
-        """Request its ports, flows and groups; ports first: the program may depend on them."""
+        """Request its ports and content; ports first: the program may depend on them.
+
+        At first, also who made it: what is not Open vSwitch tells its features before it gets rows.
+        """
         self.state, self.again = "reading", False
         self.talk.ask(Multipart.PORT_DESC, b"", self._told_ports)
-        self.talk.ask(Multipart.FLOW, flows_wanted(), self._told_flows)
-        self.talk.ask(Multipart.GROUP_DESC, b"", self._told_groups)
+        first = {} if self._known else {Multipart.DESC: b""}
+        self.talk.ask_all(first | CONTENT, self._told)
 
     def compare(self, done: Callable[[reconcile.Difference | None], None]) -> None:
         """Read the switch and compare it with its program, but change nothing.
 
         done gets the difference; None if the switch does not say what it holds or is being changed.
         """
-        flows: list[bytes | None] = []
 
-        def told(groups: bytes | None) -> None:
-            unmoved = self.vertex is not None and self.state == "programmed" and not self.talk.busy
-            if groups is None or not flows or flows[0] is None or not unmoved:
-                done(None)
-                return
+        def told(replies: Replies) -> None:
             found: reconcile.Difference | None = None
+            unmoved = self.vertex is not None and self.state == "programmed" and not self.talk.busy
             try:
-                found = self._difference(reconcile.held(flows[0], groups))
-                self.owner.compared(self, found, corrects=False)
+                if unmoved and (held := _held(replies)) is not None:
+                    found = self._difference(held)
+                    self.owner.compared(self, found, corrects=False)
             finally:
                 done(found)
 
-        self.talk.ask(Multipart.FLOW, flows_wanted(), flows.append)
-        self.talk.ask(Multipart.GROUP_DESC, b"", told)
+        self.talk.ask_all(CONTENT, told)
 
     def lost(self) -> None:
         """The connection has ended."""
@@ -130,20 +135,46 @@ class Switch:
         if body is not None and not self.gone:
             self.owner.described(self, body)
 
-    def _told_flows(self, body: bytes | None) -> None:
-        self._flows = body
-
-    def _told_groups(self, body: bytes | None) -> None:
-        """The last reply has arrived, or its refusal (None): reconcile."""
-        flows, self._flows = self._flows, None
+    def _told(self, replies: Replies) -> None:
+        """All replies have arrived, or refusals (None): reconcile."""
         if self.gone:
             return
         if self.vertex is None or self.again:
             self._end_turn()
-        elif flows is None or body is None:
+            return
+        held, vertex = _held(replies), self.vertex
+        if held is None:
             self._refuse(None)
+        elif self._known or is_open_vswitch(replies[Multipart.DESC]):
+            self._known = True
+            self._put_right(vertex, held)
         else:
-            self._put_right(self.vertex, reconcile.held(flows, body))
+            self._learn(vertex, lambda: self._put_right(vertex, held))
+
+    def _learn(self, vertex: int, then: Callable[[], None]) -> None:
+        """Ask the switch for its features, and go on."""
+
+        def told(replies: Replies) -> None:
+            if self.gone:
+                return
+            if self.vertex != vertex or self.again:
+                self._end_turn()
+                return
+            self._known = True
+            able, self._limits = features(*(replies[kind] for kind in FEATURES))
+            self._lower(vertex, able)
+            then()
+
+        self.talk.ask_all(FEATURES, told)
+
+    def _lower(self, vertex: int, able: Profile) -> None:
+        """The switch can do no more than this, and gets the program of another profile for it."""
+        programs = self.owner.current.programs
+        before = programs.profile(vertex)
+        self.able = self.able.within(able)
+        programs.told(vertex, self.able)
+        if (now := programs.profile(vertex)) != before:
+            self.owner.tell(profile_report(self.owner.current, vertex, now))
 
     def _difference(self, held: reconcile.Held) -> reconcile.Difference:
         """The difference to the program that it is to hold now."""
@@ -180,42 +211,22 @@ class Switch:
             self._timeouts += 1
             self.again = True
             self._end_turn()
-        elif self.vertex is not None and self._asks_too_much(self.vertex, outcome):
-            self._lower(self.vertex, outcome)
-        else:
+        elif self.vertex is None or not self._try_less(self.vertex, outcome):
             self._fail(outcome)
 
-    def _asks_too_much(self, vertex: int, outcome: Outcome) -> bool:
-        """Whether a refusal says that the switch can do less than its program asks for."""
+    def _try_less(self, vertex: int, refusal: Outcome) -> bool:
+        """Whether a refusal says that the switch can do less, so that it is read for less."""
         profile = self.owner.current.programs.profile(vertex)
-        full = self._limits is None and asks_too_much(outcome.kinds)
-        return full or lowered(profile, outcome.kinds) != profile
-
-    def _lower(self, vertex: int, refusal: Outcome) -> None:
-        """Ask the switch for its features, then read it again for a program that it can do."""
-        programs = self.owner.current.programs
-        before = programs.profile(vertex)
-        groups: list[bytes | None] = []
-
-        def answered(tables: bytes | None) -> None:
-            if self.gone:
-                return
-            if self.vertex != vertex:
-                self._end_turn()
-                return
-            lesser = lowered(before, refusal.kinds)
-            known = self._limits
-            self.able, self._limits = told(lesser, before, groups[0] if groups else None, tables)
-            programs.told(vertex, self.able)
-            if self.able == before and known is not None:
-                self._fail(refusal)
-                return
-            if self.able != before:
-                self.owner.tell(profile_report(self.owner.current, vertex, self.able))
+        less = lowered(profile, refusal.kinds)
+        told = self._limits is not None
+        if less == profile and (told or not asks_too_much(refusal.kinds)):
+            return False
+        self._lower(vertex, less)
+        if told:
             self.read()
-
-        self.talk.ask(Multipart.GROUP_FEATURES, b"", groups.append)
-        self.talk.ask(Multipart.TABLE_FEATURES, b"", answered)
+        else:
+            self._learn(vertex, self.read)
+        return True
 
     def _fail(self, refusal: Outcome) -> None:
         """The switch stays with what it had, or gets it back."""
@@ -226,23 +237,21 @@ class Switch:
 
     def _take_back(self, refusal: Outcome) -> None:
         """Undo what a switch without bundles has carried out of a change before it refused."""
-        flows: list[bytes | None] = []
 
         def refuse(outcome: Outcome) -> None:
             if not outcome.lost:
                 self._refuse(refusal)
 
-        def told(groups: bytes | None) -> None:
+        def told(replies: Replies) -> None:
             if self.gone:
                 return
-            if groups is None or not flows or flows[0] is None or self._before is None:
+            now = _held(replies)
+            if now is None or self._before is None:
                 self._refuse(refusal)
             else:
-                now = reconcile.held(flows[0], groups)
                 self.talk.bundle(reconcile.restored(self._before, now), refuse)
 
-        self.talk.ask(Multipart.FLOW, flows_wanted(), flows.append)
-        self.talk.ask(Multipart.GROUP_DESC, b"", told)
+        self.talk.ask_all(CONTENT, told)
 
     def _sync(self) -> None:
         self.state, self._before, self._timeouts = "programmed", None, 0
@@ -262,3 +271,13 @@ class Switch:
         if self.again and self.vertex is not None:
             self.again = False
             self.wait()
+
+
+def _held(replies: Replies) -> reconcile.Held | None:
+    """What a switch says that it holds; None if it does not say.
+
+    Raises:
+        Malformed: it cannot be read.
+    """
+    flows, groups = (replies[kind] for kind in CONTENT)
+    return None if flows is None or groups is None else reconcile.held(flows, groups)

@@ -18,6 +18,7 @@ from controller.switches.session import LiveFabric
 
 ADD, DELETE_STRICT = 0, 4
 GROUP_DELETE = 2
+DESCRIPTION = protocol.packed(protocol.DESCRIPTION, hardware=b"Open vSwitch")
 
 
 class FakeSwitch:
@@ -95,6 +96,8 @@ class FakeSwitch:
                 struct.pack("!HBxI", 8 + len(group) - 1, group[0], number) + group[1:]
                 for number, group in self.groups.items()
             )
+        if wanted == Multipart.DESC:
+            return DESCRIPTION
         layout = PORT if wanted == Multipart.PORT_DESC else PORT_STATS
         body = np.zeros(len(self.up), layout)
         body["port"] = list(self.up)

@@ -28,8 +28,9 @@ class Profile:
     """The parts of OpenFlow 1.3 that a switch has, and of its extensions.
 
     bundles: ONF extension 230. experimenters: Nicira's moves and Open vSwitch's fields of ND.
-    masks: matching and writing some bits of metadata. fast_failover: groups of that type. buckets:
-    most of a group, None: no limit. tables: how many.
+    masks: matching and writing some bits of metadata. fast_failover: groups of that type.
+    select_liveness: select groups pass dead ports over. buckets: most of a group, None: no limit.
+    tables: how many.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Profile:
     experimenters: bool = True
     masks: bool = True
     fast_failover: bool = True
+    select_liveness: bool = True
     buckets: int | None = None
     tables: int = 4
 
@@ -65,6 +67,7 @@ class Profile:
             experimenters=self.experimenters and other.experimenters,
             masks=self.masks and other.masks,
             fast_failover=self.fast_failover and other.fast_failover,
+            select_liveness=self.select_liveness and other.select_liveness,
             buckets=min(most, default=None),
             tables=min(self.tables, other.tables),
         )
@@ -83,6 +86,7 @@ class Profile:
             "experimenters": self.answers_by_moves,
             "masks": self.masks,
             "fast failover": self.repairs,
+            "select liveness": self.select_liveness,
             "buckets": self.buckets is None,
             "tables": not self.single,
         }
@@ -104,26 +108,31 @@ class Profile:
                 )
         if not self.repairs and classes.protection.shape[2]:
             yield "the switch does not repair, the controller does"
+        elif not self.select_liveness and classes.alternate.shape[2]:
+            yield (
+                "a group of alternates sends to dead ports, too, until the controller has taken "
+                "them out"
+            )
         ways = np.count_nonzero(classes.weight, axis=2).max(initial=1)
         if self.buckets is not None and ways > self.buckets:
             yield f"at most {self.buckets} of up to {ways} ways of a class are used"
 
 
+_PLAIN = Profile(
+    "openflow13",
+    bundles=False,
+    experimenters=False,
+    masks=False,
+    select_liveness=False,
+    tables=3,
+)
 PROFILES = {
     profile.name: profile
     for profile in (
         Profile("openflow13-ovs"),
-        Profile("openflow13", bundles=False, experimenters=False, masks=False, tables=3),
-        Profile("single-table", bundles=False, experimenters=False, masks=False, tables=1),
-        Profile(
-            "few-buckets",
-            bundles=False,
-            experimenters=False,
-            masks=False,
-            fast_failover=False,
-            buckets=8,
-            tables=3,
-        ),
+        _PLAIN,
+        replace(_PLAIN, name="single-table", tables=1),
+        replace(_PLAIN, name="few-buckets", fast_failover=False, buckets=8),
     )
 }
 """By name, those that can do more first."""

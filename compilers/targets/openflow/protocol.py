@@ -133,6 +133,7 @@ class GroupType(IntEnum):
 class Multipart(IntEnum):
     """`ofp_multipart_type` (§7.3.5), as far as it is used here."""
 
+    DESC = 0
     FLOW = 1
     PORT_STATS = 4
     GROUP = 6
@@ -140,6 +141,13 @@ class Multipart(IntEnum):
     GROUP_FEATURES = 8
     TABLE_FEATURES = 12
     PORT_DESC = 13
+
+
+class TableProperty(IntEnum):
+    """`ofp_table_feature_prop_type` (§7.3.5.5.2), as far as it is used here."""
+
+    INSTRUCTIONS = 0
+    MATCH = 8
 
 
 class ControllerRole(IntEnum):
@@ -382,6 +390,16 @@ GROUP_STATS = _layout(
 )
 """`ofp_group_stats`: a `BUCKET_COUNTER` for each bucket follows."""
 BUCKET_COUNTER = _layout(("packets", ">u8"), ("bytes", ">u8"))
+DESCRIPTION = _layout(
+    ("maker", "S256"),
+    ("hardware", "S256"),
+    ("software", "S256"),
+    ("serial", "S32"),
+    ("datapath", "S256"),
+)
+"""`ofp_desc` (§7.3.5.1)."""
+SELECT_LIVENESS = 2
+"""Bit of the capabilities of groups: select groups pass dead buckets over (§7.3.5.10)."""
 GROUP_FEATURES = _layout(
     ("types", ">u4"), ("capabilities", ">u4"), ("most", ">u4", 4), ("actions", ">u4", 4)
 )
@@ -396,7 +414,9 @@ TABLE_FEATURES = _layout(
     ("config", ">u4"),
     ("most_entries", ">u4"),
 )
-"""`ofp_table_features`: properties follow."""
+"""`ofp_table_features`: properties follow, each a multiple of 8 bytes long with its padding."""
+PROPERTY = _layout(("type", ">u2"), ("length", ">u2"))
+"""`ofp_table_feature_prop_header`; the length leaves the padding out."""
 PORT_REQUEST = _layout(("port", ">u4"), pad=4)
 """`ofp_port_stats_request`."""
 PORT_STATS = _layout(

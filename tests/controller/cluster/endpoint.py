@@ -10,9 +10,10 @@ from compilers.targets.openflow import group_and_flow_bytes as rows
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
 from tests.compilers.targets.openflow_switch import Switch
+from tests.controller.fake_switches import DESCRIPTION
 
 COMMIT, DISCARD, CONTROL, ADD = 4, 6, 2300, 2301
-FLOW, GROUP_DESC = 1, 7
+DESC, FLOW, GROUP_DESC = 0, 1, 7
 FLOW_FAILED = struct.pack("!HH", 5, 1)
 TIMED_OUT = struct.pack("!HHI", 0xFFFF, 2314, protocol.ONF)
 
@@ -40,7 +41,8 @@ class Endpoint:
     def _answer(self, kind, xid, message):
         if kind == MessageType.MULTIPART_REQUEST:
             what = struct.unpack_from("!H", message, 8)[0]
-            body = self._flows() if what == FLOW else self._groups()
+            told = {DESC: lambda: DESCRIPTION, FLOW: self._flows, GROUP_DESC: self._groups}
+            body = told.get(what, bytes)()
             yield protocol.message(
                 MessageType.MULTIPART_REPLY, xid, struct.pack("!HH4x", what, 0) + body
             )

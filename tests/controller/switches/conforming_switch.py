@@ -32,19 +32,23 @@ class Shape:
     """What a switch can do; None: any number.
 
     metadata: any, not just masks on it. claims: its features name fast failover all the same.
-    told_rows: how many rows a table holds by its features, where that is not so.
+    told_rows: how many rows a table holds by its features, where that is not so. features: whether
+    it tells those of tables and groups; properties: whether also those of each table.
     """
 
     bundles: bool = True
     experimenters: bool = True
     masks: bool = True
     fast_failover: bool = True
+    select_liveness: bool = True
     metadata: bool = True
     buckets: int | None = None
     tables: int = 254
     rows: int = 100_000
     claims: bool = False
     told_rows: int | None = None
+    features: bool = True
+    properties: bool = True
 
 
 @dataclass(frozen=True)
@@ -234,19 +238,31 @@ class ConformingSwitch:
                 struct.pack("!HBxI", 8 + len(buckets), kind, number) + buckets
                 for number, (kind, buckets) in self.tables.groups.items()
             )
+        if what in (8, 12) and not self.shape.features:
+            raise Refused(BAD_REQUEST, 2)
         if what == 8:
             failover = self.shape.fast_failover or self.shape.claims
             types = 1 << SELECT | 1 << INDIRECT | failover << FAILOVER
-            return struct.pack("!II4I4I", types, 0, *[1 << 20] * 4, *[0] * 4)
+            capabilities = 0xD | self.shape.select_liveness << 1
+            return struct.pack("!II4I4I", types, capabilities, *[1 << 20] * 4, *[0] * 4)
         if what == 12:
-            rows = self.shape.rows if self.shape.told_rows is None else self.shape.told_rows
-            of_table = struct.pack("!Q8xII", 0, 0, rows)
-            return b"".join(
-                struct.pack("!HB5x32s", 64, t, b"") + of_table for t in range(self.shape.tables)
-            )
+            return b"".join(map(self._table_features, range(self.shape.tables)))
         if what == 13:
             return b"".join(map(self._port, self.up))
         raise Refused(BAD_REQUEST, 2)
+
+    def _table_features(self, table):
+        rows = self.shape.rows if self.shape.told_rows is None else self.shape.told_rows
+        properties = b""
+        if self.shape.properties:
+            last, metadata = table == self.shape.tables - 1, self.shape.metadata
+            kinds = [kind for kind, there in ((1, not last), (2, metadata), (4, True)) if there]
+            masked = self.shape.masks << 8 | 8 << self.shape.masks
+            fields = [BASIC << 16 | n << 9 | 4 for n in NAMES if n != METADATA]
+            fields += [BASIC << 16 | METADATA << 9 | masked] if metadata else []
+            properties = _property(0, [kind << 16 | 4 for kind in kinds]) + _property(8, fields)
+        head = struct.pack("!HB5x32sQQII", 64 + len(properties), table, b"", 0, 0, 0, rows)
+        return head + properties
 
     def _port(self, port):
         return struct.pack("!I4x6s2x16sII24x", port, b"", b"", 0, not self.up[port])
@@ -319,8 +335,8 @@ class ConformingSwitch:
     def _through(self, number, packet):
         kind, body = self.tables.groups[number]
         buckets = list(_buckets(body))
-        if self.shape.fast_failover:
-            buckets = [b for b in buckets if kind == INDIRECT or self._live(b)]
+        if self.shape.select_liveness if kind == SELECT else kind == FAILOVER:
+            buckets = [b for b in buckets if self._live(b)]
         buckets = buckets if kind == SELECT else buckets[:1]
         for _, _, _, actions in buckets:
             yield from self._apply(actions, dict(packet))
@@ -375,6 +391,12 @@ def _buckets(data):
         length, weight, port, group = struct.unpack_from("!HHII", data, place)
         yield weight, port, group, list(_list(data[place + 16 : place + length]))
         place += length
+
+
+def _property(kind, words):
+    """A property of a table: 32-bit words, and padding."""
+    body = struct.pack(f"!HH{len(words)}I", kind, 4 + 4 * len(words), *words)
+    return body + bytes(-len(body) % 8)
 
 
 def _matches(packet, name, value, mask):

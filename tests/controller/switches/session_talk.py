@@ -9,7 +9,7 @@ from compilers.targets.openflow import message_parts as parts
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.profiles import OVS
-from tests.controller.fake_switches import as_entries
+from tests.controller.fake_switches import DESCRIPTION, as_entries
 
 OPENED, COMMITTED = 11 << 24, 11 << 24 | 1
 BAD_GROUP_TYPE = (ofproto_v1_3.OFPET_GROUP_MOD_FAILED, ofproto_v1_3.OFPGMFC_BAD_TYPE)
@@ -72,13 +72,15 @@ def sent(fabric, key):
 
 
 def questions(fabric, key):
-    """The xids of the requests for flows and groups."""
+    """The xids of the requests by kind; that of who made the switch is answered."""
     found, data = {}, sent(fabric, key)
     while data:
         kind, length, xid = protocol.header(data)
         if kind == protocol.MessageType.MULTIPART_REQUEST:
             found[struct.unpack_from("!H", data, 8)[0]] = xid
         data = data[length:]
+    if made := found.pop(0, None):
+        fabric.received(key, multipart(0, made, DESCRIPTION))
     return found
 
 

@@ -26,7 +26,13 @@ from tests.controller.switches.session_talk import names
 from tests.waiting import until
 
 NOTHING = Shape(
-    bundles=False, experimenters=False, masks=False, fast_failover=False, buckets=2, tables=1
+    bundles=False,
+    experimenters=False,
+    masks=False,
+    fast_failover=False,
+    select_liveness=False,
+    buckets=2,
+    tables=1,
 )
 SHAPES = {
     "everything": Shape(),
@@ -34,7 +40,8 @@ SHAPES = {
     "no bundles": Shape(bundles=False),
     "no experimenters": Shape(experimenters=False),
     "no masks": Shape(masks=False),
-    "no fast failover": Shape(fast_failover=False),
+    "no fast failover": Shape(fast_failover=False, select_liveness=False),
+    "no liveness of select groups": Shape(select_liveness=False),
     "two buckets": Shape(buckets=2),
     "one table": Shape(tables=1),
 }
@@ -45,6 +52,7 @@ PROFILES = {
     "no experimenters": "openflow13",
     "no masks": "openflow13",
     "no fast failover": "few-buckets",
+    "no liveness of select groups": "openflow13",
     "two buckets": "few-buckets",
     "one table": "single-table",
 }
@@ -54,11 +62,14 @@ UNTOLD = {
         "few-buckets",
     ),
     "no metadata in any table": (
-        Shape(bundles=False, experimenters=False, masks=False, metadata=False),
+        Shape(bundles=False, experimenters=False, masks=False, metadata=False, properties=False),
         "single-table",
     ),
+    "no features": (replace(NOTHING, features=False), "few-buckets, single-table"),
     "tables of no known size": (Shape(bundles=False, told_rows=0), "openflow13"),
 }
+TOLD = {"everything", "no masks", "no fast failover", "no liveness of select groups", "one table"}
+"""Shapes that features tell: these switches are sent nothing that they refuse."""
 REPAIRS = {"everything", "no bundles", "no experimenters", "no masks", "one table"}
 BUILD = replace(routed(q=3, spread=True, protect="link", hosts=2), identity="0123456789abcdef")
 ONE_HOST = replace(routed(q=3, spread=True, protect="link"), identity="0123456789abcdef")
@@ -101,6 +112,8 @@ def test_a_switch_gets_the_program_that_it_can_do(shape):
     assert found == ({PROFILES[shape]} if shape != "everything" else set())
     told = {event.kind for event in net.sessions.drain()}
     assert ("profile" in told) == (shape != "everything")
+    refused = sum(switch.refusals for switch in net.fabric.switches)
+    assert (refused == len(net.fabric.switches)) == (shape in TOLD)  # they have no description
     assert net.fabric.lost() == []
     assert net.fabric.unanswered() == []
     before = [switch.changes for switch in net.fabric.switches]
@@ -120,7 +133,14 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
     assert net.fabric.lost() == []
 
 
-QUICK = {"nothing optional", "no bundles", "no masks", "no fast failover", "one table"}
+QUICK = {
+    "nothing optional",
+    "no bundles",
+    "no masks",
+    "no fast failover",
+    "no liveness of select groups",
+    "one table",
+}
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,17 @@
 """Real Open vSwitch with less than it can do: programs of other profiles, tables with a limit."""
 
+import socket
 import subprocess
 
 import pytest
 
 from compilers.tables.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.profiles import OVS
+from compilers.targets.openflow.protocol import HEADER, MessageType, Multipart, header, message
+from controller.openflow.multipart import part, request
+from controller.openflow.switch_features import features, is_open_vswitch
+from controller.switches.switch import FEATURES
 from tests.controller.conftest import BRIDGES, POLARFAB, SWITCHES, leave, polarfab, rows
 
 pytestmark = pytest.mark.live
@@ -56,6 +62,35 @@ def test_a_profile_of_the_inventory_is_what_a_switch_holds(compiled, keys, name,
     assert rows(switches, "s3") == before
     again.stop()
     leave(switches, *OURS)
+
+
+def said(ovs, bridge):
+    """What a bridge says: who made it, its group and table features."""
+    replies = []
+    with socket.socket(socket.AF_UNIX) as sock, sock.makefile("rb") as answers:
+        sock.connect(str(ovs.folder / f"{bridge}.mgmt"))
+        sock.sendall(message(MessageType.HELLO, 0))
+        for number, kind in enumerate((Multipart.DESC, *FEATURES)):
+            sock.sendall(request(kind, number))
+            replies.append(b"")
+            more = True
+            while more:
+                head = answers.read(HEADER.itemsize)
+                kind, length, xid = header(head)
+                told = head + answers.read(length - len(head))
+                if kind == MessageType.MULTIPART_REPLY:
+                    _, body, last = part(told)
+                    replies[xid], more = replies[xid] + body, not last
+    return replies
+
+
+def test_open_vswitch_says_that_it_can_do_everything(switches):
+    """As the controller takes it to, which therefore does not ask it."""
+    made, groups, tables = said(switches, "s4")
+    assert is_open_vswitch(made)
+    able, limits = features(groups, tables)
+    assert able == OVS
+    assert min(limits.rows.values()) == 1_000_000
 
 
 def test_more_rows_than_a_table_holds_are_refused_with_numbers(compiled, switches, run):

@@ -1,0 +1,155 @@
+"""Features of a switch: what it says that it can do and hold, as a profile and limits.
+
+Sources: OpenFlow Switch Specification 1.3.5, §7.3.5.1 (description), §7.3.5.5 (table features),
+§7.3.5.10 (group features).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from compilers.targets.openflow.bundled_blocks import heads
+from compilers.targets.openflow.encoder import Program
+from compilers.targets.openflow.profiles import OVS, Profile
+from compilers.targets.openflow.protocol import (
+    BUNDLED_FLOW_MOD,
+    BUNDLED_GROUP_MOD,
+    DESCRIPTION,
+    FIELDS,
+    GROUP_FEATURES,
+    PROPERTY,
+    SELECT_LIVENESS,
+    TABLE_FEATURES,
+    GroupType,
+    Instruction,
+    TableProperty,
+)
+from controller.openflow import multipart
+from controller.openflow.messages import Malformed, read
+
+METADATA = FIELDS["metadata"][0] << 7 | FIELDS["metadata"][1]
+"""The upper 23 bits of an OXM header of metadata: class and field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most rows of each table and groups of each type; what is not there is not known."""
+
+    rows: Mapping[int, int] = field(default_factory=dict)
+    groups: Mapping[int, int] = field(default_factory=dict)
+
+    def exceeded(self, program: Program) -> str:
+        """What of a program is too much, in words; "" if it fits."""
+        rows, groups = Counter[int](), Counter[int]()
+        for block in filter(len, program.flows):
+            tables, counts = np.unique(heads(block, BUNDLED_FLOW_MOD)["table"], return_counts=True)
+            rows.update(dict(zip(tables.tolist(), counts.tolist(), strict=True)))
+        for block in filter(len, program.groups):
+            groups[int(heads(block, BUNDLED_GROUP_MOD)["type"][0])] += len(block)
+        wrong = [
+            f"{count:,} rows in table {table}, of which the switch holds {self.rows[table]:,}"
+            for table, count in sorted(rows.items())
+            if count > self.rows.get(table, count)
+        ] + [
+            f"{count:,} groups of type {GroupType(kind).name.lower().replace('_', ' ')}, of which "
+            f"the switch holds {self.groups[kind]:,}"
+            for kind, count in sorted(groups.items())
+            if count > self.groups.get(kind, count)
+        ]
+        return f"its program needs {' and '.join(wrong)}" if wrong else ""
+
+
+def is_open_vswitch(description: bytes | None) -> bool:
+    """Whether a switch describes itself as Open vSwitch, which can do all that is asked for.
+
+    Its table features take 1.2 MB and 30 ms (version 3.1), so it is asked only if it refuses.
+    """
+    if description is None or len(description) < DESCRIPTION.itemsize:
+        return False
+    return bool(read(DESCRIPTION, description, 0)["hardware"] == b"Open vSwitch")
+
+
+def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limits]:
+    """What a switch can do by its group and table features.
+
+    None, or what cannot be read: it does not say. A table of no rows is one whose size is not told.
+    """
+    able, most, rows = OVS, dict[int, int](), dict[int, int]()
+    if groups is not None and len(groups) >= GROUP_FEATURES.itemsize:
+        said = read(GROUP_FEATURES, groups, 0)
+        kinds = {kind for kind in GroupType if int(said["types"]) >> kind & 1}
+        most = {kind: int(said["most"][kind]) for kind in kinds if said["most"][kind]}
+        able = replace(
+            able,
+            fast_failover=GroupType.FAST_FAILOVER in kinds,
+            select_liveness=bool(said["capabilities"] & SELECT_LIVENESS),
+            buckets=None if GroupType.SELECT in kinds else 1,
+        )
+    if found := _tables(tables or b""):
+        rows = {number: one.rows for number, one in found.items() if one.rows}
+        masks, count = _metadata(found), min(len(found), OVS.tables)
+        able = replace(able, masks=masks is True, tables=1 if masks is None else count)
+    return able, Limits(rows, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What a table says of itself: its rows, 0 if unknown, and its properties by type."""
+
+    rows: int
+    properties: Mapping[int, bytes]
+
+    def lacks(self, instruction: Instruction) -> bool:
+        """Whether it names its instructions, and this one is not among them."""
+        named = self.properties.get(TableProperty.INSTRUCTIONS)
+        return named is not None and instruction not in {kind for kind, _ in _properties(named, 1)}
+
+    @property
+    def metadata(self) -> bool | None:
+        """Whether it matches metadata under masks; None: not at all."""
+        named = self.properties.get(TableProperty.MATCH)
+        if named is None:
+            return True
+        fields = np.frombuffer(named[: len(named) // 4 * 4], ">u4")
+        masked = fields[fields >> 9 == METADATA] >> 8 & 1
+        return bool(masked.any()) if len(masked) else None
+
+
+def _tables(features: bytes) -> dict[int, _Table]:
+    """The tables by number; none if they cannot be read."""
+    try:
+        entries = [
+            entry.tobytes()
+            for block in multipart.blocks(features, TABLE_FEATURES.itemsize)
+            for entry in block
+        ]
+    except Malformed:
+        return {}
+    found = {}
+    for entry in entries:
+        head = read(TABLE_FEATURES, entry, 0)
+        properties = dict(_properties(entry[TABLE_FEATURES.itemsize :]))
+        found[int(head["table"])] = _Table(int(head["most_entries"]), properties)
+    return found
+
+
+def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
+    """Types and bodies of a list, as far as it can be read, each padded to so many bytes."""
+    place, least = 0, PROPERTY.itemsize
+    while place + least <= len(data):
+        kind, length = read(PROPERTY, data, place).tolist()
+        yield kind, data[place + least : place + length]
+        place += max(-(-length // padded) * padded, least)
+
+
+def _metadata(tables: Mapping[int, _Table]) -> bool | None:
+    """Whether classes of packets are told by metadata under masks; None: by no metadata."""
+    dispatch, routes, classes = (tables.get(number, _Table(0, {})) for number in range(3))
+    ends = dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE)
+    if ends or routes.lacks(Instruction.WRITE_METADATA):
+        return None
+    return classes.metadata

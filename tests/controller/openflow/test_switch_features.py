@@ -1,0 +1,38 @@
+"""What a switch says that it can do, also where that cannot be read."""
+
+import struct
+
+import pytest
+
+from compilers.targets.openflow.profiles import OVS
+from compilers.targets.openflow.protocol import DESCRIPTION, TABLE_FEATURES, packed
+from controller.openflow.switch_features import Limits, features, is_open_vswitch
+
+HEAD = packed(TABLE_FEATURES, length=72)
+ENDLESS = HEAD + struct.pack("!HHHH", 0, 0, 8, 0)
+CUT_OFF = HEAD + struct.pack("!HHI", 8, 400, 0)
+
+
+@pytest.mark.parametrize(
+    ("groups", "tables"), [(None, None), (b"", b""), (bytes(39), bytes(70)), (b"\0", HEAD[:50])]
+)
+def test_what_cannot_be_read_was_not_said(groups, tables):
+    assert features(groups, tables) == (OVS, Limits())
+
+
+@pytest.mark.parametrize("tables", [ENDLESS, CUT_OFF])
+def test_properties_are_read_as_far_as_they_go(tables):
+    assert features(None, tables)[0].tables == 1
+
+
+@pytest.mark.parametrize(
+    ("description", "is_one"),
+    [
+        (None, False),
+        (b"Open vSwitch", False),
+        (packed(DESCRIPTION, maker=b"Open vSwitch"), False),
+        (packed(DESCRIPTION, hardware=b"Open vSwitch"), True),
+    ],
+)
+def test_open_vswitch_is_known_by_its_hardware(description, is_one):
+    assert is_open_vswitch(description) == is_one
