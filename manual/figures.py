@@ -1,10 +1,13 @@
-"""Figures of the page about the mathematics: `polarfab draw`, with paths laid over it."""
+"""Pictures of the manual: `polarfab draw`, for the mathematics with paths laid over it."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path as File
+
+import yaml
 
 import polarfab
 
@@ -13,6 +16,7 @@ SMALL = {
     "topology": {"family": "polarfly", "q": 3},
     "routing": {"balance": "compact-valiant", "protect": "link"},
 }
+CABLED = File(__file__).parents[1] / "examples" / "q7-copackaged" / "fabric.yaml"
 MINIMAL, OTHER, DEAD = "#d55e00", "#0072b2", "#c1121f"
 OVERLAY = '<g id="overlay"></g>'
 NODE = re.compile(r'<use href="[^"]*" x="([\d.]+)" y="([\d.]+)" data-vertex="(\d+)"')
@@ -35,6 +39,23 @@ def figures() -> Iterator[tuple[str, str]]:
     down = fabric.explain("7", "12", ["7-12"])
     bounced = min((failing.path for failing in down.failing), key=len)
     yield "bounce", overlaid(plain, [(down.minimal, DEAD, "2 5"), (bounced, OTHER, "")])
+
+
+def pictures() -> Iterator[tuple[str, str]]:
+    """File and SVG of each picture in docs/pictures that the README and pages show.
+
+    `pytest --update-golden tests/manual` writes them.
+    """
+    flown = polarfab.topology("polarfly", q=7)
+    yield "polarfly-q7.svg", polarfab.draw(flown, racks=["quadrics", "fan3"])
+    before = polarfab.Fabric.from_spec(CABLED).compile()
+    spec = yaml.safe_load(CABLED.read_text()) | {"inventory": None, "routing": SMALL["routing"]}
+    inventory = CABLED.with_name("inventory.yaml")
+    after = polarfab.Fabric.from_spec(spec, inventory).compile()
+    yield "racks.svg", before.chart("racks")
+    yield "load.svg", after.chart("load", pattern="tornado")
+    yield "failures.svg", after.chart("failures")
+    yield "rounds.svg", after.chart("rounds", before=before)
 
 
 def overlaid(picture: str, paths: Sequence[tuple[Path, str, str]]) -> str:

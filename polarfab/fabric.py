@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError
+from polarfab.drawable_fabric import DrawableFabric
 from polarfab.runnable_fabric import Progress, RunnableFabric
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fabric(RunnableFabric):
+class Fabric(RunnableFabric, DrawableFabric):
     """A fabric, immutable. What needs tables compiles them, once.
 
     loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
@@ -377,19 +378,6 @@ class Fabric(RunnableFabric):
         from compilers.evaluation.saturation import saturations
 
         return saturations(self.build, patterns, hosts, seed, progress)
-
-    def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
-        """A picture of the fabric (`svg`), or an interactive page that needs no network (`html`).
-
-        layout: the boxes: clusters by name, or `racks` for the inventory's. racks: one or two racks
-        or clusters to highlight, by name or number.
-
-        Raises:
-            InputError: no such form, layout or rack, or the fabric is too large.
-        """
-        from compilers.drawing.picture import draw, of_build
-
-        return draw(of_build(self.build), form, layout, tuple(racks))
 
     def to_networkx(self) -> Graph[int]:
         """The cabled nodes as a networkx graph: `compilers.cabling.networkx_graph` has its keys."""

@@ -9,6 +9,7 @@ import numpy as np
 from compilers.drawing.page import page_data
 from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import compose, name_width
+from compilers.proof.packet_states import Progress
 from compilers.routing.routes_by_family import minimal
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -22,6 +23,8 @@ MOST_PICTURE_NODES = 20_000
 SMALL = 200
 PICTURE_FORMS = ("svg", "html")
 """A picture, and an interactive page."""
+CHARTS = ("racks", "load", "failures", "rounds")
+"""Pictures of a build that are charts, beside that of the fabric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,49 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
     tables = subject.tables or minimal(topology, subject.wiring)
     data = page_data(scene, topology, subject.wiring, tables, racks, found, subject.sites)
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
+
+
+def draw_chart(
+    build: Build,
+    show: str,
+    form: str = "svg",
+    pattern: str = "",
+    before: Build | None = None,
+    progress: Progress | None = None,
+) -> str:
+    """A chart of a build as SVG, or as a page around it.
+
+    Args:
+        build: the fabric.
+        show: one of CHARTS.
+        form: one of PICTURE_FORMS.
+        pattern: of traffic, for `load`; "" for uniform.
+        before: what the switches hold, for `rounds`.
+        progress: called with (done, all) while failures are walked.
+
+    Raises:
+        InputError: no such chart, form or pattern, no build to move from, or no order of rounds.
+    """
+    from compilers.drawing.link_matrix import failure_chart, load_chart
+    from compilers.drawing.move_chart import move_chart
+    from compilers.drawing.rack_chart import rack_chart
+
+    if form not in PICTURE_FORMS:
+        raise InputError.of(" or ".join(PICTURE_FORMS), shown(form), key="form")
+    if show == "racks":
+        chart = rack_chart(build)
+    elif show == "load":
+        chart = load_chart(build, pattern or "uniform")
+    elif show == "failures":
+        chart = failure_chart(build, progress)
+    elif show == "rounds":
+        if before is None:
+            todo = "name it: --from OLDBUILD"
+            raise InputError.of("the build that the switches hold", "none", todo, key="--from")
+        chart = move_chart(before, build)
+    else:
+        raise InputError.of(", ".join(CHARTS), shown(show), key="show")
+    return chart.html() if form == "html" else chart.svg()
 
 
 def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Layout:

@@ -123,7 +123,7 @@ class Scene:
 
 def name_width(names: Sequence[str]) -> float:
     """The width of the widest name in a vertex."""
-    return LETTER * max(map(len, map(_short, names)), default=0)
+    return LETTER * max(map(len, map(shortened, names)), default=0)
 
 
 def compose(
@@ -199,8 +199,9 @@ def _rounded(values: Any) -> Any:
     return np.round(np.round(values, 6), 1)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+def shortened(name: str, most: int = LONGEST_NAME) -> str:
+    """A name of so many letters at most."""
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def _nodes(
@@ -218,7 +219,7 @@ def _nodes(
                 x=_tidy(at[v, 0]),
                 y=_tidy(at[v, 1]),
                 kind=int(topology.kind[v]),
-                label=_short(name) if written else "",
+                label=shortened(name) if written else "",
                 about="\n".join(about),
             )
         )
@@ -360,7 +361,7 @@ def _legend(
     """Two rows: kinds of vertices, kinds of lines."""
     counts = np.bincount(topology.kind, minlength=len(topology.kinds))
     vertices = [
-        (str(number), _kind_words(kind, int(counts[number])))
+        (str(number), kind_words(kind, int(counts[number])))
         for number, kind in enumerate(topology.kinds)
         if counts[number]
     ]
@@ -383,5 +384,6 @@ def _legend(
     return tuple(keys)
 
 
-def _kind_words(kind: str, count: int) -> str:
+def kind_words(kind: str, count: int) -> str:
+    """A kind of vertices and how many there are, for a legend."""
     return f"{kind}: {KIND_WORDS[kind]} ({count})" if kind in KIND_WORDS else f"{kind} ({count})"

@@ -155,29 +155,63 @@ class Fluid:
             out = towards.way_out(self.forwarding.end[out], column[packet])
 
 
-def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> PatternThroughput:
-    """The saturation of a pattern of `compilers.evaluation.traffic.PATTERNS`.
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkLoads:
+    """A pattern's load of each link, in units of what all hosts of a switch send: float64[S·L].
 
-    Args:
-        build: its tables and cables.
-        pattern: its name.
-        hosts: p, hosts per switch, at least 1.
-        seed: of random patterns.
+    hosts: p, hosts per switch. as_emitted and adaptive are None as in `PatternThroughput`.
     """
-    fluid = Fluid.of(build)
-    traffic = PATTERNS[pattern](build.topology, hosts, seed)
-    minimal = fluid.loads(traffic, fluid.minimal())
-    emitted = fitted = None
-    if (fluid.emitted[1:] > 0).any():  # there are alternates
-        emitted = fluid.loads(traffic, fluid.emitted)
-        if 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
-            fitted = min(fluid.fitted(traffic), minimal, emitted, key=lambda load: load.max())
+
+    fluid: Fluid
+    pattern: str
+    hosts: int
+    flows: int
+    minimal: NDArray[np.float64]
+    as_emitted: NDArray[np.float64] | None
+    adaptive: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, build: Build, pattern: str, hosts: int, seed: int = 0) -> LinkLoads:
+        """Follow a pattern of `compilers.evaluation.traffic.PATTERNS`.
+
+        Args:
+            build: its tables and cables.
+            pattern: its name.
+            hosts: p, hosts per switch, at least 1.
+            seed: of random patterns.
+        """
+        fluid = Fluid.of(build)
+        traffic = PATTERNS[pattern](build.topology, hosts, seed)
+        minimal = fluid.loads(traffic, fluid.minimal())
+        emitted = fitted = None
+        if (fluid.emitted[1:] > 0).any():  # there are alternates
+            emitted = fluid.loads(traffic, fluid.emitted)
+            if 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
+                fitted = min(fluid.fitted(traffic), minimal, emitted, key=lambda load: load.max())
+        return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
+
+    def saturation(self, load: NDArray[np.float64]) -> Saturation:
+        """What one of the three loads lets hosts send."""
+        f = self.fluid.forwarding
+        hot = int(load.argmax())
+        peak = float(load[hot])
+        return Saturation(
+            share=min(1.0, 1 / (self.hosts * peak)) if peak else 1.0,
+            peak=peak,
+            mean=float(load[f.end >= 0].mean()),
+            hottest=(hot // f.slots, int(f.end[hot]) // f.slots),
+        )
+
+
+def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> PatternThroughput:
+    """The saturation of a pattern; the arguments are those of `LinkLoads.of`."""
+    found = LinkLoads.of(build, pattern, hosts, seed)
+    others = (found.as_emitted, found.adaptive)
     return PatternThroughput(
         pattern,
-        len(traffic.source),
-        _saturation(fluid, minimal, hosts),
-        None if emitted is None else _saturation(fluid, emitted, hosts),
-        None if fitted is None else _saturation(fluid, fitted, hosts),
+        found.flows,
+        found.saturation(found.minimal),
+        *(None if load is None else found.saturation(load) for load in others),
     )
 
 
@@ -214,16 +248,3 @@ def saturations(
 def _unknown(name: str) -> Problem:
     todo = did_you_mean(name, PATTERNS, "choose one of these")
     return Problem(", ".join(PATTERNS), name, todo, key="--pattern")
-
-
-def _saturation(fluid: Fluid, load: NDArray[np.float64], hosts: int) -> Saturation:
-    f = fluid.forwarding
-    cabled = f.end >= 0
-    hot = int(load.argmax())
-    peak = float(load[hot])
-    return Saturation(
-        share=min(1.0, 1 / (hosts * peak)) if peak else 1.0,
-        peak=peak,
-        mean=float(load[cabled].mean()),
-        hottest=(hot // f.slots, int(f.end[hot]) // f.slots),
-    )

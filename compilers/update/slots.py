@@ -203,3 +203,12 @@ def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Count
             int(np.count_nonzero(chosen & s.had & ~s.has)),
         )
     return found
+
+
+def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
+    """int64[rounds]: how many rows and groups of a switch change in each; without its marker."""
+    found = np.zeros(rounds, np.int64)
+    for s in slots:
+        if s.kind != RowKind.MARKER:
+            found += np.bincount(s.round[s.differ], minlength=rounds)
+    return found

@@ -34,6 +34,7 @@ OTHER_VALUES = {
     "--to": "plan and rollback take a folder in the place of a controller",
     "--q": "bench has a usual size",
     "--framework": "bench compares both",
+    "--pattern": "throughput takes several",
     "--from": "push takes tables there, as version 0.1 did",
     "--engine": "rehearse runs on fewer engines than emulate, and by default on any",
 }

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@click.option("--pattern", "names", metavar="NAME", multiple=True, help="Default: every pattern.")
+@click.option(
+    "--pattern",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="The traffic; again for more.  [default: every pattern]",
+)
 @click.option("--hosts", type=click.IntRange(1, 1024), help="Hosts per switch; else as built.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance.")
 @click.option(

@@ -10,12 +10,13 @@ import click
 
 from inventory.problems import InputError
 from polarfab.family_choice import chosen_fabric, parameter_options
-from polarfab.output import json_option, print_json, say, write_file
+from polarfab.output import json_option, print_json, progress, say, write_file
 
 if TYPE_CHECKING:
     from compilers.drawing.plots import Panel
 
 PLOTS = ("moore", "resilience")
+SHOWN = ("fabric", "racks", "load", "failures", "rounds")
 RADIXES = range(8, 129)
 
 
@@ -31,6 +32,24 @@ RADIXES = range(8, 129)
 @click.option("--rack", help="Highlight what leaves this rack of the inventory.")
 @click.option("--cluster", help="Highlight what leaves this cluster: its name or number.")
 @click.option("--pair", metavar="A,B", help="Highlight the links between two racks or clusters.")
+@click.option(
+    "--show",
+    type=click.Choice(SHOWN),
+    default="fabric",
+    show_default=True,
+    help="Of a fabric: its racks and cables, or what each link carries, each failed link does, "
+    "each round of a move changes.",
+)
+@click.option(
+    "--pattern", metavar="NAME", help="The traffic, for --show load.  [default: uniform]"
+)
+@click.option(
+    "--from",
+    "before",
+    metavar="OLDBUILD",
+    type=click.Path(path_type=Path),
+    help="The build that the switches hold; for --show rounds.",
+)
 @click.option("--plot", type=click.Choice(PLOTS), help="A plot of the papers instead.")
 @click.option(
     "-o",
@@ -49,6 +68,9 @@ def command(
     rack: str | None,
     cluster: str | None,
     pair: str | None,
+    show: str,
+    pattern: str | None,
+    before: Path | None,
     plot: str | None,
     output: Path,
     as_json: bool,
@@ -64,6 +86,8 @@ def command(
         polarfab draw polarstar --q 5 --supernode inductive-quad --degree 3 -o star.html
         polarfab draw build -o lab.html
         polarfab draw build --rack A1 -o rack.svg
+        polarfab draw build --show load --pattern tornado -o load.svg
+        polarfab draw build --show rounds --from oldbuild -o rounds.svg
 
     Plots need Matplotlib (pip install 'polarfab[plots]'). Those of failures read what
     `polarfab analyse --what resilience --json` has printed.
@@ -80,20 +104,38 @@ def command(
         _tell(f"{plot} plotted in {output}", {"plot": plot}, output, as_json)
         return
     from polarfab import topologies
+    from polarfab.fabric import Fabric
 
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
     form = _form(output, "svg", "html")
     marked = _marked(rack, cluster, pair)
+    _fitting(
+        show,
+        ("--pattern", "load", pattern),
+        ("--from", "rounds", before),
+        ("--layout", "fabric", layout_name),
+        ("--rack, --cluster or --pair", "fabric", marked),
+    )
     given = {"q": q, "supernode": supernode, "degree": degree}
     if fabric := chosen_fabric(subjects[0], given):
         topology, build = fabric.topology, fabric.build.identity
         title = f"{fabric.name}: {topology.title()}"
-        picture = fabric.draw(form, layout_name, marked)
-    else:
+        if show == "fabric":
+            picture = fabric.draw(form, layout_name, marked)
+        else:
+            old = Fabric.load(before) if before else None
+            with progress(f"drawing {show}") as report:
+                picture = fabric.chart(
+                    show, form, pattern=pattern or "", before=old, progress=report
+                )
+    elif show == "fabric":
         topology = topologies.topology(subjects[0], **given)
         build, title = None, topology.title()
         picture = topologies.draw(topology, form, layout_name, marked)
+    else:
+        todo = "write one with: polarfab init lab"
+        raise InputError.of(f"a fabric.yaml or a build for --show {show}", subjects[0], todo)
     write_file(output, [picture])
     facts = {
         "build": build,
@@ -145,3 +187,10 @@ def _marked(rack: str | None, cluster: str | None, pair: str | None) -> tuple[st
     if len(names) != 2:
         raise InputError.of(key="--pair", required="two racks or clusters, as in 0,3", given=pair)
     return names
+
+
+def _fitting(show: str, *given: tuple[str, str, object]) -> None:
+    """Refuse options (name, the picture that they are for, value) of another picture."""
+    for name, wanted, value in given:
+        if value and show != wanted:
+            raise click.UsageError(f"{name} belongs to --show {wanted}")

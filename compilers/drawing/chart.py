@@ -1,0 +1,269 @@
+"""Charts of a build as values for a template: grids of shaded cells, racks, texts, a legend.
+
+A grid has one cell for a link, a switch or a pair of racks. Its cells are one SVG path for each
+shade, so that a chart of a large fabric stays small. Positions are whole pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from templates import environment
+
+SHADES = 9
+"""Shades of the ramp, the faintest first."""
+NAUGHT = -1
+"""The shade of zero."""
+CHART_MARGIN, CHART_HEAD = 24, 68
+GRID_HEAD, GRID_GAP, LEGEND_HEIGHT = 40, 34, 26
+LETTER_WIDTH, LINE = 6.4, 12
+SWATCH = 22
+"""The width of a swatch of the legend whose number is short."""
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text; style is its class in the template."""
+
+    x: float
+    y: float
+    text: str
+    style: str = "label"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """An SVG path of count pieces; style is its class in the template."""
+
+    style: str
+    path: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A box with a label in the middle of its top edge."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A complete chart, in pixels; about is its description for who cannot see it."""
+
+    title: str
+    subtitle: str
+    about: str
+    width: int
+    height: int
+    frames: tuple[Frame, ...]
+    shapes: tuple[Shape, ...]
+    labels: tuple[Label, ...]
+
+    def svg(self) -> str:
+        """The chart as SVG, light or dark as the reader's screen is."""
+        return environment().get_template("draw/chart.svg.j2").render(c=self)
+
+    def html(self) -> str:
+        """The same in a page that needs no network."""
+        return environment().get_template("draw/chart.html.j2").render(c=self, picture=self.svg())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """Values in shades: each value its own where there are few, else nine equal steps up to peak.
+
+    levels: the values that are told apart, float64[k], empty where there are too many.
+    """
+
+    levels: NDArray[np.float64]
+    peak: float
+
+    @classmethod
+    def of(cls, *values: Array) -> Scale:
+        """A scale that holds all these values, which are not negative."""
+        found = np.unique(np.round(np.concatenate([each.ravel() for each in values]), 6))
+        found = found[found > 0]
+        few = len(found) <= SHADES
+        return cls(found if few else found[:0], float(found.max(initial=0)))
+
+    def shades(self, values: Array) -> NDArray[np.int64]:
+        """int64, shaped as values: the shade of each, NAUGHT for zero."""
+        tidy = np.round(values.astype(np.float64), 6)
+        if len(self.levels):
+            ramp = np.linspace(0 if len(self.levels) > 1 else SHADES // 2, SHADES - 1, self.steps)
+            place = np.searchsorted(self.levels, tidy).clip(0, self.steps - 1)
+            found = np.round(ramp).astype(np.int64)[place]
+        else:
+            found = np.ceil(tidy / max(self.peak, 1e-9) * SHADES).astype(np.int64) - 1
+        shades: NDArray[np.int64] = np.where(tidy > 0, found.clip(0, SHADES - 1), NAUGHT)
+        return shades
+
+    @property
+    def steps(self) -> int:
+        """How many shades the legend shows."""
+        return len(self.levels) or SHADES
+
+    def legend(self, x: int, y: int, words: str) -> tuple[list[Shape], list[Label]]:
+        """A row of swatches with their values below, and what they are."""
+        few = bool(len(self.levels))
+        tops = self.levels if few else self.peak * np.arange(1, SHADES + 1) / SHADES
+        ramp = self.shades(tops).tolist() if few else range(SHADES)
+        longest = max(len(short_number(top)) for top in tops.tolist()) if few else 0
+        wide = max(SWATCH, 7 * longest + 8)
+        shapes, labels = [], [Label(x, y - 6, words, "key")]
+        for step, (top, shade) in enumerate(zip(tops.tolist(), ramp, strict=True)):
+            left = x + step * wide
+            shapes.append(Shape(f"s{shade} swatch", f"M{left} {y}h{wide}v10h-{wide}z", 1))
+            if few or step in (0, SHADES // 2, SHADES - 1):
+                labels.append(Label(left + wide / 2, y + 22, short_number(top), "tick"))
+        return shapes, labels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Shaded cells in rows and columns.
+
+    row, column, value: [n] each. size: pixels of a cell. rows, columns: how many. bounds: rows and
+    columns before which a line is drawn. written: whether values stand in their cells.
+    """
+
+    title: str
+    note: str
+    row: Array
+    column: Array
+    value: Array
+    size: int
+    rows: int
+    columns: int
+    row_bounds: Sequence[int] = ()
+    column_bounds: Sequence[int] = ()
+    written: bool = False
+
+    @property
+    def width(self) -> int:
+        """Pixels from the first column to the last, or to the end of the texts."""
+        texts = max(len(self.title) * 7.4, len(self.note) * LETTER_WIDTH)
+        return max(self.columns * self.size, int(texts))
+
+    @property
+    def height(self) -> int:
+        """Pixels from the first row to the last."""
+        return self.rows * self.size
+
+    def shapes(self, x: int, y: int, scale: Scale) -> Iterator[Shape]:
+        """The ground, the lines between groups, and the cells by shade."""
+        wide, high = self.columns * self.size, self.height
+        yield Shape("ground", f"M{x} {y}h{wide}v{high}h-{wide}z", 1)
+        edge = self.size - (self.size >= 4)
+        shade = scale.shades(self.value)
+        for each in np.unique(shade).tolist():
+            here = shade == each
+            left, top = x + self.column[here] * self.size, y + self.row[here] * self.size
+            places = zip(left.tolist(), top.tolist(), strict=True)
+            path = "".join(f"M{a} {b}h{edge}v{edge}h-{edge}z" for a, b in places)
+            yield Shape("zero cell" if each == NAUGHT else f"s{each} cell", path, int(here.sum()))
+        lines = [f"M{x} {y + bound * self.size - 0.5}h{wide}" for bound in self.row_bounds]
+        lines += [f"M{x + bound * self.size - 0.5} {y}v{high}" for bound in self.column_bounds]
+        yield Shape("bounds", "".join(lines), len(lines))
+
+    def labels(self, x: int, y: int, scale: Scale) -> Iterator[Label]:
+        """Title, note, and the values where they are written."""
+        yield Label(x, y - 24, self.title, "grid-title")
+        yield Label(x, y - 8, self.note, "key")
+        if self.written:
+            shade = scale.shades(self.value)
+            cells = (self.row, self.column, self.value, shade)
+            for r, c, value, dark in zip(*(part.tolist() for part in cells), strict=True):
+                middle = x + (c + 0.5) * self.size - 0.5, y + (r + 0.5) * self.size - 0.5
+                style = "value strong" if dark > SHADES // 2 - 1 else "value"
+                yield Label(*middle, short_number(value), style)
+
+
+def short_number(value: float) -> str:
+    """`1,204`, `12.5` or `0.333`."""
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def row_labels(names: Sequence[str], middles: Iterable[float], x: int) -> list[Label]:
+    """Names to the left of a grid, as many as do not touch."""
+    found: list[Label] = []
+    for name, y in zip(names, middles, strict=True):
+        if not found or y - found[-1].y >= LINE:
+            found.append(Label(x - 7, y, name, "row-name"))
+    return found
+
+
+def side_by_side(
+    grids: Sequence[Grid],
+    legends: Sequence[tuple[Scale, str]],
+    names: Sequence[str],
+    middles: Array,
+    corner: tuple[int, int],
+) -> tuple[list[Shape], list[Label], tuple[int, int]]:
+    """Grids of the same rows: shapes, labels, and the right and lower end.
+
+    Args:
+        grids: one at least.
+        legends: a scale and what its shades mean, for each grid or one for all.
+        names: of groups of rows.
+        middles: the middle of each group, in rows.
+        corner: x and y of the upper left end.
+    """
+    left = x = corner[0] + int(max(map(len, names), default=0) * LETTER_WIDTH) + 8
+    y = corner[1] + GRID_HEAD
+    foot = y + max(grid.height for grid in grids) + 28
+    shapes: list[Shape] = []
+    labels = row_labels(names, (middles * grids[0].size + y).tolist(), left)
+    for number, grid in enumerate(grids):
+        scale, words = legends[number % len(legends)]
+        shapes += grid.shapes(x, y, scale)
+        labels += grid.labels(x, y, scale)
+        if number < len(legends):
+            swatches, texts = scale.legend(x, foot, words)
+            shapes, labels = shapes + swatches, labels + texts
+        x += grid.width + GRID_GAP
+    longest = max(len(words) for _, words in legends)
+    ending = max(x - GRID_GAP, left + 2 * SWATCH * SHADES, left + int(longest * LETTER_WIDTH))
+    return shapes, labels, (ending, foot + LEGEND_HEIGHT)
+
+
+def of_grids(
+    title: str,
+    subtitle: str,
+    grids: Sequence[Grid],
+    names: Sequence[str],
+    middles: Array,
+    words: str,
+) -> Chart:
+    """A chart of grids on one scale, whose shades mean `words`; the others as `side_by_side`."""
+    legend = Scale.of(*(grid.value for grid in grids)), words
+    corner = CHART_MARGIN, CHART_HEAD
+    shapes, labels, ends = side_by_side(grids, [legend], names, middles, corner)
+    return composed(title, subtitle, (), shapes, labels, ends, grids)
+
+
+def composed(
+    title: str,
+    subtitle: str,
+    frames: Sequence[Frame],
+    shapes: Sequence[Shape],
+    labels: Sequence[Label],
+    ends: tuple[int, int],
+    grids: Sequence[Grid],
+) -> Chart:
+    """A chart with room for its texts; ends: where the drawing ends on the right and below."""
+    about = ". ".join([subtitle, *(f"{grid.title}: {grid.note}" for grid in grids)])
+    width = max(ends[0], int(12 * len(title)), int(6.8 * len(subtitle))) + CHART_MARGIN
+    parts = tuple(frames), tuple(shapes), tuple(labels)
+    return Chart(title, subtitle, about, width, ends[1] + CHART_MARGIN // 2, *parts)

@@ -1,0 +1,152 @@
+"""Charts with a cell for each link: its load under a traffic pattern, its failure.
+
+Rows and columns are switches in the order of their clusters; beyond 200 switches they are clusters,
+and a cell has the worst link between two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
+from compilers.drawing.positions import by_kind
+from compilers.evaluation.saturation import LinkLoads
+from compilers.evaluation.traffic import PATTERNS
+from compilers.proof.link_losses import LinkLosses
+from compilers.proof.packet_states import Progress
+from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
+from compilers.topology.layout import Layout, layout, layouts
+from inventory.problems import InputError, did_you_mean
+
+MOST_ROWS_OF_SWITCHES = 200
+MATRIX_PIXELS = 380
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrix:
+    """The rows of switches, which are also their columns.
+
+    row: int64[S], the row of each. rows: how many. names, sizes: of the groups of rows. singly:
+    whether a row is one switch.
+    """
+
+    row: NDArray[np.int64]
+    rows: int
+    names: tuple[str, ...]
+    sizes: NDArray[np.int64]
+    singly: bool
+
+    @classmethod
+    def of(cls, topology: Topology) -> Matrix:
+        """One row a switch if there are few, else one a cluster."""
+        groups = coarse(topology, MOST_ROWS_OF_SWITCHES)
+        sizes = np.bincount(groups.rack, minlength=len(groups.names))
+        order = topology.graph.order
+        if order > MOST_ROWS_OF_SWITCHES:
+            return cls(
+                groups.rack.astype(np.int64), len(sizes), groups.names, sizes // sizes, False
+            )
+        row = np.empty(order, np.int64)
+        row[np.lexsort((groups.position, groups.rack))] = np.arange(order)
+        return cls(row, order, groups.names, sizes, True)
+
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        """float64[groups]: the middle of each group, in rows."""
+        middles: NDArray[np.float64] = np.cumsum(self.sizes) - self.sizes / 2
+        return middles
+
+    def grid(self, title: str, note: str, ends: Array, value: Array) -> Grid:
+        """A value for each arc or link; the largest where several are in a cell.
+
+        Args:
+            title: above it.
+            note: below the title.
+            ends: int[n, 2], the switches of each.
+            value: [n], not negative.
+        """
+        u, v = self.row[ends].T
+        keys, which = np.unique(u * self.rows + v, return_inverse=True)
+        worst = np.zeros(len(keys))
+        np.maximum.at(worst, which, value)
+        row, column = np.divmod(keys, self.rows)
+        bounds = np.cumsum(self.sizes)[:-1].tolist() if self.singly else ()
+        size = max(3, min(22, MATRIX_PIXELS // self.rows))
+        count = self.rows
+        return Grid(title, note, row, column, worst, size, count, count, bounds, bounds)
+
+    @property
+    def words(self) -> str:
+        """What a cell is."""
+        cell = "a link" if self.singly else "the worst link between two clusters"
+        return f"a cell is {cell}, from its row to its column"
+
+
+def coarse(topology: Topology, most: int) -> Layout:
+    """The clusters of the first layout with so many at most, else the kinds of vertices."""
+    found = (layout(topology, name) for name in layouts(topology))
+    return next((each for each in found if len(each.names) <= most), by_kind(topology))
+
+
+def load_chart(build: Build, pattern: str) -> Chart:
+    """The load of every link while all hosts send as much as they can: 1 is a full link.
+
+    Raises:
+        InputError: there is no such pattern.
+    """
+    if pattern not in PATTERNS:
+        todo = did_you_mean(pattern, PATTERNS, "choose one of these")
+        raise InputError.of(", ".join(PATTERNS), pattern, todo, key="--pattern")
+    hosts = max(1, build.wiring.host_port.shape[1])
+    found = LinkLoads.of(build, pattern, hosts)
+    f, matrix = found.fluid.forwarding, Matrix.of(build.topology)
+    arcs = np.flatnonzero(f.end >= 0)
+    ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots
+    names, grids = build.wiring.names, []
+    for title, load in (
+        ("minimal routes", found.minimal),
+        ("as emitted", found.as_emitted),
+        ("weights fitted to the pattern", found.adaptive),
+    ):
+        if load is not None:
+            limit = found.saturation(load)
+            u, v = limit.hottest
+            hottest = f"hottest {short_number(limit.peak * hosts)}, {names[u]} → {names[v]}"
+            note = f"{hottest}; hosts get {limit.share:.1%}"
+            grids.append(matrix.grid(title, note, ends, load[arcs] * hosts))
+    each = f"{hosts} host{'s' * (hosts != 1)} a switch"
+    return of_grids(
+        f"{build.name}: load of the links, {pattern}",
+        f"{build.topology.title()}, {each} · {matrix.words}",
+        grids,
+        matrix.names,
+        matrix.middles,
+        "load if every host sends at its link's rate; 1 fills a link",
+    )
+
+
+def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
+    """What each failed link does before a controller acts: pairs lost, longest path."""
+    found, matrix = LinkLosses.of(build, progress), Matrix.of(build.topology)
+    ends = np.concatenate((found.ends, found.ends[:, ::-1]))
+    harmful = int(np.count_nonzero(found.lost))
+    if harmful:
+        value, words = found.lost, "pairs of switches that lose packets while the link is down"
+        title, note = "pairs that lose packets", f"{harmful:,} of {len(value):,} links lose some"
+        note += f", at most {int(value.max()):,} pairs"
+    else:
+        value, words = found.longest, "links on the longest path around the failed link"
+        title, note = "longest path", f"no link loses a packet; at most {int(value.max())} links"
+    grid = matrix.grid(title, note, ends, np.concatenate((value, value)))
+    return of_grids(
+        f"{build.name}: failure of each link",
+        f"{build.topology.title()}, protect: {build.protect} · {matrix.words}",
+        [grid],
+        matrix.names,
+        matrix.middles,
+        words,
+    )

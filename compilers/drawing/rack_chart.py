@@ -1,0 +1,201 @@
+"""Chart of the racks: what stands in each unit, and the cables from rack to rack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.cabling.cable_plan import Cables, cables_of, hardware_of
+from compilers.drawing.chart import (
+    CHART_HEAD,
+    CHART_MARGIN,
+    GRID_GAP,
+    Array,
+    Chart,
+    Frame,
+    Grid,
+    Label,
+    Scale,
+    Shape,
+    composed,
+    side_by_side,
+)
+from compilers.drawing.link_matrix import MATRIX_PIXELS
+from compilers.drawing.scene import kind_words, shortened
+from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.hardware import Hardware
+from inventory.problems import InputError
+
+MOST_DRAWN_RACKS, SMALL_FABRIC = 400, 400
+RACK_PIXELS, RACK_GAP, FRAME_HEAD = 76, 10, 20
+MOST_BESIDE = 700
+"""Pixels of racks beside which the grids of cables have room."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Floor:
+    """Where racks are drawn.
+
+    left, top, height: int64[R], of each. width: of one. unit: pixels of a rack unit.
+    """
+
+    left: NDArray[np.int64]
+    top: NDArray[np.int64]
+    height: NDArray[np.int64]
+    width: int
+    unit: int
+
+    @classmethod
+    def of(cls, known: Hardware) -> Floor:
+        """Rows of the inventory below each other, racks in the order of their columns."""
+        count, tallest = len(known.rack_names), int(known.rack_units.max())
+        row, place = known.rack_place.T
+        unit = 10 if tallest <= 48 and len(known.rack) <= SMALL_FABRIC else 5
+        lines = np.unique(row, return_inverse=True)[1]
+        fullest = int(np.bincount(lines).max())
+        width = RACK_PIXELS if fullest <= 16 else max(18, 1200 // fullest)
+        left = np.empty(count, np.int64)
+        order = np.lexsort((place, lines))
+        sizes = np.bincount(lines)
+        left[order] = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        line_height = tallest * unit + FRAME_HEAD + RACK_GAP
+        height = known.rack_units.astype(np.int64) * unit
+        top = CHART_HEAD + FRAME_HEAD + lines * line_height + (tallest * unit - height)
+        return cls(CHART_MARGIN + left * (width + RACK_GAP), top, height, width, unit)
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """The right and lower end."""
+        return int(self.left.max()) + self.width, int((self.top + self.height).max())
+
+    def boxes(self, rack: Array, unit: Array, units: Array) -> NDArray[np.int64]:
+        """int64[n, 4]: x, y, width and height of nodes by rack, lowest unit and height in units."""
+        y = self.top[rack] + self.height[rack] - (unit + units - 1) * self.unit
+        wide = np.full(len(rack), self.width - 4)
+        return np.stack((self.left[rack] + 2, y, wide, units * self.unit - 1), axis=1)
+
+
+def rack_chart(build: Build) -> Chart:
+    """The racks of a build's inventory, or those that the compiler proposed.
+
+    Raises:
+        InputError: there are too many to draw.
+    """
+    known = hardware_of(build)
+    if len(known.rack_names) > MOST_DRAWN_RACKS:
+        required = f"at most {MOST_DRAWN_RACKS} racks in a chart"
+        todo = "take the schedule: polarfab cables --format csv"
+        raise InputError.of(required, f"{len(known.rack_names):,}", todo)
+    cables, floor = cables_of(build.wiring, known), Floor.of(known)
+    names, racks = known.rack_names, len(known.rack_names)
+    right, bottom = floor.end
+    signs, keys = _legend(build.topology, bottom + 24)
+    shapes = [*_hosts(known, floor), *_nodes(build, known, floor), *signs]
+    labels = [*_names(build, known, floor), *keys]
+    lowest = bottom + 24 + 18 * len(signs)
+    beside = right <= MOST_BESIDE
+    corner = (right + GRID_GAP, CHART_HEAD - 8) if beside else (CHART_MARGIN, lowest + GRID_GAP)
+    grids = _cable_grids(known, cables)
+    legends = [
+        (Scale.of(grid.value), words)
+        for grid, words in zip(grids, ("cables", "metres"), strict=True)
+    ]
+    middles = np.arange(racks) + 0.5
+    found, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
+    metres = f"{len(cables):,} cables of {cables.length.sum():,.0f} m"
+    nodes = f"{build.topology.graph.order:,} nodes in {racks:,} racks"
+    return composed(
+        f"{build.name}: racks and cables",
+        f"{build.topology.title()}, {nodes}, {metres}",
+        _frames(known, floor),
+        [*shapes, *found],
+        [*labels, *texts],
+        (max(right, end), max(lowest, foot)),
+        grids,
+    )
+
+
+def _cable_grids(known: Hardware, cables: Cables) -> list[Grid]:
+    """Racks by racks: how many cables, and the longest of them."""
+    racks = len(known.rack_names)
+    ends = known.rack[cables.ends].astype(np.int64)
+    keys, which = np.unique(np.sort(ends, axis=1) @ [racks, 1], return_inverse=True)
+    count, longest = np.bincount(which, minlength=len(keys)), np.zeros(len(keys))
+    np.maximum.at(longest, which, cables.length)
+    one, other = np.divmod(keys, racks)
+    apart = one != other
+    row = np.concatenate((one, other[apart]))
+    column = np.concatenate((other, one[apart]))
+    size = max(3, min(28, MATRIX_PIXELS // racks))
+    between = int(np.count_nonzero(apart))
+    notes = f"{between:,} bundles between racks", "the length to buy"
+    titles = "cables from rack to rack", "the longest of them, m"
+    values = (np.concatenate((each, each[apart])) for each in (count, longest))
+    return [
+        Grid(title, note, row, column, value, size, racks, racks, written=size >= 22)
+        for title, note, value in zip(titles, notes, values, strict=True)
+    ]
+
+
+def _frames(known: Hardware, floor: Floor) -> list[Frame]:
+    place = np.stack((floor.left, floor.top, floor.height), axis=1).tolist()
+    letters = max(3, (floor.width + RACK_GAP) * 10 // 76)
+    return [
+        Frame(x, y, floor.width, height, shortened(name, letters))
+        for name, (x, y, height) in zip(known.rack_names, place, strict=True)
+    ]
+
+
+def _units(build: Build, known: Hardware) -> Array:
+    """int64[S, 2]: the lowest unit of each node, counted up where none is known; its height."""
+    high = np.array([each.units for each in known.types])[build.wiring.node_type]
+    order = np.lexsort((np.arange(len(high)), known.rack))
+    sizes = np.bincount(known.rack, minlength=len(known.rack_names))
+    rank = np.empty(len(high), np.int64)
+    rank[order] = np.arange(len(high)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.stack((np.where(known.unit > 0, known.unit, rank * high + 1), high), axis=1)
+
+
+def _nodes(build: Build, known: Hardware, floor: Floor) -> Iterator[Shape]:
+    """The nodes as boxes, a path for each kind of vertices."""
+    boxes = floor.boxes(known.rack, *_units(build, known).T)
+    for kind in np.unique(build.topology.kind).tolist():
+        yield _boxed(f"n{kind} node", boxes[build.topology.kind == kind])
+
+
+def _hosts(known: Hardware, floor: Floor) -> Iterator[Shape]:
+    """The hosts whose places are known, a unit each."""
+    there = (known.host_rack >= 0) & (known.host_unit > 0)
+    rack, unit = known.host_rack[there], known.host_unit[there]
+    yield _boxed("host", floor.boxes(rack, unit, np.ones_like(unit)))
+
+
+def _boxed(style: str, boxes: Array) -> Shape:
+    path = "".join(f"M{x} {y}h{w}v{h}h-{w}z" for x, y, w, h in boxes.tolist())
+    return Shape(style, path, len(boxes))
+
+
+def _names(build: Build, known: Hardware, floor: Floor) -> Iterator[Label]:
+    """The names of nodes, where boxes have room for them."""
+    boxes = floor.boxes(known.rack, *_units(build, known).T)
+    room = floor.width // 6
+    for name, (x, y, wide, high) in zip(build.wiring.names, boxes.tolist(), strict=True):
+        if high >= 9 and room >= 4:
+            short = shortened(name, room)
+            yield Label(x + wide / 2, y + high / 2 + 0.5, short, "node-name")
+
+
+def _legend(topology: Topology, top: int) -> tuple[list[Shape], list[Label]]:
+    """The kinds of vertices, below each other."""
+    counts = np.bincount(topology.kind, minlength=len(topology.kinds))
+    shapes, labels = [], []
+    for line, kind in enumerate(np.flatnonzero(counts).tolist()):
+        y = top + 18 * line
+        shapes.append(Shape(f"n{kind}", f"M{CHART_MARGIN} {y}h18v10h-18z", 1))
+        words = kind_words(topology.kinds[kind], int(counts[kind]))
+        labels.append(Label(CHART_MARGIN + 26, y + 9, words, "key"))
+    return shapes, labels

@@ -1,0 +1,60 @@
+"""A fabric in pictures and charts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compilers.tables.build import Build
+    from polarfab.runnable_fabric import Progress
+
+
+class DrawableFabric(ABC):
+    """The part of `Fabric` that draws."""
+
+    @property
+    @abstractmethod
+    def build(self) -> Build:
+        """The build of the one plane."""
+
+    def draw(self, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
+        """A picture of the fabric (`svg`), or an interactive page that needs no network (`html`).
+
+        layout: the boxes: clusters by name, or `racks` for the inventory's. racks: one or two racks
+        or clusters to highlight, by name or number.
+
+        Raises:
+            InputError: no such form, layout or rack, or the fabric is too large.
+        """
+        from compilers.drawing.picture import draw, of_build
+
+        return draw(of_build(self.build), form, layout, tuple(racks))
+
+    def chart(
+        self,
+        show: str,
+        form: str = "svg",
+        *,
+        pattern: str = "",
+        before: DrawableFabric | None = None,
+        progress: Progress | None = None,
+    ) -> str:
+        """A chart of the fabric as `svg`, or in a page that needs no network (`html`).
+
+        Args:
+            show: `racks` and their cables, the `load` of each link, `failures` of each link, or the
+                `rounds` of a move.
+            form: svg or html.
+            pattern: of the traffic that loads the links; "" for uniform.
+            before: what the switches hold before the move.
+            progress: called with (done, all) while failures are walked.
+
+        Raises:
+            InputError: no such chart, form or pattern, or no build to move from.
+        """
+        from compilers.drawing.picture import draw_chart
+
+        old = before.build if before else None
+        return draw_chart(self.build, show, form, pattern, old, progress)
