@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+
+from inventory.problems import InputError
 
 if TYPE_CHECKING:
     from compilers.audit.route_report import RouteReport
@@ -18,6 +21,18 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 """Is told (done, all)."""
+
+
+@contextmanager
+def _said_of(fabric: RunnableFabric) -> Iterator[None]:
+    """Problems with the policy within are this fabric's: they begin with its folder."""
+    try:
+        yield
+    except InputError as error:
+        place = str(fabric.folder or "")
+        if not place or any(not problem.key.startswith("routing.") for problem in error.problems):
+            raise
+        raise InputError(replace(each, file=place) for each in error.problems) from None
 
 
 class RunnableFabric(ABC):
@@ -91,10 +106,12 @@ class RunnableFabric(ABC):
 
         with self.usable(unverified) as fabric, TemporaryDirectory() as folder:
             build, out, before = fabric.build, Path(folder) / "new", None
-            render_planes((build,), target, out, None, options, nodes, None, True)
+            with _said_of(self):
+                render_planes((build,), target, out, None, options, nodes, None, True)
             if old:
                 before = old.build, Path(folder) / "old"
-                render_planes((before[0],), target, before[1], None, options, (), None, True)
+                with _said_of(old):
+                    render_planes((before[0],), target, before[1], None, options, (), None, True)
             return DevicePush(build, target, options or {}, out, way, progress, before).run(nodes)
 
     def apply(

@@ -56,7 +56,7 @@ class Capabilities:
                 problems.append(
                     Problem(
                         key=key,
-                        required=f"{' or '.join(able)}: target {target} cannot do "
+                        required=f"{' or '.join(able)}, as target {target} cannot do "
                         f"{' and '.join(sorted(missing))}",
                         given=given,
                         todo="change the fabric's policy or choose another target",
@@ -72,7 +72,7 @@ class Capabilities:
         return [
             Problem(
                 key="routing.minimal_share",
-                required=f"equal-cost: target {target} cannot do {SHARES}",
+                required=f"equal-cost, as target {target} cannot do {SHARES}",
                 given=share if share != "equal-cost" else "unequal shares",
                 todo="change the fabric's policy, options of the target, or choose another target",
             )
@@ -87,7 +87,7 @@ class Capabilities:
             problems.append(
                 Problem(
                     key="topology.family",
-                    required=f"a fabric without {AGGREGATES}: target {target} has none",
+                    required=f"a fabric without {AGGREGATES}, as target {target} cannot do them",
                     given=build.topology.title(),
                     todo="choose another target",
                 )

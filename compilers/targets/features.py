@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-WEIGHTS = "weighted classes"
-SHARES = "unequal weights"
-INGRESS = "packets that enter the fabric told from transit"
+WEIGHTS = "traffic shared over several ports"
+SHARES = "unequal shares of traffic"
+INGRESS = "separate routes for packets from hosts"
 REPAIR = "repair in the switch"
 AGGREGATES = "aggregated routes"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from inventory.problems import InputError
 
 MOST_NAMED = 3
 """Routes that a message names."""
+ADDRESS = re.compile(r"\b\d+(\.\d+){3}\b")
 State = Literal["as built", "to do", "pushed", "failed", "not tried"]
 
 
@@ -53,6 +55,17 @@ class PushReport:
         """Whether every switch is as built; in a dry run, whether it was read."""
         return all(one.state in ("as built", "pushed", "to do") for one in self.switches)
 
+    @property
+    def causes(self) -> dict[str, tuple[str, ...]]:
+        """What went wrong, to the switches where it did; their names and addresses stand apart."""
+        found: dict[str, tuple[str, ...]] = {}
+        for one in self.switches:
+            if one.error:
+                name = rf"(?<![\w-]){re.escape(one.node)}(?![\w-])"
+                cause = ADDRESS.sub("ADDRESS", re.sub(name, "SWITCH", one.error))
+                found[cause] = (*found.get(cause, ()), one.node)
+        return found
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         switches = [one.as_dict() for one in self.switches]
@@ -67,7 +80,7 @@ def typed_push(report: RouteReport) -> PushReport:
     """
     if report.target not in TYPED:
         required = f"one of {', '.join(TYPED)}"
-        raise InputError.of(required, report.target, "leave --from out", key="--target")
+        raise InputError.of(required, report.target, "leave --tables out", key="--target")
     by_switch: dict[str, list[RouteDifference]] = {}
     for one in report.differences:
         by_switch.setdefault(one.switch, []).append(one)

@@ -95,8 +95,8 @@ def test_the_message_names_target_line_and_way_out(tmp_path):
     first, second = map(str, error.value.problems)
     assert first.endswith(
         "fabric.yaml:5: routing.balance: required a policy that target opensm can do, given "
-        "compact-valiant, which needs packets that enter the fabric told from transit and "
-        "weighted classes; "
+        "compact-valiant, which needs separate routes for packets from hosts and "
+        "traffic shared over several ports; "
         "choose minimal, let `on_missing: minimal` do so, or take opensm out of `targets`"
     )
     assert "target opensm can do, given link, which needs repair in the switch; choose" in second

@@ -43,6 +43,9 @@ def test_a_plan_that_loses_ends_with_1(compiled, polarfab):
     code, out, _ = polarfab("plan", new, "--from", old, "--json")
     loss = json.loads(out)["loss"]
     assert (code, loss["pairs"], len(loss["hosts"])) == (1, 156, 13)
+    _, _, err = polarfab("plan", new, "--from", old)
+    assert err.startswith("13 hosts, such as h0, are cut off, moved or renumbered: ")
+    assert err.endswith("apply refuses such a move; apply --accept-loss makes it all the same\n")
 
 
 def test_plan_wants_one_start(compiled, polarfab):

@@ -194,3 +194,28 @@ def test_an_answer_that_is_no_table(polarfab, build) -> None:
         assert code == 1
         assert err.startswith("3: an answer that cannot be read: ")
         assert "Traceback" not in err
+
+
+def test_switches_that_fail_alike_are_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [
+        PushedSwitch(f"n{i}", "failed", error=f"ssh: connect to 192.0.2.{i}: no route to n{i}")
+        for i in range(5)
+    ]
+    found = PushReport("frr", (*failed, PushedSwitch("x", "failed", error="n1: other")))
+    _print(found, dry=False)
+    seen = capsys.readouterr()
+    assert "push, target frr: 6 failed" in seen.out
+    assert seen.err.splitlines() == [
+        "5 switches (n0, n1, n2, …): ssh: connect to ADDRESS: no route to SWITCH",
+        "x: n1: other",
+    ]
+
+
+def test_a_refused_policy_is_told_of_its_build(polarfab, build, tmp_path: Path) -> None:
+    spec = "name: lab\ntopology: {family: polarfly, q: 3}\nrouting: {protect: link}\n"
+    (tmp_path / "other.yaml").write_text(spec)
+    assert polarfab("compile", tmp_path / "other.yaml", "-o", tmp_path / "o", "--quick")[0] == 0
+    for words in ((build, "--from", tmp_path / "o"), (tmp_path / "o", "--from", build)):
+        code, _, err = polarfab("push", *words, "--target", "eos", "--dry-run", "--run", "false")
+        assert code == 2
+        assert err.startswith(f"error: {tmp_path}/o: routing.protect: required none, as target eos")

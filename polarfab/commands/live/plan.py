@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from polarfab.output import json_option, print_facts, print_json, print_table, progress
+from polarfab.output import json_option, print_facts, print_json, print_table, progress, warn
 from polarfab.shared_options import (
     HTTP,
     authority,
@@ -19,6 +20,16 @@ from polarfab.shared_options import (
 
 if TYPE_CHECKING:
     from polarfab.fabric import Fabric
+
+PARTS = {
+    "routes": "routes",
+    "classes": "egress classes",
+    "groups": "groups of ports",
+    "local": "rows for its hosts",
+}
+"""What a switch has, by the words of `compilers.update.move_report.MOVE_PARTS`."""
+IN_PLACE = "changed one by one"
+BESIDE = "both there until the last round"
 
 
 @click.command("plan")
@@ -105,31 +116,52 @@ def _print(report: dict[str, Any]) -> None:
     )
     wide = len(MOVE_COUNTS)
     lines = [
-        (count, state, part, *numbers[i * wide : i * wide + wide])
+        (count, state, PARTS[part], *numbers[i * wide : i * wide + wide])
         for (state, *numbers), count in sorted(alike.items())
         for i, part in enumerate(MOVE_PARTS)
         if any(numbers[i * wide : i * wide + wide])
     ]
-    title = f"each switch, from build {report['from']} to {report['to']}"
+    title = f"what each switch changes, from build {report['from']} to {report['to']}"
     print_table(title, ["switches", "state", "what", *MOVE_COUNTS], lines)
     proof, loss = report["proof"], report["loss"]
     facts: list[tuple[str, object]] = [
         ("rounds", report["rounds"]),
-        ("numbers", "in place" if report["in_place"] else "the other generation"),
-        ("states walked", proof["states"]),
-        ("pairs of switches in each", proof["pairs"]),
-        ("longest path", f"{proof['max_hops']} links, at most {proof['bound']}"),
-        ("hosts that lose all", len(loss["hosts"])),
-        ("pairs with one of them", loss["pairs"]),
-        ("cables that go", len(loss["cables"])),
-        ("pairs that may take one", loss["exposed_pairs"]),
+        ("old and new rows", IN_PLACE if report["in_place"] else BESIDE),
+        ("states on the way that were walked", proof["states"]),
+        ("pairs of switches walked in each", proof["pairs"]),
+        ("longest path on the way, in links", f"{proof['max_hops']} (allowed {proof['bound']})"),
+        ("hosts cut off", len(loss["hosts"])),
+        ("pairs of hosts cut off with them", loss["pairs"]),
+        ("cables taken away", len(loss["cables"])),
+        ("pairs of hosts whose packets may be on one", loss["exposed_pairs"]),
     ]
     if loss["switches"]:
         facts.append(("switches that go", ", ".join(loss["switches"][:8])))
-    if loss["cables"]:
-        facts.append(("repaired in the switch", loss["repaired"]))
+    if loss["exposed_pairs"]:
+        facts.append(("switches send around that cable by themselves", loss["repaired"]))
     facts.append(("no pair loses a packet", report["lossless"]))
     print_facts("the move", facts)
     if proof["faults"]:
         rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
-        print_table("faults", ["round", "from", "to", "what"], rows)
+        print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
+    for line in _worst(report):
+        warn(line)
+
+
+def _worst(report: dict[str, Any]) -> Iterator[str]:
+    """Why packets may be lost, and what to do about it."""
+    faults, loss = report["proof"]["faults"], report["loss"]
+    if faults:
+        yield f"packets go wrong in round {faults[0]['round']}: do not make this move"
+    if loss["pairs"]:
+        yield (
+            f"{len(loss['hosts'])} hosts, such as {loss['hosts'][0]}, are cut off, moved or "
+            "renumbered: their traffic is lost whatever the order"
+        )
+    if loss["exposed_pairs"] and not loss["repaired"]:
+        yield (
+            f"{loss['exposed_pairs']:,} pairs lose packets while a cable is out that goes, such as "
+            f"{' to '.join(loss['cables'][0])}: leave all in until the move is over"
+        )
+    if not (report["lossless"] or faults):
+        yield "apply refuses such a move; apply --accept-loss makes it all the same"

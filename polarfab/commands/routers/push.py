@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from controller.devices.device_shell import SSH
-from polarfab.output import json_option, print_json, print_table, progress, say, say_unread, warn
+from polarfab.output import (
+    json_option,
+    print_json,
+    print_table,
+    progress,
+    say,
+    say_unread,
+    volume,
+    warn,
+)
 from polarfab.shared_options import only_nodes, target_options, unverified_option
 
 if TYPE_CHECKING:
     from controller.devices.push_report import PushReport
+
+
+MOST_NAMED = 3
+"""Switches that are named for each error."""
 
 
 @click.command("push")
@@ -108,7 +122,7 @@ def command(
         print_json(found.as_dict())
     else:
         _print(found, dry_run)
-        if dry_run and not files:
+        if dry_run and not files and found.good:
             say("a push also loads the interfaces, addresses and the rest of the rendered files")
     if found.interrupted:
         raise KeyboardInterrupt
@@ -141,8 +155,22 @@ def _print(found: PushReport, dry: bool) -> None:
             (s.node, s.state, *((len(s.add), len(s.remove)) if s.state in done else ("", "")))
             for s in found.switches
         ]
-        print_table(f"push, target {found.target}", ("switch", "state", "added", "removed"), rows)
-    for one in found.switches:
-        if one.error:
-            warn(f"{one.node}: {one.error}")
+        states = Counter(row[1] for row in rows)
+        title = ", ".join(f"{count} {state}" for state, count in states.items())
+        print_table(
+            f"push, target {found.target}: {title}", ("switch", "state", "added", "removed"), rows
+        )
+    _say_errors(found)
     say_unread(found.unread)
+
+
+def _say_errors(found: PushReport) -> None:
+    """Each error once, with the first switches that had it; with --verbose switch by switch."""
+    errors = {one.node: one.error for one in found.switches if one.error}
+    for cause, nodes in found.causes.items():
+        if len(nodes) == 1 or volume() > 0:
+            for node in nodes:
+                warn(f"{node}: {errors[node]}")
+            continue
+        more = ", …" * (len(nodes) > MOST_NAMED)
+        warn(f"{len(nodes)} switches ({', '.join(nodes[:MOST_NAMED])}{more}): {cause}")

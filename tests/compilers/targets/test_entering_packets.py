@@ -131,9 +131,9 @@ def test_unequal_shares_are_refused(name, tmp_path):
     with pytest.raises(InputError) as error:
         target(name).render(unequal, tmp_path / "out")
     assert str(error.value) == (
-        f"routing.minimal_share: required equal-cost: target {name} cannot do unequal weights, "
-        "given unequal shares; change the fabric's policy, options of the target, or choose "
-        "another target"
+        f"routing.minimal_share: required equal-cost, as target {name} cannot do "
+        "unequal shares of traffic, given unequal shares; change the fabric's policy, "
+        "options of the target, or choose another target"
     )
     assert not (tmp_path / "out").exists()
 

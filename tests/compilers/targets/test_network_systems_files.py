@@ -137,9 +137,11 @@ def test_what_it_cannot_do_is_refused_by_name(name, tmp_path):
     with pytest.raises(InputError) as error:
         target(name).render(build, tmp_path / "out")
     text = str(error.value)
-    told = f"routing.balance: required minimal: target {name} cannot do packets that enter" in text
+    told = f"routing.balance: required minimal, as target {name} cannot do separate routes" in text
     assert told == (name in ("srlinux", "nvue"))
-    assert f"routing.protect: required none: target {name} cannot do repair in the switch" in text
+    assert (
+        f"routing.protect: required none, as target {name} cannot do repair in the switch" in text
+    )
     assert not (tmp_path / "out").exists()
 
 
