@@ -7,7 +7,7 @@ by themselves, are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -179,10 +179,17 @@ def _rows(block: Block) -> list[bytes]:
     return entries(restated(block, BUNDLED_FLOW_MOD, ROW))
 
 
+def _whole(blocks: Iterable[Block]) -> list[bytes]:
+    """The messages that add all of these."""
+    return [block.tobytes() for block in blocks if len(block)]
+
+
 def _group_part(
-    blocks: Iterable[Block], held: dict[int, bytes]
+    blocks: Sequence[Block], held: dict[int, bytes]
 ) -> tuple[list[bytes], tuple[int, int], list[int]]:
     """Messages that add and change groups, the count of each, and the numbers of surplus groups."""
+    if not held:
+        return _whole(blocks), (sum(map(len, blocks)), 0), []
     parts: list[bytes] = []
     added = changed = 0
     surplus = {number for number in held if 0 < number <= OUR_GROUPS}
@@ -201,12 +208,14 @@ def _group_part(
 
 
 def _flow_part(
-    blocks: Iterable[Block], held: frozenset[bytes]
+    blocks: Sequence[Block], held: frozenset[bytes]
 ) -> tuple[list[bytes], int, int, list[bytes]]:
     """Messages that add rows, the counts of new and replacing ones, and the surplus rows."""
+    if not held:
+        return _whole(blocks), sum(map(len, blocks)), 0, []
     forms = [(block, _rows(block)) for block in blocks]
     lacking = {row for _, form in forms for row in form if row not in held}
-    surplus = held.difference(*(form for _, form in forms)) if held else frozenset()
+    surplus = held.difference(*(form for _, form in forms))
     changed = 0
     if lacking and surplus:
         lacking, surplus, changed = _alike(lacking, surplus)

@@ -73,14 +73,17 @@ class SendQueue:
             self._urgent.clear()
             self._urgent_bytes = 0
             return data
-        whole = self._bulk[0]
-        end = boundary(whole, self._start, SEND_CHUNK_BYTES)
-        chunk = whole[self._start : end]
-        self._start = end
-        if end >= len(whole):
-            self._bulk.popleft()
-            self._start = 0
-        return chunk
+        chunk: list[memoryview] = []
+        room = SEND_CHUNK_BYTES
+        while room > 0 and self._bulk:
+            whole, start = self._bulk[0], self._start
+            self._start = end = boundary(whole, start, room)
+            chunk.append(whole[start:end])
+            room -= end - start
+            if end == len(whole):
+                self._bulk.popleft()
+                self._start = 0
+        return chunk[0] if len(chunk) == 1 else b"".join(chunk)
 
     def waiting(self) -> int:
         """The number of waiting bytes."""

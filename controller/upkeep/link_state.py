@@ -98,10 +98,14 @@ class Links:
 
         A switch with none of its links' ports is not cabled yet, and its links are unknown.
         """
-        planned = np.flatnonzero(self.cables.place[vertex] >= 0).tolist()
-        if not up.keys().isdisjoint(planned):
-            for port in planned:
-                self.port(vertex, port, up.get(port, False), now)
+        place = self.cables.place[vertex]
+        planned = np.flatnonzero(place >= 0)
+        if up.keys().isdisjoint(planned.tolist()):
+            return
+        working = np.array([up.get(port, False) for port in planned.tolist()], np.bool_)
+        changed = self._port_down[vertex, place[planned]] == working
+        for port, works in zip(planned[changed].tolist(), working[changed].tolist(), strict=True):
+            self.port(vertex, port, works, now)
 
     def port(self, vertex: int, port: int, up: bool, now: float) -> None:
         """A port is up or down; ports without a link are ignored."""

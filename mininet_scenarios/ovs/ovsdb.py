@@ -107,7 +107,7 @@ class Database:
         Raises:
             OpenVSwitchError: they are refused, or an interface could not be opened.
         """
-        self._apply(_added(ports), alone)
+        self.apply(_added(ports), alone)
 
     def remove_ports(self, ports: Iterable[tuple[str, str]], alone: bool = False) -> None:
         """Remove ports from bridges, by the names of both; `alone`: their other ends stay.
@@ -115,7 +115,7 @@ class Database:
         Raises:
             OpenVSwitchError: it is refused.
         """
-        self._apply(self._removed([], list(ports)), alone)
+        self.apply(self._removed([], list(ports)), alone)
 
     def change(self, before: Sequence[BridgeRow], after: Sequence[BridgeRow]) -> None:
         """Make bridges of before into those of after, all at once; returns when they are so.
@@ -135,7 +135,7 @@ class Database:
         named = [_named(_id("bridge", bridge.name)) for bridge in made]
         operations.append(_mutate("Open_vSwitch", [], "bridges", "insert", named))
         added = ((name, port) for name, here, there in stay for port in there - here)
-        self._apply([*operations, *_added(added)])
+        self.apply([*operations, *_added(added)])
 
     def _removed(self, bridges: list[str], ports: list[tuple[str, str]]) -> list[Operation]:
         """What removes bridges by name, and ports by their bridges' names and their own."""
@@ -153,8 +153,12 @@ class Database:
             ),
         ]
 
-    def _apply(self, operations: list[Operation], alone: bool = False) -> None:
-        """Do it, and wait until the switch has done it."""
+    def apply(self, operations: list[Operation], alone: bool = False) -> None:
+        """Do it, and wait until the switch has done it; `alone`: other ends of ports may be away.
+
+        Raises:
+            OpenVSwitchError: it is refused, or an interface could not be opened.
+        """
         count = {"op": "mutate", "table": "Open_vSwitch", "where": []}
         answers = self.transact(
             [

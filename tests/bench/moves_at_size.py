@@ -138,9 +138,10 @@ def measured(folder: Path, q: int, events: int) -> dict[str, float]:
             fabric.start(f"127.0.0.1:{a.port}")
             names = [bridge_name(v) for v in range(len(build.wiring.names))]
             second = [row for name in names for row in another_controller(name, b.port)]
-            fabric.database.transact([*second, PATIENT])
+            fabric.database.transact(second)
             found = {"programmed": seconds_until(a.complete)}
             seconds_until(lambda: b.leading().get("sessions") == len(build.wiring.names))
+            fabric.database.apply([PATIENT])
             if events:
                 found |= link_events(fabric, a, events)
             a.load(two)

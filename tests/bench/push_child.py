@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,7 @@ PATIENT = {
     "where": [],
     "row": {"inactivity_probe": 30_000, "max_backoff": 1001},
 }
-"""Open vSwitch 3.1 takes these only once they change; before, it asks after 5 s, backs off 8."""
+"""Open vSwitch 3.1 takes these only while a switch is connected; else it backs off up to 8 s."""
 HOST, _, PORT = CONTROLLER_ADDRESS.partition(":")
 
 
@@ -65,6 +67,7 @@ class PushingInside:
             datapath_id: encoder.program(vertex)
             for datapath_id, vertex in encoder.by_datapath_id.items()
         }
+        self._nothing = {number: [_everything_deleted()] for number in self.programs}
 
     def start(self) -> int:
         """Bring the switches up; how many rows and groups they are to hold in all."""
@@ -72,13 +75,13 @@ class PushingInside:
         self.ovs.start()
         fabric = OvsFabric(self.build, self.ovs, HostSample.of(self.build, 0))
         fabric.start(CONTROLLER_ADDRESS)
-        fabric.database.transact([PATIENT])
+        self._push(self._nothing, then=lambda: fabric.database.apply([PATIENT]))
         blocks = ((*made.groups, *made.flows) for made in self.programs.values())
         return sum(len(block) for made in blocks for block in made)
 
     def wipe(self) -> None:
         """Take all rows and groups from all switches."""
-        self._push({number: [_everything_deleted()] for number in self.programs})
+        self._push(self._nothing)
 
     def bare(self, bundles: bool) -> float:
         """Seconds that a bare socket server takes, in bundles as the controller does or without."""
@@ -122,14 +125,17 @@ class PushingInside:
             time.sleep(POLL)
         return float(found[1])
 
-    def _push(self, stages: dict[int, list[bytes]]) -> float:
-        server = BareServer((HOST, int(PORT)), stages)
-        try:
-            return server.push(PUSH_PATIENCE)
-        except PushError as error:
-            raise EngineError(f"bare socket server: {error}") from error
-        finally:
-            server.close()
+    def _push(
+        self, stages: dict[int, list[bytes]], then: Callable[[], object] = lambda: None
+    ) -> float:
+        """Seconds that a bare server takes; then: done while the switches are still connected."""
+        with closing(BareServer((HOST, int(PORT)), stages)) as server:
+            try:
+                seconds = server.push(PUSH_PATIENCE)
+            except PushError as error:
+                raise EngineError(f"bare socket server: {error}") from error
+            then()
+            return seconds
 
     def _progress(self, done: int, total: int) -> None:
         self.reply({"progress": [done, total]})

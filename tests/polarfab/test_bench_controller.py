@@ -1,15 +1,35 @@
 """The benchmark of the controller on a small fabric: that it measures, not how fast."""
 
 import json
+import os
 import subprocess
+import sys
 
 import pytest
 
+from polarfab.commands.upkeep.bench import RIGS
 from tests.controller.conftest import POLARFAB
 
-pytestmark = [pytest.mark.live, pytest.mark.long]
+FIND = "import tests.bench.echo_probe"
+REQUIRE = f"""
+import subprocess, sys
+from polarfab.commands.upkeep.bench import _require_rigs
+_require_rigs("controller")
+{FIND}
+subprocess.run([sys.executable, "-P", "-c", {FIND!r}], check=True)
+"""
 
 
+def test_rigs_are_found_beside_a_library_with_a_package_of_their_name(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "__init__.py").touch()
+    path = os.pathsep.join([str(tmp_path), str(RIGS.parent.parent)])
+    command = [sys.executable, "-P", "-c", REQUIRE]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, check=True, cwd=tmp_path)
+
+
+@pytest.mark.live
+@pytest.mark.long
 def test_every_way_is_measured_beside_the_bare_server():
     command = [POLARFAB, "bench", "controller", "--q", "3", "--repeat", "1", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)

@@ -41,6 +41,17 @@ def test_bulk_leaves_in_chunks_of_whole_messages():
     assert all(messages(chunk) for chunk in chunks)
 
 
+def test_small_parts_leave_together():
+    queue = SendQueue()
+    for number in range(0, 400, 2):
+        queue.put(SendPriority.BULK, program(number, 2))
+    chunks = []
+    while queue:
+        chunks.append(bytes(queue.take()))
+    assert len(chunks) == 4
+    assert messages(b"".join(chunks)) == list(range(400))
+
+
 def test_an_echo_reply_waits_for_one_chunk_at_most():
     queue = SendQueue()
     queue.put(SendPriority.BULK, program(0, 1000))
