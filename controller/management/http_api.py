@@ -4,7 +4,7 @@
 |---|---|
 | GET / | the status page of `templates/status_page/` |
 | GET /api/health | the fabric in a few numbers; 503 if it is dead or lacks a switch |
-| GET /api/state | each switch, and links that are dead or loaded |
+| GET /api/state | each switch, each dead link once, the busiest ports |
 | GET /api/floor | racks, switches and links, which do not change |
 | GET /api/events?after=N | the events after event N |
 | GET /api/drift | foreign rows, and how many rows were corrected |
@@ -95,8 +95,8 @@ class Api:
         return response(environ, start)
 
     def page(self, _: _Request, name: str, kind: str) -> Response:
-        """The status page, its script or its style sheet."""
-        text = (TEMPLATES / "status_page" / name).read_bytes()
+        """The status page, its script or a style sheet."""
+        text = (TEMPLATES / name).read_bytes()
         response = Response(text, content_type=f"{kind}; charset=utf-8")
         response.headers["Content-Security-Policy"] = POLICY
         return response
@@ -239,9 +239,10 @@ class Api:
 
 
 _GET = {
-    "/": ("page", "page.html", "text/html"),
-    "/page.js": ("page", "page.js", "text/javascript"),
-    "/page.css": ("page", "page.css", "text/css"),
+    "/": ("page", "status_page/page.html", "text/html"),
+    "/page.js": ("page", "status_page/page.js", "text/javascript"),
+    "/page.css": ("page", "status_page/page.css", "text/css"),
+    "/style.css": ("page", "pages/style.css", "text/css"),
     "/metrics": ("exposition",),
     **{f"/api/{what}": ("overview_of", what) for what in ("state", "floor", "drift")},
     **{f"/api/{name}": (name,) for name in ("health", "events", "paths", "build", "move")},

@@ -28,6 +28,8 @@ from controller.upkeep.repair_keeper import Keeper
 
 KEPT = 1000
 """The number of events kept."""
+BUSIEST = 12
+"""The number of ports listed by their load; the metrics have all."""
 
 
 @dataclass(slots=True)
@@ -41,7 +43,7 @@ class Overview:
     wall: Callable[[], float] = time
     _began: float = field(init=False)
     _loaded: float = field(init=False)
-    _since: dict[tuple[str, str], tuple[str, float]] = field(default_factory=dict)
+    _since: dict[tuple[str, str], Event] = field(default_factory=dict)
     _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=KEPT))
     _number: int = 0
 
@@ -67,10 +69,12 @@ class Overview:
             self._loaded = event.at
         for place in _places(event):
             # Switches are read again and again; what counts is since when they are as they are.
-            if self._since.get(place, ("",))[0] != event.kind:
-                self._since[place] = event.kind, event.at
+            before = self._since.get(place)
+            if before is None or before.kind != event.kind:
+                self._since[place] = event
         if not isinstance(event, ActionTaken):  # who did what is for tokens that may read it
-            self._events.append({"number": self._number, **event.record()})
+            line = str(event)
+            self._events.append({"number": self._number, **event.record(), "line": line})
 
     def events(self, after: int) -> list[dict[str, Any]]:
         """The kept events after this number."""
@@ -107,11 +111,13 @@ class Overview:
         return {word: str(found[word]) for word in ("role", "leader")}
 
     def state(self) -> dict[str, Any]:
-        """Each switch, and links that are dead or loaded."""
+        """Each switch, each dead link once, and the busiest ports."""
         status = self.fabric.status()
         return self.health() | {
+            "now": round(self.wall(), 3),
             "switches": self._switches(status),
             "links": self._links(),
+            "busiest": self._busiest(),
             "unknown": status["unknown"],
             "differences": status["differences"],
             "last_event": self._number,
@@ -123,21 +129,22 @@ class Overview:
         return {word: status[word] for word in ("differences", "foreign", "shadowed", "errors")}
 
     def floor(self) -> dict[str, Any]:
-        """Racks, switches, and links by pairs of switches and ports, which do not change."""
+        """Racks, switches, and links by pairs of switches and names of ports: what stays."""
         wiring, hardware = self.build.wiring, self.build.hardware
         racks = clusters(self.build.topology)
-        vertex, link = np.nonzero(wiring.far >= 0)
-        far = wiring.far[vertex, link]
-        ends = (vertex, wiring.port[vertex, link], far, wiring.far_port[vertex, link])
-        once = vertex < far
+        real = hardware is not None and hardware.rack_names != hardware.cluster_names
         return {
             "build": self.fabric.identity,
             "title": self.build.topology.title(),
+            "noun": "rack" if real else "cluster",
             "racks": hardware.rack_names if hardware else racks.names,
             "rack": (hardware.rack if hardware else racks.rack).tolist(),
             "kind": [self.build.topology.kinds[k] for k in self.build.topology.kind.tolist()],
             "names": list(wiring.names),
-            "links": np.stack([column[once] for column in ends], axis=1).tolist(),
+            "links": [
+                [v, wiring.port_name(v, port), far, wiring.port_name(far, far_port)]
+                for v, port, far, far_port in wiring.each_cable()
+            ],
         }
 
     def _switches(self, status: dict[str, Any]) -> list[dict[str, Any]]:
@@ -163,30 +170,46 @@ class Overview:
         ]
 
     def _links(self) -> list[dict[str, Any]]:
-        """Links that are dead or loaded, from both ends."""
+        """The dead links, each from its end at the switch of the smaller number."""
         if self.ports is None:
             return []
-        wiring, dead, load = self.build.wiring, self.ports.dead, self.ports.utilisation
-        told = dead if load is None else dead | (np.round(load, 3) > 0)
-        return [
-            {
-                "node": wiring.names[v],
-                "port": int(wiring.port[v, k]),
-                "dead": bool(dead[v, k]),
-                "age": self._age_of(wiring.names[v], wiring.port_name(v, int(wiring.port[v, k])))
-                if dead[v, k]
-                else None,
-                "utilisation": None if load is None else round(float(load[v, k]), 3),
-            }
-            for v, k in np.argwhere(told).tolist()
-        ]
+        once = self.ports.dead & (self.build.wiring.far > np.arange(len(self.ports.dead))[:, None])
+        links = [self._ends(v, k) for v, k in np.argwhere(once).tolist()]
+        return [link | self._died(link["node"], link["port"]) for link in links]
+
+    def _busiest(self) -> list[dict[str, Any]]:
+        """The ports that send most, the busiest first; none where loads are not measured."""
+        load = self.ports.utilisation if self.ports else None
+        if load is None:
+            return []
+        order = np.argsort(-load, axis=None, kind="stable")[:BUSIEST]
+        found = zip(*(x.tolist() for x in np.unravel_index(order, load.shape)), strict=True)
+        ports = [(v, k, round(float(load[v, k]), 3)) for v, k in found]
+        return [self._ends(v, k) | {"utilisation": share} for v, k, share in ports if share > 0]
+
+    def _ends(self, vertex: int, link: int) -> dict[str, Any]:
+        """A link by the node and the name of the port at both ends."""
+        wiring = self.build.wiring
+        far = int(wiring.far[vertex, link])
+        return {
+            "node": wiring.names[vertex],
+            "port": wiring.port_name(vertex, int(wiring.port[vertex, link])),
+            "far_node": wiring.names[far],
+            "far_port": wiring.port_name(far, int(wiring.far_port[vertex, link])),
+        }
+
+    def _died(self, switch: str, port: str) -> dict[str, Any]:
+        """Why a link is dead, as far as events told, and for how many seconds."""
+        event = self._since.get((switch, port))
+        return {"reason": event.text if event else "", "age": self._age_of(switch, port)}
 
     def _age(self, since: float) -> float:
         return round(max(self.wall() - since, 0.0), 1)
 
     def _age_of(self, switch: str, port: str = "") -> float:
         """Seconds since a switch, or a link, is as it is."""
-        return self._age(self._since.get((switch, port), ("", self._began))[1])
+        event = self._since.get((switch, port))
+        return self._age(event.at if event else self._began)
 
     def _dead_links(self) -> int:
         return int(np.count_nonzero(self.ports.dead)) // 2 if self.ports else 0

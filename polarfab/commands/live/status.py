@@ -72,13 +72,13 @@ def _show(state: dict[str, Any], everything: bool) -> None:
     ]
     if rows:
         print_table("switches", ["node", "state", "for", "address", "audited", ""], rows)
+    ends = ("node", "port", "far_node", "far_port")
     dead = [
-        [link["node"], link["port"], in_words(link["age"])]
+        [*(link[end] for end in ends), in_words(link["age"]), link["reason"]]
         for link in state["links"]
-        if link["dead"]
     ]
     if dead:
-        print_table("dead links, from both ends", ["node", "port", "for"], dead)
+        print_table("dead links", ["node", "port", "to", "its port", "for", ""], dead)
 
 
 def _past(entries: list[dict[str, Any]], as_json: bool) -> None:

@@ -119,10 +119,11 @@ def test_state_has_every_switch(api):
 def test_floor_has_every_link_once(api, overview):
     links = api.get("/api/floor").json["links"]
     assert len(links) == overview.build.topology.graph.size == 24
+    wiring = overview.build.wiring
     for a, port, b, far_port in links:
-        here = overview.build.wiring.port[a].tolist().index(port)
-        assert overview.build.wiring.far[a, here] == b
-        assert overview.build.wiring.far_port[a, here] == far_port
+        here = wiring.far[a].tolist().index(b)
+        assert port == wiring.port_name(a, int(wiring.port[a, here]))
+        assert far_port == wiring.port_name(b, int(wiring.far_port[a, here]))
 
 
 def test_paths_are_those_of_explain(api):
@@ -345,7 +346,7 @@ def test_the_page_runs_only_its_own_script(api):
     answer = api.get("/")
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     named = re.findall(r'(?:href|src)="(/[^"]+)"', answer.text)
-    assert sorted(named) == ["/page.css", "/page.js"]
+    assert sorted(named) == ["/page.css", "/page.js", "/style.css"]
     assert all(api.get(name).status_code == 200 for name in named)
     assert "<script>" not in answer.text
     assert json.loads(api.get("/api/floor").text)["names"][0] == "0"

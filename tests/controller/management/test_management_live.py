@@ -130,10 +130,10 @@ def test_the_page_follows_the_fabric(switches, browser, builds, run):
     until(lambda: cells(".rack button.absent") == ["7, absent"])
     browser.execute_script("document.querySelector('.rack button.absent').click()")
     until(lambda: said("#chosen h2") == ["Switch 7"])
-    until(lambda: "left 7" in said("#log")[0])
+    until(lambda: "switch 7 left" in said("#log")[0])
     assert "dead link" not in " ".join(cells(".rack button"))
 
     controller.stop()
-    until(lambda: "no answer from the controller" in said("#age")[0])
+    until(lambda: "no answer from the controller" in said("#answer")[0])
     before = [line for line in browser.get_log("browser") if "ERR_CONNECTION" not in str(line)]
     assert [line for line in before if line["level"] == "SEVERE"] == []
