@@ -8,9 +8,10 @@ TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
 EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,docs,dev
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
-# routers, and a subnet manager with a fabric to manage.
+# routers, a subnet manager with a fabric to manage, shells, and for long tests containers.
 DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iperf3 iproute2 util-linux
-test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server frr opensm ibsim-utils libumad2sim0 infiniband-diags prometheus
+test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr opensm ibsim-utils libumad2sim0 infiniband-diags prometheus zsh
+test-all: DEBIAN_PACKAGES += podman runc
 
 # The stamp names the checkout: a virtual environment survives neither a move nor a new Python.
 STAMP := $(VENV)/.made

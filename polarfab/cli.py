@@ -17,6 +17,7 @@ import traceback
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +28,9 @@ from polarfab.next_steps import say_next
 from polarfab.old_words import renewed
 from polarfab.output import volume_options, warn
 from polarfab.verb_list import SECTIONS, VERBS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 MACHINE = frozenset(
     {
@@ -60,7 +64,7 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb and its words, old ones replaced by those of today."""
         words, lines = renewed(args[0], args)
-        for line in lines:
+        for line in () if ctx.resilient_parsing else lines:
             warn(f"deprecated: {line}")
         return super().resolve_command(ctx, words)
 
@@ -75,7 +79,24 @@ class Verbs(click.Group):
         for each in command.commands.values() if isinstance(command, click.Group) else [command]:
             if "--quiet" not in {word for option in each.params for word in option.opts}:
                 each.params += volume_options()
+            if ctx.resilient_parsing:
+                from polarfab.commands.upkeep.completion import ready_for_completion
+
+                ready_for_completion(each)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The verbs that begin so, without importing them; options after a hyphen."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [
+            CompletionItem(verb, help=what)
+            for section in SECTIONS
+            for verb, what in section.verbs.items()
+            if verb.startswith(incomplete)
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """The verbs with their one-line help, without importing them."""

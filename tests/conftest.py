@@ -27,6 +27,8 @@ LIVE_COMMANDS = {
     "saquery": "infiniband-diags",
 }
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
+SHELL_COMMANDS = {"zsh": "zsh", "fish": "fish"}
+CONTAINER_COMMANDS = {"podman": "podman", "runc": "runc"}
 
 # How long an example takes is the machine's matter; CI sees the same examples each time.
 settings.register_profile(
@@ -61,7 +63,12 @@ def missing_for_live() -> tuple[str, ...]:
     return tuple(lacking)
 
 
-GATES = {"live": missing_for_live, "browser": lambda: missing_commands(BROWSER_COMMANDS)}
+GATES = {
+    "live": missing_for_live,
+    "browser": lambda: missing_commands(BROWSER_COMMANDS),
+    "shells": lambda: missing_commands(SHELL_COMMANDS),
+    "container": lambda: missing_commands(CONTAINER_COMMANDS),
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -238,13 +238,6 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (run.stdout, run.stderr) == ("0 1\n", "")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion(polarfab, shell: str) -> None:
-    code, out, _ = polarfab("completion", shell)
-    assert code == 0
-    assert "_POLARFAB_COMPLETE" in out
-
-
 @pytest.mark.parametrize(
     ("words", "never"),
     [

@@ -1,9 +1,14 @@
-"""`polarfab completion`: the completion script of a shell."""
+"""`polarfab completion`, and the values that click does not know how to complete."""
 
 from __future__ import annotations
 
+from glob import escape, glob
+from pathlib import Path
+
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
+
+from mininet_scenarios import __path__ as _scenarios
 
 
 @click.command("completion")
@@ -22,3 +27,41 @@ def command(shell: str) -> None:
     if completion is None:
         raise click.UsageError(f"click cannot complete for {shell}")
     click.echo(completion(cli, {}, "polarfab", "_POLARFAB_COMPLETE").source())
+
+
+class BuildFolder(click.Path):
+    """A build folder; where none begins with what is typed, files and folders on the way."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The build folders that begin so."""
+        found = sorted(glob(f"{escape(incomplete)}*/manifest.json"))  # noqa: PTH207 - as typed
+        builds = [CompletionItem(Path(manifest).parent.as_posix()) for manifest in found]
+        return builds or super().shell_complete(ctx, param, incomplete)
+
+
+class ScenarioName(click.Path):
+    """A scenario that comes with polarfab; where none begins with what is typed, a file."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        found = sorted(Path(_scenarios[0], "library").glob(f"{escape(incomplete)}*.yaml"))
+        names = [CompletionItem(path.stem) for path in found]
+        return names or super().shell_complete(ctx, param, incomplete)
+
+
+def ready_for_completion(command: click.Command) -> None:
+    """Have a verb, of which only the words are read, complete quickly and with values of ours.
+
+    A parameter says by its metavar what it takes, as BUILD, OLDBUILD and BUILD|FABRIC do.
+    """
+    for param in command.params:
+        param.callback = None  # it would import what checks the value
+        metavar = str(param.metavar)
+        if "BUILD" in metavar:
+            param.type = BuildFolder(file_okay="|" in metavar)
+        elif "SCENARIO" in metavar:
+            param.type = ScenarioName()
