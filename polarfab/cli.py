@@ -68,7 +68,7 @@ class Verbs(click.Group):
             warn(f"deprecated: {line}")
         return super().resolve_command(ctx, words)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the verb's module."""
         if cmd_name not in VERBS:
             todo = did_you_mean(cmd_name, VERBS, "polarfab --help lists them")

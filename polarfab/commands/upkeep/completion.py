@@ -21,8 +21,7 @@ def command(shell: str) -> None:
     zsh:   polarfab completion zsh > ~/.zfunc/_polarfab
     fish:  polarfab completion fish > ~/.config/fish/completions/polarfab.fish
     """
-    from polarfab.cli import cli
-
+    cli = click.get_current_context().find_root().command
     completion = get_completion_class(shell)
     if completion is None:
         raise click.UsageError(f"click cannot complete for {shell}")
