@@ -225,8 +225,9 @@ class Fabric(RunnableFabric, DrawableFabric):
         seed: int = 0,
         channels: bool | None = False,
         progress: Progress | None = None,
+        method: str = "auto",
     ) -> Verification:
-        """Walk every ordered pair through the tables; a build in a folder is marked if it passed.
+        """Judge every ordered pair by the tables; a build in a folder is marked if it passed.
 
         Args:
             failures: kinds to try, `link`, `node`, `2` or `3` at once; None: as `protect` promises.
@@ -234,13 +235,15 @@ class Fabric(RunnableFabric, DrawableFabric):
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
             progress: called with (done, all) in each of the walks.
+            method: `walk`, `certificate` for ways and single failures, or `auto` for what is quick.
 
         Raises:
-            InputError: there is no such kind of failure.
+            InputError: there is no such kind of failure, or no such method.
         """
         from compilers.proof.verification import judge
 
-        return judge(self.builds, self._folders, progress, failures, sample, seed, channels)
+        given = self.builds, self._folders, progress, failures, sample, seed, channels, method
+        return judge(*given)
 
     @property
     def proved(self) -> tuple[Proved, ...]:

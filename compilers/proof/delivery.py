@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from compilers.proof.alternate_ways import Ways, walk_ways
+from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, certify
 from compilers.proof.channels import Channels, channels
 from compilers.proof.failure_walks import FailureReport, walk_failures
-from compilers.proof.forwarding import Forwarding
-from compilers.proof.packet_states import Progress, packets, reachable
+from compilers.proof.packet_states import Progress, packets
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
 from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
@@ -28,6 +29,12 @@ PAIR_EXAMPLES = 10
 ITSELF = -128
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
+METHODS = ("auto", "walk", "certificate")
+WALKED_UP_TO = 1 << 18
+"""The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 11."""
+WRONG_CERTIFICATE = Unsound.one(
+    "certificate", "what a walk of a few destinations finds", "something else; all were walked"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +46,6 @@ class PairFault:
     fault: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ways:
-    """All ways that packets of hosts may take, over all pairs of switches.
-
-    ways: pairs times ports with a weight. strays: the places on the way from which a packet is not
-    delivered. max_hops: the links of the longest way.
-    """
-
-    ways: int
-    strays: int
-    max_hops: int
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """Counts over all ordered pairs of nodes with hosts; hops are links.
@@ -60,8 +54,9 @@ class Report:
     first few. ways: None where there are no alternates. failures: one report per kind tried.
     promised: the kinds of failures that may lose no pair. channels: those of a lossless fabric,
     under each failure of one link or node that was asked for by name; None unless asked for.
-    channels_under: these kinds. unsound: values that contradict others; pairs is 0 where these are
-    such that no packet can be followed.
+    channels_under: these kinds. certificate: what was proved by one, not by
+    walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
+    can be followed.
     """
 
     pairs: int
@@ -75,6 +70,7 @@ class Report:
     promised: tuple[str, ...] = ()
     channels: Channels | None = None
     channels_under: tuple[str, ...] = ()
+    certificate: CertificateUse | None = None
     unsound: Unsound = SOUND
 
     @property
@@ -113,6 +109,7 @@ class Report:
             "ways": asdict(self.ways) if self.ways else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
+            "certificate": asdict(self.certificate) if self.certificate else None,
             "proved": self.proved if self.passed else None,
             "unsound": self.unsound.count,
             "findings": self.unsound.texts(),
@@ -130,7 +127,15 @@ class Report:
             "ways": self.ways is not None,
             "failures": [case.kind for case in whole if case.lost_pairs == case.cut_off],
             "channels": free and repaired <= set(self.channels_under),
+            "certified": self.certified,
         }
+
+    @property
+    def certified(self) -> list[str]:
+        """What was proved by certificate, of `ways` and the kinds of failures that were tried."""
+        if not self.certificate:
+            return []
+        return [*(["ways"] if self.ways else []), *self.certificate.kinds]
 
     def __repr__(self) -> str:
         """`<Report passed: 3,192 of 3,192 pairs delivered, over 2 links at most>`."""
@@ -146,18 +151,21 @@ def verify(
     sample: int | None = None,
     seed: int = 1,
     with_channels: bool = False,
+    method: str = "auto",
 ) -> Report:
-    """Walk every ordered pair of switches with hosts, over every way that its packets may take.
+    """Judge every ordered pair of switches with hosts, over every way that its packets may take.
 
     Args:
-        build: its tables and wiring are walked.
+        build: its tables and wiring are looked at.
         progress: called with destinations done and all, in each of the walks.
         failures: kinds of failures to try, of `compilers.proof.failure_walks.FAILURE_KINDS`; None
             for those that the policy promises to repair.
         sample: the number of cases of several failures at once; None: all pairs where that is
             quick.
-        seed: of the sample.
+        seed: of the sample, and of the destinations that are walked beside a certificate.
         with_channels: whether to count channels and prove the fabric free of deadlock.
+        method: of `METHODS`, for the ways and for failures of one link or node. A certificate walks
+            the destinations that it cannot judge; `auto` takes it where walks take long.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
@@ -167,18 +175,38 @@ def verify(
         return report
     if not report.unsound.count:
         report = replace(report, unsound=promise(build))
-    if build.tables.classes.alternate.any():
-        report = replace(report, ways=walk_ways(build, progress))
+    kinds = usual(build) if failures is None else tuple(failures)
+    report = replace(report, promised=promised(build))
+    report = _followed(report, build, kinds, seed, method, progress)
+    done = {case.kind: case for case in report.failures}
+    cases = [done.get(k) or walk_failures(build, k, sample, seed, progress) for k in kinds]
+    report = replace(report, failures=tuple(cases))
     if with_channels:
         single = tuple(kind for kind in failures or () if kind in PROMISED)
         counted = channels(build, "valley", single, progress)
         report = replace(report, channels=counted, channels_under=single)
-    kinds = usual(build) if failures is None else failures
-    return replace(
-        report,
-        failures=tuple(walk_failures(build, kind, sample, seed, progress) for kind in kinds),
-        promised=promised(build),
-    )
+    return report
+
+
+def _followed(
+    report: Report,
+    build: Build,
+    kinds: tuple[str, ...],
+    seed: int,
+    method: str,
+    progress: Progress | None,
+) -> Report:
+    """The report with all ways, and with the failures that a certificate judges if one does."""
+    spread = bool(build.tables.classes.alternate.any())
+    judged = tuple(kind for kind in kinds if kind in CERTIFIED and build.protect != "none")
+    certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
+    if certain and (spread or judged):
+        found = certify(build, judged, seed, progress)
+        if not found.wrong:
+            ways = found.ways if spread else None
+            return replace(report, ways=ways, failures=found.failures, certificate=found.use)
+        report = replace(report, unsound=Unsound.of((WRONG_CERTIFICATE, report.unsound)))
+    return replace(report, ways=walk_ways(build, progress)) if spread else report
 
 
 def promised(build: Build) -> tuple[str, ...]:
@@ -194,16 +222,6 @@ def usual(build: Build) -> tuple[str, ...]:
     """The kinds of failures walked unless others are named: `promised`, two where that is quick."""
     quick = packets(build) <= TWO_FAILURES_UP_TO
     return tuple(kind for kind in promised(build) if kind != "2" or quick)
-
-
-def walk_ways(build: Build, progress: Progress | None = None) -> Ways:
-    """Walk every way that packets of hosts may take, without failures."""
-    ways = strays = longest = 0
-    for reached in reachable(build, Forwarding.of(build), progress):
-        ways += reached.ways
-        strays += len(reached.strays)
-        longest = max(longest, int(reached.depth.max()))
-    return Ways(ways, strays, longest)
 
 
 def _walk_minimal(build: Build, progress: Progress | None) -> Report:

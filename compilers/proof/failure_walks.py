@@ -56,7 +56,8 @@ class FailureReport:
     forwarded after 64 links. max_hops: the longest path of a packet that met a failure and was
     delivered, in links. stretch: the most links that a repair adds to a packet's path. losses: the
     first few lost pairs. cut_off: the lost pairs that no path joins any more, counted if the build
-    promises to repair.
+    promises to repair. exact: whether a packet was found that takes max_hops, and one with this
+    stretch; a certificate may know only that none does worse.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class FailureReport:
     losses: tuple[FailureLoss, ...]
     cut_off: int = 0
     pairs: int = 0
+    exact: bool = True
 
     @property
     def lost_share(self) -> float:
@@ -136,6 +138,8 @@ def walk_failures(
     sample: int | None = None,
     seed: int = 1,
     progress: Progress | None = None,
+    destinations: Numbers | None = None,
+    forwarding: Forwarding | None = None,
 ) -> FailureReport:
     """Try every failure of a kind; of several at once, at most a sample.
 
@@ -146,13 +150,15 @@ def walk_failures(
             `SAMPLE`.
         seed: of the sample.
         progress: called with destinations done and all.
+        destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
+        forwarding: of this build, where it is made already.
     """
-    f = Forwarding.of(build)
+    f = forwarding or Forwarding.of(build)
     if sample is None:
         quick = kind == "2" and build.protect != "none" and packets(build) <= PAIRS_UP_TO
         sample = comb(f.links + f.switches, 2) if quick else SAMPLE
     tally = _Tally(build, f, FailureCases.of(f, kind, sample, seed))
-    for reached in reachable(build, f, progress):
+    for reached in reachable(build, f, progress, destinations):
         tally.add(reached)
     return tally.report(kind)
 

@@ -95,14 +95,20 @@ def packets(build: Build) -> int:
     return ends * ends * int(build.tables.classes.weight.shape[2])
 
 
-def reachable(build: Build, f: Forwarding, progress: Progress | None) -> Iterator[Reached]:
-    """The packet states without failures, one block of destinations at a time."""
+def reachable(
+    build: Build,
+    f: Forwarding,
+    progress: Progress | None,
+    destinations: NDArray[np.int64] | None = None,
+) -> Iterator[Reached]:
+    """The packet states without failures, one block of destinations at a time; None for all."""
     ends = np.flatnonzero(build.topology.endpoints)
+    towards = ends if destinations is None else destinations
     step = max(1, FAILURE_CELLS_AT_ONCE // len(f.end))
-    for first in range(0, len(ends), step):
-        yield Reached.of(Towards.of(f, ends[first : first + step]), ends)
+    for first in range(0, len(towards), step):
+        yield Reached.of(Towards.of(f, towards[first : first + step]), ends)
         if progress:
-            progress(min(first + step, len(ends)), len(ends))
+            progress(min(first + step, len(towards)), len(towards))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,8 +27,8 @@ class Proved:
     delivery: every pair over a minimal path; ways: over every alternate, too. identities: names,
     ids and addresses are somebody's own, and every port is what it stands for. failures: kinds
     that lose no pair that is still joined. channels: a lossless fabric does not deadlock, nor while
-    packets take a repair that the policy promises. promised: the failures that the policy promises
-    to survive.
+    packets take a repair that the policy promises. certified: of `ways` and failures, those proved
+    by certificate, not by walks. promised: the failures that the policy promises to survive.
     """
 
     delivery: bool = False
@@ -36,6 +36,7 @@ class Proved:
     ways: bool = False
     failures: tuple[str, ...] = ()
     channels: bool = False
+    certified: tuple[str, ...] = ()
     promised: tuple[str, ...] = ()
 
     @classmethod
@@ -53,7 +54,8 @@ class Proved:
     @classmethod
     def of(cls, facts: Mapping[str, Any], promised: tuple[str, ...]) -> Proved:
         """From `Report.proved`."""
-        return cls(**{**facts, "failures": tuple(facts["failures"]), "promised": promised})
+        lists = {word: tuple(facts.get(word, ())) for word in ("failures", "certified")}
+        return cls(**{**facts, **lists, "promised": promised})
 
     def __str__(self) -> str:
         """`delivery, identities, ways, link failures`; "nothing" where nothing was."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from compilers.proof.delivery import Report, verify
+from compilers.proof.delivery import METHODS, Report, verify
 from compilers.proof.failure_walks import FAILURE_KINDS
 from compilers.proof.packet_states import Progress, packets
 from compilers.proof.proved import Proved
@@ -62,6 +62,7 @@ def judge(
     sample: int | None = None,
     seed: int = 1,
     with_channels: bool | None = False,
+    method: str = "auto",
 ) -> Verification:
     """Verify every plane; planes that forward alike share one walk.
 
@@ -75,13 +76,16 @@ def judge(
             quick.
         seed: of the sample.
         with_channels: whether to count channels; None: only if that is quick.
+        method: of `compilers.proof.delivery.METHODS`.
 
     Raises:
-        InputError: there is no such kind of failure.
+        InputError: there is no such kind of failure, or no such method.
     """
     if unknown := [kind for kind in failures or () if kind not in FAILURE_KINDS]:
         given = shown(unknown[0])
         raise InputError.of("some of " + ", ".join(FAILURE_KINDS), given, key="failures")
+    if method not in METHODS:
+        raise InputError.of("one of " + ", ".join(METHODS), shown(method), key="method")
     if with_channels is None:
         with_channels = packets(builds[0]) <= CHANNELS_UP_TO
     reports: list[Report] = []
@@ -89,7 +93,7 @@ def judge(
     for plane, build in enumerate(builds):
         like = next((i for i in range(plane) if _alike(builds, folders, i, plane)), None)
         if like is None:
-            report = verify(build, progress, failures, sample, seed, with_channels)
+            report = verify(build, progress, failures, sample, seed, with_channels, method)
         elif (report := reports[like]).passed:
             report = replace(report, unsound=unsound(build))
         reports.append(report)
@@ -116,7 +120,12 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
         kept = [kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried]
         channels = earlier.channels or facts["proved"]["channels"]
         proved = {**facts["proved"], "channels": channels}
-        facts["proved"] = {**proved, "failures": [*kept, *proved["failures"]]}
+        certified = [word for word in earlier.certified if word in kept]
+        facts["proved"] = {
+            **proved,
+            "failures": [*kept, *proved["failures"]],
+            "certified": [*certified, *proved["certified"]],
+        }
     try:
         mark_verified(folder, build.identity, facts)
     except OSError as error:

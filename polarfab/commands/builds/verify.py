@@ -1,4 +1,4 @@
-"""`polarfab verify`: walk every ordered pair through a build's tables."""
+"""`polarfab verify`: prove that a build delivers every ordered pair."""
 
 from __future__ import annotations
 
@@ -85,6 +85,14 @@ def _emitted_place(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of chance: of the sample."
 )
 @click.option(
+    "--method",
+    type=click.Choice(["auto", "walk", "certificate"]),
+    default="auto",
+    show_default=True,
+    help="For ways, and failures of one link or node: walk all packets, or prove it by local "
+    "conditions and walk what those leave open; auto: by certificate where walks take long.",
+)
+@click.option(
     "--channels/--no-channels",
     "with_channels",
     default=None,
@@ -107,6 +115,7 @@ def command(
     quick: bool,
     sample: int | None,
     seed: int,
+    method: str,
     with_channels: bool | None,
     emitted: Path | None,
     target: str | None,
@@ -114,7 +123,7 @@ def command(
     accept: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Walk every ordered pair of BUILD through the tables that are emitted.
+    """Prove that BUILD delivers every ordered pair by the tables that are emitted.
 
     Delivered, hops, minimal or not, loops, and that every next hop is a cabled port; the same for
     every alternate. The graph is consulted only to know how short each path could be. A build that
@@ -125,6 +134,9 @@ def command(
     Under failures no controller acts, the switches repair what their tables let them. A build with
     `protect: link` (or `node`) does not pass if it loses a pair; these failures are tried unless
     --failures names others or --quick leaves them out, and the mark says which were.
+
+    Large builds are judged by certificate: local conditions on tables and cables that imply what a
+    walk of every packet finds. What they leave open is walked, and some destinations beside it.
 
     With --emitted: the configuration of every switch is read back, by a reader that knows the
     system and nothing of what wrote it, and has to say of every pair what the tables say. With
@@ -139,7 +151,7 @@ def command(
         raise click.UsageError("--quick tries no failures, and --failures names some")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
-        found = fabric.verify(kinds, sample, seed, with_channels, bar)
+        found = fabric.verify(kinds, sample, seed, with_channels, bar, method)
     if found.unmarked:
         say(found.unmarked)
     files: tuple[EmittedReport, ...] = ()
@@ -176,9 +188,9 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
 
 def _print(build: Build, report: Report) -> None:
     """Tables for people."""
-    from compilers.proof.proved import Proved
+    from compilers.proof.proved import FAILURES, Proved
 
-    apart = ("ways", "channels", "failures", "proved", "findings")
+    apart = ("ways", "channels", "failures", "certificate", "proved", "findings")
     facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
     facts += [
         (f"pairs over {h} link{'s' * (h != 1)}", n) for h, n in enumerate(report.hop_counts) if n
@@ -188,13 +200,21 @@ def _print(build: Build, report: Report) -> None:
     if report.channels:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
+    if used := report.certificate:
+        what = " and ".join(FAILURES.get(word, word) for word in report.certified)
+        facts.append((f"by certificate: {what}", f"{used.destinations:,} destinations"))
+        facts += [("destinations it left to a walk", used.flagged), ("walked beside", used.beside)]
     if report.passed:
         facts.append(("proved", Proved.of(report.proved, report.promised)))
     print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)
     if report.failures:
         columns = ["kind", "cases", "of", "lost pairs", "looped", "max hops", "stretch", "lost"]
         rows = [
-            [*list(asdict(case).values())[: len(columns) - 1], f"{case.lost_share:.2%}"]
+            [
+                *list(asdict(case).values())[: len(columns) - 3],
+                *(links if case.exact else f"≤ {links}" for links in (case.max_hops, case.stretch)),
+                f"{case.lost_share:.2%}",
+            ]
             for case in report.failures
         ]
         print_table("failures, without a controller", columns, rows)

@@ -1,0 +1,322 @@
+"""The column certificate: three local conditions a destination, for any family, damaged or not.
+
+Towards a destination d, let n(u) be the next switch of u over its minimal port. The conditions:
+
+1. Every switch with cables is one link farther from d than n(u), by the cabling; d delivers.
+2. With s = n(r) ≠ d, hosts at s may not choose the link to r.
+3. With v = n(u) and ρ one of the first two neighbours of repair of u: where n(ρ) ≠ u, the minimal
+   path of ρ avoids v (if v ≠ d, and switches may fail); where n(ρ) = u, ρ has a neighbour of bounce
+   β with n(β) ≠ ρ, whose minimal path avoids u (and v likewise).
+
+They imply what walking finds. *Without failures*: a minimal path from w meets a switch y only at
+position dist(w, y). A host at s that chooses w with n(w) ≠ s is thus at d after 1 + dist(w, d)
+links, never at s again; (2) says that it chooses no other. And no packet enters a switch by the
+port that its class has there: from w over n(w) the distance falls, and s is not n(w).
+*One failure*: a packet meets it at some u whose minimal link, or v, is down. It did not come in by
+that link, so the rule of `Classes` sends it to ρ1, to ρ2 if it came from ρ1, or back to ρ1 where
+there is no ρ2. At ρ it goes on by its minimal path, which does not come back to u, so does not
+use the link u-v, and does not meet v by (3); or it bounces to β, and the same holds of β's path.
+So two repairs and one bounce stand for all ways in, all ways out and all failures.
+
+The conditions suffice and are not necessary: the destinations where one does not hold are walked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.certificate.class_neighbours import ClassNeighbours
+from compilers.proof.forwarding import Forwarding, Numbers, Towards
+from compilers.proof.packet_states import Progress
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS
+from compilers.topology.distance import distances, neighbour_table
+
+CERTIFICATE_CELLS_AT_ONCE = 1 << 19
+NO_STRETCH = -MOST_HOPS
+Bits = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnCertificate:
+    """What holds of each of D destinations, all switches with hosts.
+
+    delivers: bool[D], (1) and (2): every way of every host leads there. repairs: by kind of
+    failure, bool[D], (3) as well: nothing is lost. stretch, hops: by kind of failure, int64[D]; no
+    repair adds more links, and no packet that meets a failure takes more. ways: the ports that
+    hosts may choose, over all pairs. longest: the links of the longest way, towards destinations
+    that are delivered.
+    """
+
+    destinations: NDArray[np.int64]
+    delivers: Bits
+    repairs: dict[str, Bits]
+    stretch: dict[str, Numbers]
+    hops: dict[str, Numbers]
+    ways: int
+    longest: int
+
+    @classmethod
+    def of(
+        cls, build: Build, f: Forwarding, failures: bool, progress: Progress | None = None
+    ) -> ColumnCertificate:
+        """Look at the columns of all destinations; at (3) only where failures are asked for."""
+        delivered, repaired, ways, longest = [], [], 0, 0
+        for column in _columns(build, f, progress):
+            delivers = column.minimal() & column.apart()
+            repaired.append(column.repairs() if failures else ({}, {}, {}))
+            ways += column.count()
+            longest = max(longest, column.longest(delivers, longest))
+            delivered.append(delivers)
+        delivers = np.concatenate(delivered)
+        repairs, stretch, hops = (_whole(found) for found in zip(*repaired, strict=True))
+        return cls(
+            destinations=np.flatnonzero(build.topology.endpoints),
+            delivers=delivers,
+            repairs={kind: delivers & holds for kind, holds in repairs.items()},
+            stretch=stretch,
+            hops=hops,
+            ways=ways,
+            longest=longest,
+        )
+
+
+def _whole(parts: Sequence[dict[str, Numbers]]) -> dict[str, Numbers]:
+    """By kind of failure, what was found of all blocks of destinations."""
+    return {kind: np.concatenate([part[kind] for part in parts]) for kind in parts[0]}
+
+
+def _columns(build: Build, f: Forwarding, progress: Progress | None) -> Iterator[_Columns]:
+    """The columns of all switches with hosts, a block at a time."""
+    neighbours = ClassNeighbours.of(f, build.topology.endpoints)
+    table = neighbour_table(build.topology.graph)
+    ends = np.flatnonzero(build.topology.endpoints)
+    step = max(1, CERTIFICATE_CELLS_AT_ONCE // f.switches)
+    for first in range(0, len(ends), step):
+        some = ends[first : first + step]
+        yield _Columns.of(build, f, neighbours, table, some)
+        if progress:
+            progress(first + len(some), len(ends))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """D columns of the next-hop matrix, as arrays over [D, S + 1] cells, numbered row by row.
+
+    The last cell of a row is nowhere, and next to itself. row: intp[D, S + 1], the class; after:
+    intp[D, S + 1], the cell over the minimal port; dist: int16[D, S + 1], links to the destination
+    by `after`, 0 where none lead there. home, base: intp[D, 1], the cells of the destination and of
+    switch 0.
+    """
+
+    build: Build
+    n: ClassNeighbours
+    destinations: NDArray[np.int64]
+    joined: Bits
+    shortest: NDArray[np.uint8]
+    row: Numbers
+    after: Numbers
+    dist: NDArray[np.int16]
+    home: Numbers
+    base: Numbers
+    arrived: Bits
+
+    @classmethod
+    def of(
+        cls,
+        build: Build,
+        f: Forwarding,
+        n: ClassNeighbours,
+        table: NDArray[np.int64],
+        destinations: NDArray[np.int64],
+    ) -> _Columns:
+        count, order = len(destinations), f.switches
+        rows = Towards.of(f, destinations).rows.reshape(order, count).T
+        row = np.zeros((count, order + 1), np.intp)
+        row[:, :-1] = rows
+        base = (np.arange(count) * (order + 1))[:, None]
+        after = np.full((count, order + 1), order, np.intp)
+        after[:, :-1] = n.port.take(row[:, :-1])
+        after += base
+        home = base + destinations[:, None]
+        dist, at = _followed(after, home)
+        arrived = at == home
+        dist[~arrived] = 0
+        return cls(
+            build=build,
+            n=n,
+            destinations=destinations,
+            joined=table[:-1].min(axis=1, initial=order) < order,
+            shortest=distances(table, destinations, depth=int(dist.max()) - 1),
+            row=row,
+            after=after,
+            dist=dist,
+            home=home,
+            base=base,
+            arrived=arrived[:, :-1],
+        )
+
+    @property
+    def own(self) -> Numbers:
+        """intp[D, S]: the cells of all switches."""
+        return self.base + np.arange(self.after.shape[1] - 1)
+
+    def minimal(self) -> Bits:
+        """bool[D]: condition (1)."""
+        good = self.arrived & (self.dist[:, :-1] <= self.shortest)
+        delivers = self.after.ravel().take(self.home) == self.home
+        holds: Bits = (good | ~self.joined).all(axis=1) & delivers[:, 0]
+        return holds
+
+    def apart(self) -> Bits:
+        """bool[D]: condition (2)."""
+        if not self.n.spread:
+            return np.ones(len(self.destinations), np.bool_)
+        row, after = self.row[:, :-1], self.after[:, :-1]
+        # Of a row that leads nowhere the entry means nothing; condition (1) fails there.
+        back = self.n.chooses(self.row.take(after), self.n.entry.take(row))
+        holds: Bits = ~(back & (after != self.home) & self.joined).any(axis=1)
+        return holds
+
+    def repairs(self) -> tuple[dict[str, Bits], dict[str, Numbers], dict[str, Numbers]]:
+        """Condition (3): bool[D], and the most links added and taken, int64[D], by kind of failure.
+
+        Only switches that packets come to are looked at.
+        """
+        row = self.row[:, :-1]
+        first = _Repairs.of(self, self.n.first.take(row) + self.base)
+        second = _Repairs.of(self, self.n.second.take(row) + self.base)
+        none = second.over == self.base + len(self.joined)
+        comes: Bits = first.back.copy()
+        if self.n.spread:
+            comes |= self.n.chooses(self.row.take(first.over), self.n.first_entry.take(row))
+        spare = none | ~comes
+        whole = self._depth()
+        depth = whole[:, :-1]
+        # What comes from the first neighbour of repair came over its minimal port, or from hosts.
+        beside = 1 + np.where(first.back, whole.take(first.over), 0)
+        met = (depth > 0) | self.build.topology.endpoints
+        met &= self.own != self.home
+        inner = met & (self.after[:, :-1] != self.home)
+        holds: dict[str, Bits] = {}
+        stretch: dict[str, Numbers] = {}
+        hops: dict[str, Numbers] = {}
+        for kind, where, good, other in (
+            ("link", met, first.link, second.link),
+            ("node", inner, first.node, second.node),
+        ):
+            holds[kind] = (~where | (good & (spare | other))).all(axis=1)
+            added = np.where(spare, first.length, np.maximum(first.length, second.length))
+            most = np.maximum(first.length + depth, np.where(spare, 0, second.length + beside))
+            for found, links in ((stretch, added - self.dist[:, :-1]), (hops, most)):
+                found[kind] = links.max(axis=1, where=where, initial=0).astype(np.int64)
+        return holds, stretch, hops
+
+    def _depth(self) -> NDArray[np.int16]:
+        """int16[D, S + 1]: the most links after which packets come to a switch, 0 if none do."""
+        row, after = self.row[:, :-1], self.after[:, :-1]
+        depth = np.zeros(self.after.size, np.int16)
+        sends = self.build.topology.endpoints & (self.own != self.home)
+        depth[after[sends & self.n.enters.take(row)]] = 1
+        far = self.build.wiring.far if self.n.spread else np.zeros((len(self.joined), 0), np.int32)
+        for link in range(far.shape[1]):
+            if depth.reshape(self.after.shape)[:, :-1][:, self.joined].all():
+                break
+            over = self.base + far[:, link]
+            fresh = sends & (far[:, link] >= 0) & (depth.take(over) == 0)
+            depth[over[fresh & self.n.chooses(row, np.array(link))]] = 1
+        ended = np.zeros(self.after.shape, np.bool_)
+        ended[:, -1] = True
+        ended.ravel()[self.home] = True
+        for level in range(1, MOST_HOPS):
+            moving = np.flatnonzero((depth == level) & ~ended.ravel())
+            if not len(moving):
+                break
+            depth[self.after.ravel()[moving]] = level + 1
+        return depth.reshape(self.after.shape)
+
+    def count(self) -> int:
+        """The ports that hosts may choose, over the pairs of these destinations."""
+        ends = np.flatnonzero(self.build.topology.endpoints)
+        ways = self.n.ways.take(self.row[:, ends])
+        own = self.n.ways.take(self.row.ravel().take(self.home))
+        return int(ways.sum(dtype=np.int64) - own.sum(dtype=np.int64))
+
+    def longest(self, delivers: Bits, known: int) -> int:
+        """The links of the longest way to destinations that are delivered, if above `known`."""
+        ends = np.flatnonzero(self.build.topology.endpoints)
+        dist = self.dist[delivers][:, ends]
+        most = int(dist.max(initial=0)) + self.n.spread
+        if most <= known:
+            return known
+        row = self.row[delivers][:, ends]
+        away = dist > 0
+        found = max(known, int(dist.max(initial=0, where=self.n.ways.take(row) == 0)))
+        for link in range(self.build.wiring.far.shape[1]):
+            far = self.build.wiring.far[ends, link]
+            taken = away & (far >= 0) & self.n.chooses(row, np.array(link))
+            over = self.dist[delivers][:, far]
+            found = max(found, 1 + int(over.max(initial=-1, where=taken)))
+            if found == most:
+                break
+        return found
+
+
+def _followed(after: Numbers, home: Numbers) -> tuple[NDArray[np.int16], Numbers]:
+    """The links that packets of all cells take, and where they are then."""
+    at = (home - home % after.shape[1]) + np.arange(after.shape[1])
+    dist = np.zeros(after.shape, np.int16)
+    flat = after.ravel()
+    for _ in range(MOST_HOPS):
+        away = at != home
+        moved = flat.take(at)
+        if not (moved != at)[away].any():
+            break
+        dist += away
+        at = np.where(away, moved, at)
+    return dist, at
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Repairs:
+    """The repair of every cell over one neighbour.
+
+    over: intp[D, S], the cell of the neighbour. back: bool[D, S], its minimal port leads back.
+    link, node: bool[D, S], it repairs these failures. length: int16[D, S], links from there on.
+    """
+
+    over: Numbers
+    back: Bits
+    link: Bits
+    node: Bits
+    length: NDArray[np.int16]
+
+    @classmethod
+    def of(cls, c: _Columns, over: Numbers) -> _Repairs:
+        """Look at the minimal paths of neighbours, and those that they bounce to."""
+        flat, dist, own, v = c.after.ravel(), c.dist.ravel(), c.own, c.after[:, :-1]
+        there = over != c.base + own.shape[1]
+        one = flat.take(over)
+        back = there & (one == own)
+        link = there & ~back
+        # A neighbour of u meets v, one or two links away, at position one or two or never.
+        node = link & (one != v) & (flat.take(one) != v)
+        length = np.where(there, 1 + dist.take(over), NO_STRETCH).astype(np.int16)
+        cell = np.flatnonzero(back)
+        u, rho, failed = own.ravel()[cell], over.ravel()[cell], v.ravel()[cell]
+        base = np.broadcast_to(c.base, own.shape).ravel()[cell]
+        beta = c.n.bounce.take(c.row.ravel().take(rho)) + base
+        path = [beta]
+        for _ in range(3):
+            path.append(flat.take(path[-1]))
+        good = (beta != base + own.shape[1]) & (path[1] != rho)
+        good &= (path[1] != u) & (path[2] != u)
+        avoids = np.logical_and.reduce([at != failed for at in path])
+        link.ravel()[cell] = good
+        node.ravel()[cell] = good & avoids
+        length.ravel()[cell] = 2 + dist.take(beta)
+        return cls(over, back, link, node, length)

@@ -1,0 +1,199 @@
+"""The certificate against the walk: on good builds, and on builds with one value changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.proof.alternate_ways import walk_ways
+from compilers.proof.certificate import certified, column_certificate
+from compilers.proof.certificate.certified import Certified, certify
+from compilers.proof.delivery import verify
+from compilers.proof.failure_walks import walk_failures
+from compilers.proof.proved import Proved
+from compilers.proof.verification import judge
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.build_folder import save
+from inventory.problems import InputError
+from tests.compilers.proof.test_failure_walks import (
+    SPOILS,
+    over_the_apex,
+    protected,
+    without_bounce,
+)
+from tests.compilers.routed import routed
+
+KINDS = ("link", "node")
+IQ = {"supernode": "inductive-quad", "degree": 3}
+DAMAGE = {
+    "node_types": {"leaf": {"ports": [{"name": "a{}", "count": 8}]}},
+    "nodes": [{"name": f"n{v}", "type": "leaf"} for v in range(31)],
+    "dead_links": [{"a": "n0", "b": "n1"}, {"a": "n3", "b": "n6"}],
+}
+FABRICS: dict[str, tuple[str, dict[str, int | str]]] = {
+    "odd": ("polarfly", {"q": 3}),
+    "even": ("polarfly", {"q": 4}),
+    "iq": ("polarstar", {"q": 2, **IQ}),
+    "paley": ("polarstar", {"q": 3, "supernode": "paley", "degree": 2}),
+    "pn": ("pn", {"q": 2}),
+    "oft": ("oft", {"q": 2}),
+}
+
+
+@cache
+def damaged(spread: bool) -> Build:
+    balance = "compact-valiant" if spread else "minimal"
+    keys = {
+        "name": "damaged",
+        "topology": {"family": "polarfly", "q": 5},
+        "routing": {"balance": balance, "protect": "node"},
+        "hosts_per_node": 1,
+        "inventory": DAMAGE,
+    }
+    return compile_fabric(load_fabric(keys))
+
+
+def fabric(name: str, spread: bool) -> Build:
+    if name == "damaged":
+        return damaged(spread)
+    family, parameters = FABRICS[name]
+    return routed(family, spread=spread, protect="node", **parameters)
+
+
+def assert_alike(build: Build, note: str = "") -> Certified:
+    """The certificate with its walks finds what walking everything does."""
+    found = certify(build, KINDS, seed=1)
+    assert not found.wrong, note
+    assert found.ways == walk_ways(build), note
+    for kind, report in zip(KINDS, found.failures, strict=True):
+        walked = walk_failures(build, kind)
+        if report.exact:
+            assert report == walked, note
+        lengths = {"exact": True, "max_hops": walked.max_hops, "stretch": walked.stretch}
+        assert replace(report, **lengths) == walked, note  # type: ignore[arg-type]
+        assert report.max_hops >= walked.max_hops, note
+        assert report.stretch >= walked.stretch, note
+    return found
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("name", [*FABRICS, "damaged"])
+def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
+    found = assert_alike(fabric(name, spread))
+    assert not any(report.lost_pairs for report in found.failures)
+    if name != "oft":
+        assert found.use.flagged == 0
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_it_agrees_on_spoilt_tables(spoil) -> None:  # type: ignore[no-untyped-def]
+    assert_alike(spoil(protected("polarfly", q=3)))
+
+
+def mutants(build: Build, count: int, seed: int) -> Iterator[tuple[str, Build]]:
+    """The build with one row, minimal port, order of repair or alternate changed at one switch."""
+    random = np.random.default_rng(seed)
+    routes, classes = build.tables.routes, build.tables.classes
+    used = np.argwhere(classes.port > 0)
+    words = ["protection", "egress", "protection", "port", "bounce"]
+    words += ["alternate"] if classes.alternate.shape[2] else []
+    for number in range(count):
+        s, k = random.choice(used).tolist()
+        port = int(random.choice(build.wiring.port[s][build.wiring.far[s] >= 0]))
+        word = words[number % len(words)]
+        note = f"{word} of class {k} of switch {s}: {port}"
+        if word == "egress":
+            egress = routes.egress.copy()
+            egress[s, random.integers(egress.shape[1])] = k
+            tables = replace(build.tables, routes=replace(routes, egress=egress))
+        else:
+            changed = getattr(classes, word).copy()
+            changed[s, k] = port if word == "port" else [port, *[0] * (changed.shape[2] - 1)]
+            tables = replace(build.tables, classes=replace(classes, **{word: changed}))
+        yield note, replace(build, tables=tables)
+
+
+def harmful(build: Build, count: int, seed: int) -> int:
+    """How many mutants lose packets; on all the certificate agrees with the walk."""
+    lossy = 0
+    for note, mutant in mutants(build, count, seed):
+        found = assert_alike(mutant, note)
+        lossy += bool(found.ways.strays or any(r.lost_pairs for r in found.failures))
+    return lossy
+
+
+def test_it_agrees_on_mutants() -> None:
+    modes = [("odd", False), ("odd", True), ("pn", False), ("pn", True)]
+    assert sum(harmful(fabric(*mode), 12, seed=1) for mode in modes) >= 8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("name", [*FABRICS, "damaged"])
+def test_it_agrees_on_many_mutants(name: str, spread: bool) -> None:
+    """394 that lose packets, over seven fabrics and both modes."""
+    polarstar = name in ("iq", "paley")
+    assert harmful(fabric(name, spread), 100 if polarstar else 240, seed=2) >= 6
+
+
+WRONG = {
+    "whatever avoids the link avoids the switch": over_the_apex,
+    "a packet that comes back is bounced": without_bounce,
+}
+
+
+@pytest.mark.parametrize("theorem", WRONG)
+def test_the_walks_beside_it_tell_a_wrong_theorem(
+    theorem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A theorem that is not true passes tables that lose packets; the walks do not."""
+    right = column_certificate._Repairs.of
+
+    def wrong(*given):  # type: ignore[no-untyped-def]
+        found = right(*given)
+        there = found.over != given[0].base + found.over.shape[1]
+        if theorem == "a packet that comes back is bounced":
+            return replace(found, link=there, node=there)
+        return replace(found, node=found.link)
+
+    build = WRONG[theorem](protected("polarfly", q=5))
+    walked = verify(build, failures=KINDS, method="walk")
+    assert verify(build, failures=KINDS, method="certificate").failures == walked.failures
+    monkeypatch.setattr(column_certificate._Repairs, "of", wrong)
+    report = verify(build, failures=KINDS, method="certificate")
+    assert not report.passed
+    assert report.certificate is None
+    assert report.failures == walked.failures
+    assert "certificate" in report.unsound.texts()[0]
+
+
+def test_the_mark_says_what_was_proved_by_certificate(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    build = damaged(True)
+    save(build, tmp_path / "build")
+    place = [build], [tmp_path / "build"]
+    judge(*place, failures=["link"], method="certificate")
+    assert Proved.read(tmp_path / "build", build).certified == ("ways", "link")
+    judge(*place, failures=["node"], method="walk")
+    proved = Proved.read(tmp_path / "build", build)
+    assert (proved.failures, proved.certified) == (("link", "node"), ("link",))
+    mark = json.loads((tmp_path / "build/verified.json").read_text())
+    assert mark["certificate"] is None
+
+
+def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = fabric("odd", True)
+    assert verify(build, failures=["link"]).certificate is None
+    monkeypatch.setattr("compilers.proof.delivery.WALKED_UP_TO", 0)
+    report = verify(build, failures=["link", "2"])
+    assert report.certified == ["ways", "link"]
+    assert [case.kind for case in report.failures] == ["link", "2"]
+    assert report.certificate == certified.CertificateUse(("link",), 13, 0, 4)
+    with pytest.raises(InputError, match="auto, walk, certificate"):
+        judge([build], method="guess")
