@@ -31,7 +31,7 @@ from tests.compilers.proof.test_failure_walks import (
 from tests.compilers.routed import routed
 
 KINDS = ("link", "node")
-IQ = {"supernode": "inductive-quad", "degree": 3}
+IQ: dict[str, int | str] = {"supernode": "inductive-quad", "degree": 3}
 DAMAGE = {
     "node_types": {"leaf": {"ports": [{"name": "a{}", "count": 8}]}},
     "nodes": [{"name": f"n{v}", "type": "leaf"} for v in range(31)],
