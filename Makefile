@@ -24,7 +24,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions docs lint clean python debian stale
+.PHONY: help demo test test-all test-versions docs recording lint clean python debian stale
 .NOTPARALLEL:
 .ONESHELL:
 SHELL := /bin/sh
@@ -79,6 +79,9 @@ mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests 
 
 docs: $(STAMP) ## the manual as a site in dist/docs, every link checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --site-dir dist/docs
+
+recording: $(STAMP) | debian ## run commands of the README and keep them as docs/pictures/demo.svg
+	$(BIN)/python -m manual.recording docs/pictures/demo.svg
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .

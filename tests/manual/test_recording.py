@@ -1,0 +1,86 @@
+"""The recording is of the README's commands, holds every line once, and knows no machine."""
+
+from __future__ import annotations
+
+import re
+import socket
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from manual.recording import ROWS, SHOWN, Session, meant, recorded, svg
+from tests.polarfab.pages import ROOT, blocks
+
+SVG = "{http://www.w3.org/2000/svg}"
+FILE = ROOT / "docs" / "pictures" / "demo.svg"
+
+
+def lines(picture: str) -> list[str]:
+    root = ET.fromstring(picture)  # noqa: S314
+    return ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+
+
+def frames(picture: str, name: str) -> list[tuple[float, str]]:
+    """Per cent of the time and state of each keyframe."""
+    inside = picture.split(f"@keyframes {name} {{")[1].split("}\n}")[0]
+    found = re.findall(r"([\d.]+)% \{ transform: (\S+.*?\));", inside)
+    return [(float(part), state) for part, state in found]
+
+
+def test_the_recording_is_of_commands_of_the_readme() -> None:
+    commands = [line[2:] for line in lines(FILE.read_text()) if line.startswith("$ ")]
+    assert commands == list(SHOWN)
+    page = ROOT / "README.md"
+    there = [c.words for b in blocks(page) if b.language == "console" for c in b.commands()]
+    assert set(commands) <= {command.partition("#")[0].strip() for command in there}
+
+
+def test_the_recording_is_small_whole_and_of_no_machine() -> None:
+    picture = FILE.read_text()
+    text = "\n".join(lines(picture))
+    assert len(picture) < 150_000
+    assert re.search(r"first-light-q3 passed in [\d.]+ s$", text)
+    assert not re.search(r"(?<!\S)/\w", text), "a path"
+    assert socket.gethostname() not in text
+    assert "<script" not in picture
+
+
+def test_every_line_is_there_once_and_appears_in_order() -> None:
+    printed = tuple((0.1, f"<{number}> & \x1b[1;31mred\x1b[0m") for number in range(40))
+    picture = svg([Session("polarfab one", printed), Session("polarfab two", ((9.0, "end"),))])
+    plain = [f"<{number}> & red" for number in range(40)]
+    assert lines(picture) == ["$ polarfab one", *plain, "$ polarfab two", "end"]
+    assert picture.count('<tspan class="b red">red</tspan>') == 40
+    for name in ("pen", "roll"):
+        parts = [part for part, _ in frames(picture, name)]
+        assert parts == sorted(parts)
+        assert parts[-1] <= 100
+    rows = [int(re.findall(r"(\d+)px", state)[-1]) // 18 for _, state in frames(picture, "pen")]
+    assert rows == sorted(rows)
+    assert set(rows) == set(range(44))
+    assert frames(picture, "roll")[-1][1] == f"translateY({-(43 + 1 - ROWS) * 18}px)"
+
+
+def test_without_motion_the_last_screen_stands() -> None:
+    still, moving = svg([Session("polarfab one", ((0.0, "end"),))]).split("@media", 1)
+    assert "#pen { transform: translate(0px, 36px); }" in still
+    assert "animation:" not in still
+    assert moving.startswith(" (prefers-reduced-motion: no-preference)")
+
+
+def test_what_a_command_prints_is_recorded(tmp_path: Path) -> None:
+    session = recorded("polarfab init lab --family polarfly --q 2", tmp_path)
+    assert [line for _, line in session.lines] == [
+        "written: lab/fabric.yaml",
+        "written: lab/inventory.yaml",
+    ]
+    assert (tmp_path / "lab" / "fabric.yaml").exists()
+    with pytest.raises(RuntimeError, match="exit code 2"):
+        recorded("polarfab nonsense", tmp_path)
+
+
+def test_the_demo_is_what_the_makefile_runs() -> None:
+    assert meant("make demo")[3:5] == ["emulate", "first-light-q3"]
+    with pytest.raises(ValueError, match="not a command of ours"):
+        meant("rm build")
