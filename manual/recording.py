@@ -8,17 +8,14 @@ hides what is not written yet, and the *roll*, which scrolls. Where motion is no
 from __future__ import annotations
 
 import os
-import pty
 import re
 import shlex
 import subprocess
 import sys
-import termios
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
 from tempfile import TemporaryDirectory
 from time import monotonic
 
@@ -75,51 +72,31 @@ def meant(command: str) -> list[str]:
 
 
 def recorded(command: str, folder: Path) -> Session:
-    """Run a command at a terminal of COLUMNS columns, in this folder.
+    """Run a command in this folder, and take what it prints as at a terminal of COLUMNS columns.
 
-    Its standard error is no terminal, so that no progress bars are in the way.
+    It has a pipe, so that no progress bars are in the way.
 
     Raises:
         RuntimeError: it fails.
     """
-    (terminal, end), (notes, notes_end) = pty.openpty(), os.pipe()
-    termios.tcsetwinsize(end, (ROWS, COLUMNS))
-    way = {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
-    began = monotonic()
+    width = {"COLUMNS": str(COLUMNS), "FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    way = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
+    lines, before = [], monotonic()
     with subprocess.Popen(
-        meant(command), cwd=folder, stdout=end, stderr=notes_end, env=os.environ | way
+        meant(command),
+        cwd=folder,
+        env=os.environ | width | way,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
     ) as process:
-        os.close(end)
-        os.close(notes_end)
-        pieces = list(_read(terminal, notes))
-    os.close(terminal)
-    os.close(notes)
+        for line in process.stdout or ():
+            now = monotonic()
+            lines.append((now - before, line.rstrip("\n")))
+            before = now
     if process.returncode:
         raise RuntimeError(f"{command}: exit code {process.returncode}")
-    lines, before = [], began
-    for second, line in pieces:
-        lines.append((second - before, line))
-        before = second
     return Session(command, tuple(lines))
-
-
-def _read(*ends: int) -> Iterator[tuple[float, str]]:
-    """The lines of several files as they come, and when."""
-    rest = dict.fromkeys(ends, b"")
-    with DefaultSelector() as ready:
-        for each in ends:
-            ready.register(each, EVENT_READ)
-        while ready.get_map():
-            for key, _ in ready.select():
-                try:
-                    piece = os.read(key.fd, 1 << 16)
-                except OSError:  # a terminal whose other end is closed
-                    piece = b""
-                if not piece:
-                    ready.unregister(key.fd)
-                *lines, rest[key.fd] = (rest[key.fd] + piece).split(b"\n")
-                now = monotonic()
-                yield from ((now, line.decode().rstrip("\r")) for line in lines)
 
 
 def moments(sessions: Sequence[Session]) -> tuple[list[Moment], list[str]]:
@@ -133,6 +110,7 @@ def moments(sessions: Sequence[Session]) -> tuple[list[Moment], list[str]]:
         found.append(Moment(now, len(PROMPT) + len(session.command), len(lines)))
         lines.append(f"\x1b[32m{PROMPT}\x1b[0;1m{session.command}\x1b[0m")
         now += ENTER
+        found.append(Moment(now, 0, len(lines)))
         for wait, line in session.lines:
             now += min(wait, LONGEST_WAIT)
             lines.append(line)
