@@ -10,9 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.proof.alternate_ways import Ways, walk_ways
-from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, certify
+from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
+from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.channels import Channels, channels
 from compilers.proof.failure_walks import FailureReport, walk_failures
 from compilers.proof.packet_states import Progress, packets
@@ -32,6 +34,7 @@ TWO_FAILURES_UP_TO = 1 << 17
 METHODS = ("auto", "walk", "certificate")
 WALKED_UP_TO = 1 << 18
 """The most packets that `auto` walks, exactly and in half a second: PolarFly up to q = 11."""
+DELIVERY, WAYS = "delivery", "ways"
 WRONG_CERTIFICATE = Unsound.one(
     "certificate", "what a walk of a few destinations finds", "something else; all were walked"
 )
@@ -127,15 +130,8 @@ class Report:
             "ways": self.ways is not None,
             "failures": [case.kind for case in whole if case.lost_pairs == case.cut_off],
             "channels": free and repaired <= set(self.channels_under),
-            "certified": self.certified,
+            "certified": list(self.certificate.proved) if self.certificate else [],
         }
-
-    @property
-    def certified(self) -> list[str]:
-        """What was proved by certificate, of `ways` and the kinds of failures that were tried."""
-        if not self.certificate:
-            return []
-        return [*(["ways"] if self.ways else []), *self.certificate.kinds]
 
     def __repr__(self) -> str:
         """`<Report passed: 3,192 of 3,192 pairs delivered, over 2 links at most>`."""
@@ -164,12 +160,14 @@ def verify(
             quick.
         seed: of the sample, and of the destinations that are walked beside a certificate.
         with_channels: whether to count channels and prove the fabric free of deadlock.
-        method: of `METHODS`, for the ways and for failures of one link or node. A certificate walks
-            the destinations that it cannot judge; `auto` takes it where walks take long.
+        method: of `METHODS`, for minimal paths, the ways, and failures of one link or node. What a
+            certificate cannot judge is walked; `auto` takes it where walks take long.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
-    report = replace(_walk_minimal(build, progress), unsound=unsound(build))
+    certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
+    report = _delivery(build, certain, seed, progress)
+    report = replace(report, unsound=Unsound.of((report.unsound, unsound(build))))
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
@@ -177,7 +175,7 @@ def verify(
         report = replace(report, unsound=promise(build))
     kinds = usual(build) if failures is None else tuple(failures)
     report = replace(report, promised=promised(build))
-    report = _followed(report, build, kinds, seed, method, progress)
+    report = _followed(report, build, kinds, certain, seed, progress)
     done = {case.kind: case for case in report.failures}
     cases = [done.get(k) or walk_failures(build, k, sample, seed, progress) for k in kinds]
     report = replace(report, failures=tuple(cases))
@@ -188,24 +186,42 @@ def verify(
     return report
 
 
+def _delivery(build: Build, certain: bool, seed: int, progress: Progress | None) -> Report:
+    """Minimal delivery, by rows of a whole fabric where these prove it, else by a walk."""
+    counts = minimal_rows(build) if certain else None
+    if counts is None:
+        return _walk_minimal(build, progress)
+    ends = np.flatnonzero(build.topology.endpoints)
+    beside = by_chance(ends, seed)
+    walked = _walk_minimal(build, None, beside)
+    if walked.minimal < walked.pairs:
+        return replace(_walk_minimal(build, progress), unsound=WRONG_CERTIFICATE)
+    pairs = len(ends) * (len(ends) - 1)
+    use = CertificateUse((DELIVERY,), len(ends), 0, len(beside))
+    return Report(pairs, pairs, pairs, 0, counts, (), certificate=use)
+
+
 def _followed(
     report: Report,
     build: Build,
     kinds: tuple[str, ...],
+    certain: bool,
     seed: int,
-    method: str,
     progress: Progress | None,
 ) -> Report:
     """The report with all ways, and with the failures that a certificate judges if one does."""
     spread = bool(build.tables.classes.alternate.any())
     judged = tuple(kind for kind in kinds if kind in CERTIFIED and build.protect != "none")
-    certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
     if certain and (spread or judged):
         found = certify(build, judged, seed, progress)
         if not found.wrong:
+            already = report.certificate.proved if report.certificate else ()
+            proved = (*already, *((WAYS,) if spread else ()), *judged)
+            use = replace(found.use, proved=proved)
             ways = found.ways if spread else None
-            return replace(report, ways=ways, failures=found.failures, certificate=found.use)
-        report = replace(report, unsound=Unsound.of((WRONG_CERTIFICATE, report.unsound)))
+            return replace(report, ways=ways, failures=found.failures, certificate=use)
+        found_wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
+        report = replace(report, unsound=found_wrong, certificate=None)
     return replace(report, ways=walk_ways(build, progress)) if spread else report
 
 
@@ -224,18 +240,22 @@ def usual(build: Build) -> tuple[str, ...]:
     return tuple(kind for kind in promised(build) if kind != "2" or quick)
 
 
-def _walk_minimal(build: Build, progress: Progress | None) -> Report:
+def _walk_minimal(
+    build: Build, progress: Progress | None, towards: NDArray[np.int64] | None = None
+) -> Report:
+    """Minimal paths from all switches with hosts; `towards` some of them, ascending, or all."""
     walker = Walker.of(build.tables, build.wiring.cables())
     table = neighbour_table(build.topology.graph)
     ends = np.flatnonzero(build.topology.endpoints)
     hop_counts = np.zeros(MOST_HOPS + 1, np.int64)
     minimal = loops = 0
     faults: list[PairFault] = []
+    towards = ends if towards is None else towards
     step = max(1, PAIRS_AT_ONCE // build.tables.switches)
-    for first in range(0, len(ends), step):
-        destinations = ends[first : first + step]
+    for first in range(0, len(towards), step):
+        destinations = towards[first : first + step]
         hops = walker.hops(destinations)[ends]
-        hops[np.arange(first, first + len(destinations)), np.arange(len(destinations))] = ITSELF
+        hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
         shortest = distances(table, destinations, depth=longest - 1).T[ends]
         best = (hops >= 0) & (hops <= shortest)
@@ -250,9 +270,9 @@ def _walk_minimal(build: Build, progress: Progress | None) -> Report:
                 for i, j in wrong
             ]
         if progress:
-            progress(first + len(destinations), len(ends))
+            progress(first + len(destinations), len(towards))
     return Report(
-        pairs=len(ends) * (len(ends) - 1),
+        pairs=len(towards) * (len(ends) - 1),
         delivered=int(hop_counts.sum()),
         minimal=minimal,
         loops=loops,

@@ -25,11 +25,11 @@ Vertices = NDArray[np.int64]
 class CertificateUse:
     """How much a certificate proved.
 
-    kinds: of failures, beside all ways without any. destinations: all switches with hosts. flagged:
-    those that it did not pass, which were walked. beside: those that were walked beside it.
+    proved: of `delivery`, `ways` and the kinds of failures. destinations: all switches with hosts.
+    flagged: those that it did not pass, which were walked. beside: those walked beside it.
     """
 
-    kinds: tuple[str, ...]
+    proved: tuple[str, ...]
     destinations: int
     flagged: int
     beside: int
@@ -64,8 +64,7 @@ def certify(
     """
     f = Forwarding.of(build)
     found = ColumnCertificate.of(build, f, bool(kinds), progress)
-    chance = np.random.default_rng(seed)
-    beside = chance.permutation(found.destinations)[:WALKED_BESIDE]
+    beside = by_chance(found.destinations, seed)
     ways, wrong = _ways(build, f, found, beside)
     reports, walked = [], [found.destinations[~found.delivers]]
     for kind in kinds:
@@ -77,6 +76,11 @@ def certify(
     many = len(found.destinations)
     use = CertificateUse(kinds, many, len(np.unique(np.concatenate(walked))), len(beside))
     return Certified(ways, tuple(reports), use, wrong)
+
+
+def by_chance(destinations: Vertices, seed: int) -> Vertices:
+    """int64[4 at most]: destinations that are walked beside a certificate, ascending."""
+    return np.sort(np.random.default_rng(seed).permutation(destinations)[:WALKED_BESIDE])
 
 
 def _ways(

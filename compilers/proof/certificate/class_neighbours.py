@@ -20,7 +20,8 @@ class ClassNeighbours:
     first_entry, second: intp[R], over the first two ports of repair that have a cable. bounce:
     intp[R], over the first port of bounce. ways: int32[R], how many links have a weight; chosen:
     uint8[R, ⌈K/8⌉], which, a bit each, of switches with hosts. enters: bool[R], whether packets of
-    hosts take the minimal port; spread: whether any take others.
+    hosts take the minimal port; spread: whether any take others. link_entry: int32[S, K], the entry
+    of each link.
     """
 
     port: Numbers
@@ -33,6 +34,7 @@ class ClassNeighbours:
     chosen: NDArray[np.uint8]
     enters: NDArray[np.bool_]
     spread: bool
+    link_entry: NDArray[np.int32]
 
     @classmethod
     def of(cls, f: Forwarding, endpoints: NDArray[np.bool_]) -> ClassNeighbours:
@@ -61,6 +63,7 @@ class ClassNeighbours:
             chosen=_chosen(f, endpoints.repeat(f.classes + 2)),
             enters=(f.weighted[0] >= 0) | (ways == 0),
             spread=bool((f.weighted[1:] >= 0).any()),
+            link_entry=f.end.reshape(f.switches, f.slots)[:, :-1] % f.slots,
         )
 
     def chooses(self, row: Numbers, link: Numbers) -> NDArray[np.bool_]:

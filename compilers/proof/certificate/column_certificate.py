@@ -222,13 +222,8 @@ class _Columns:
         depth = np.zeros(self.after.size, np.int16)
         sends = self.build.topology.endpoints & (self.own != self.home)
         depth[after[sends & self.n.enters.take(row)]] = 1
-        far = self.build.wiring.far if self.n.spread else np.zeros((len(self.joined), 0), np.int32)
-        for link in range(far.shape[1]):
-            if depth.reshape(self.after.shape)[:, :-1][:, self.joined].all():
-                break
-            over = self.base + far[:, link]
-            fresh = sends & (far[:, link] >= 0) & (depth.take(over) == 0)
-            depth[over[fresh & self.n.chooses(row, np.array(link))]] = 1
+        if self.n.spread:
+            depth[self._over_alternates(self.own[depth.take(self.own) == 0])] = 1
         ended = np.zeros(self.after.shape, np.bool_)
         ended[:, -1] = True
         ended.ravel()[self.home] = True
@@ -238,6 +233,17 @@ class _Columns:
                 break
             depth[self.after.ravel()[moving]] = level + 1
         return depth.reshape(self.after.shape)
+
+    def _over_alternates(self, cells: Numbers) -> Numbers:
+        """Of these cells, those to which a neighbour's hosts may choose the link."""
+        found = []
+        for far, entry in zip(self.build.wiring.far.T, self.n.link_entry.T, strict=True):
+            here = cells % self.after.shape[1]
+            over = cells - here + far[here]
+            comes = (far[here] >= 0) & self.n.chooses(self.row.take(over), entry[here])
+            found.append(cells[comes])
+            cells = cells[~comes]
+        return np.concatenate(found)
 
     def count(self) -> int:
         """The ports that hosts may choose, over the pairs of these destinations."""

@@ -201,7 +201,7 @@ def _print(build: Build, report: Report) -> None:
         free = "no deadlock" if report.channels.free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({free})"))
     if used := report.certificate:
-        what = " and ".join(FAILURES.get(word, word) for word in report.certified)
+        what = " and ".join(FAILURES.get(word, word) for word in used.proved)
         facts.append((f"by certificate: {what}", f"{used.destinations:,} destinations"))
         facts += [("destinations it left to a walk", used.flagged), ("walked beside", used.beside)]
     if report.passed:

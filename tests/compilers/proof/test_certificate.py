@@ -14,7 +14,8 @@ from compilers.pipeline import compile_fabric
 from compilers.proof.alternate_ways import walk_ways
 from compilers.proof.certificate import certified, column_certificate
 from compilers.proof.certificate.certified import Certified, certify
-from compilers.proof.delivery import verify
+from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.delivery import _walk_minimal, verify
 from compilers.proof.failure_walks import walk_failures
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
@@ -143,6 +144,58 @@ def test_it_agrees_on_many_mutants(name: str, spread: bool) -> None:
     assert harmful(fabric(name, spread), 100 if polarstar else 240, seed=2) >= 6
 
 
+def assert_rows_right(build: Build, note: str = "") -> bool:
+    """Where rows prove delivery, a walk finds the same; returns whether they prove it."""
+    counts, walked = minimal_rows(build), _walk_minimal(build, None)
+    if counts is not None:
+        assert walked.minimal == walked.pairs, note
+        assert walked.hop_counts == counts, note
+        assert not walked.loops, note
+    return counts is not None
+
+
+WHOLE = ["odd", "even", "iq", "paley"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_rows_prove_delivery(name: str) -> None:
+    assert assert_rows_right(fabric(name, False))
+    report = verify(fabric(name, False), method="certificate")
+    assert replace(report, certificate=None) == verify(fabric(name, False), method="walk")
+    assert report.certificate is not None
+    assert report.certificate.proved == ("delivery",)
+
+
+@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.long)])
+def test_rows_prove_nothing_that_is_not_so(name: str, count: int) -> None:
+    proved = [
+        assert_rows_right(mutant, note)
+        for note, mutant in mutants(fabric(name, False), count, seed=4)
+        if note.split()[0] in ("egress", "port")
+    ]
+    assert not all(proved)
+
+
+def test_rows_of_damaged_and_bipartite_fabrics_are_walked() -> None:
+    assert minimal_rows(damaged(False)) is None
+    assert minimal_rows(fabric("pn", False)) is None
+
+
+def test_walks_beside_rows_tell_a_wrong_theorem(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = routed(q=3)
+    port = build.tables.classes.port.copy()
+    port[0] = np.where(port[0] > 0, port[0].max(), 0)
+    classes = replace(build.tables.classes, port=port)
+    astray = replace(build, tables=replace(build.tables, classes=classes))
+    counts = minimal_rows(build)
+    monkeypatch.setattr("compilers.proof.delivery.minimal_rows", lambda _: counts)
+    report = verify(astray, method="certificate")
+    assert report.certificate is None
+    assert report.minimal < report.pairs
+    assert "certificate" in report.unsound.texts()[0]
+
+
 WRONG = {
     "whatever avoids the link avoids the switch": over_the_apex,
     "a packet that comes back is bounced": without_bounce,
@@ -179,6 +232,7 @@ def test_the_mark_says_what_was_proved_by_certificate(tmp_path) -> None:  # type
     save(build, tmp_path / "build")
     place = [build], [tmp_path / "build"]
     judge(*place, failures=["link"], method="certificate")
+    # Rows prove delivery in a whole fabric only.
     assert Proved.read(tmp_path / "build", build).certified == ("ways", "link")
     judge(*place, failures=["node"], method="walk")
     proved = Proved.read(tmp_path / "build", build)
@@ -192,8 +246,7 @@ def test_auto_takes_it_where_walks_take_long(monkeypatch: pytest.MonkeyPatch) ->
     assert verify(build, failures=["link"]).certificate is None
     monkeypatch.setattr("compilers.proof.delivery.WALKED_UP_TO", 0)
     report = verify(build, failures=["link", "2"])
-    assert report.certified == ["ways", "link"]
     assert [case.kind for case in report.failures] == ["link", "2"]
-    assert report.certificate == certified.CertificateUse(("link",), 13, 0, 4)
+    assert report.certificate == certified.CertificateUse(("delivery", "ways", "link"), 13, 0, 4)
     with pytest.raises(InputError, match="auto, walk, certificate"):
         judge([build], method="guess")
