@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from controller.app import app_class
+from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
-from controller.settings import AUDIT_PERIOD
-from controller.switches import framework
+from controller.settings import AUDIT_PERIOD, Tls
+from controller.switches import framework, listening
 from controller.switches.current import Current, read_build
 from controller.switches.file_limit import half_open_room
+from controller.switches.listening import Entrance
 from controller.switches.session import LiveFabric
+from controller.switches.tls_files import TlsFiles
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
@@ -29,6 +32,8 @@ BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_S
 ALONE = "POLARFAB_ALONE"
 """Set where no other app runs beside ours: what switches say is then not read for others."""
 RYU = framework.load("ryu")
+LOOK = 0.1
+"""Seconds between two looks whether the loops still run."""
 
 
 class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
@@ -37,6 +42,7 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         try:
             reporter, keeper = _started()
+            entrance = _entrance(reporter.fabric)
         except InputError as error:
             print(f"error: {error}", file=sys.stderr)
             sys.exit(2)
@@ -47,8 +53,30 @@ class PolarfabApp(app_class(RYU)):  # type: ignore[misc]
         def reload() -> None:
             mover.load(_read(), by="SIGHUP")
 
-        super().__init__(*args, reporter=reporter, reload=reload, others=others, **kwargs)
+        super().__init__(
+            *args,
+            reporter=reporter,
+            reload=reload,
+            entrance=entrance,
+            pulse=Pulse(reporter.fabric.tell),
+            others=others,
+            **kwargs,
+        )
         _hear_interrupts()
+
+    def start(self) -> None:
+        """Start handling and reporting, and looking whether both go on."""
+        super().start()
+        RYU.hub.spawn(self._look)
+
+    def _look(self) -> None:
+        try:
+            while True:
+                self.pulse.look()
+                RYU.hub.sleep(LOOK)
+        except RuntimeError as error:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+            os._exit(1)  # ryu-manager would first wait for threads of other apps
 
 
 def _hear_interrupts() -> None:
@@ -64,6 +92,22 @@ def _hear_interrupts() -> None:
     signal.signal(signal.SIGINT, interrupt)
 
 
+def _entrance(fabric: LiveFabric) -> Entrance | None:
+    """Our listener, in place of Ryu's; None with TLS that asks switches for no certificate.
+
+    Raises:
+        InputError: too few open files, or TLS files that cannot be used.
+    """
+    conf, room = RYU.conf, half_open_room(fabric.expected)
+    secret = conf.ctl_privkey is not None and conf.ctl_cert is not None
+    if secret and conf.ca_certs is None:
+        return None
+    files = map(Path, (conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)) if secret else ()
+    entrance = Entrance(room, TlsFiles(Tls(*files)) if secret else None, fabric.rejected)
+    listening.use(RYU, entrance)
+    return entrance
+
+
 def _folder() -> Path:
     """The build folder that the environment names."""
     return Path(os.environ.get(BUILD, "build"))
@@ -77,7 +121,6 @@ def _read() -> Current:
 def _started() -> tuple[Reporter, Keeper]:
     """The reporter of the fabric that the environment names, started, and its keeper."""
     fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
-    half_open_room(fabric.expected)
     keeper = Keeper(fabric)
     RollingAudit(fabric, AUDIT_PERIOD, lambda: keeper.change)
     reporter = Reporter(fabric, print, status_file=Path(status) if status else None)

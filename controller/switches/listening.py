@@ -107,9 +107,11 @@ def use(framework: Framework, entrance: Entrance) -> None:
     import eventlet
 
     class Listener:
-        """Our listener, in place of the framework's StreamServer."""
+        """Our listener, in place of the framework's StreamServer; TLS is the entrance's."""
 
-        def __init__(self, address: tuple[str, int], handle: Callable[[Any, Any], None]) -> None:
+        def __init__(
+            self, address: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
+        ) -> None:
             family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
             self.server = eventlet.listen(address, family=family, backlog=BACKLOG)
             self.handle = handle

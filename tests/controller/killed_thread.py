@@ -1,13 +1,13 @@
 """The command line, with a controller one of whose threads dies at SIGUSR1.
 
-argv: the thread, ticks (it repairs) or inbox (it handles messages), and the words of the command.
+argv: the thread, ticks (it repairs) or inbox (it handles messages), and the words of the command;
+ryu-manager and its options instead start that, with our app.
 """
 
 import signal
 import sys
 
 from controller import app, pulse, server
-from polarfab.cli import main
 
 THREAD = {"ticks": "_ticks", "inbox": "work"}[sys.argv.pop(1)]
 MADE = app.app_class
@@ -27,5 +27,11 @@ def mortal(framework):
     return MADE(framework)
 
 
-server.app_class = mortal
+server.app_class = app.app_class = mortal
+if sys.argv[1] == "ryu-manager":
+    from controller.ryu_app import main
+
+    del sys.argv[1]
+else:
+    from polarfab.cli import main
 main()

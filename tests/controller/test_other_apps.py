@@ -1,11 +1,18 @@
-"""Our Ryu app beside those of others: each gets its own events, none gets in the other's way."""
+"""Our Ryu app beside those of others: each gets its own events, none gets in the other's way.
+
+Limits hold there, too: more idle connections than files keep no switch out, and a thread that dies
+ends the process.
+"""
 
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 from compilers.tables.build_folder import load
 from tests.controller.switches.conforming_fabric import Loopback
@@ -13,6 +20,8 @@ from tests.controller.switches.conforming_switch import Shape
 from tests.waiting import until
 
 THEIRS = "tests.controller.learning_switch", "tests.controller.statistics_poller"
+MORTAL = Path(__file__).with_name("killed_thread.py")
+FILES, IDLE = 400, 600
 FOREIGN = (0xF1, 0xF2)
 ONE, OTHER = bytes([2, 0, 0, 0, 0, 1]), bytes([2, 0, 0, 0, 0, 2])
 
@@ -39,21 +48,33 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
         "POLARFAB_STATUS_FILE": str(status),
         "OTHER_APPS_FILE": str(file),
         "PYTHONWARNINGS": "ignore",
+        "PYTHONPATH": str(Path(__file__).parents[2]),
     }
     apps = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", str(port)]
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "controller.ryu_app", *apps, *THEIRS],
+            [
+                *("prlimit", f"--nofile={FILES}:{FILES}", sys.executable),
+                *(MORTAL, "ticks", "ryu-manager", *apps, *THEIRS),
+            ],
             stdout=log,
             stderr=log,
             env=environment,
         )
     try:
         until(lambda: process.poll() is not None or listens(port), "listening")
-        run(Loopback(load(folder), Shape(), port, FOREIGN), status, file)
-        assert "Traceback" not in (tmp_path / "log").read_text()
+        with ExitStack() as idle:
+            for _ in range(IDLE):
+                idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            run(Loopback(load(folder), Shape(), port, FOREIGN), status, file)
+        said = (tmp_path / "log").read_text()
+        assert "Traceback" not in said
+        assert "did not identify itself as an OpenFlow 1.3 switch: too many connections" in said
+        process.send_signal(signal.SIGUSR1)
+        assert process.wait(20) != 0
+        assert "has stopped: " in (tmp_path / "log").read_text()
     finally:
-        process.terminate()
+        process.kill()
         process.wait(20)
 
 
