@@ -1,7 +1,8 @@
 """The action log: who asked a controller for what, one line of JSON each, only ever appended.
 
 A request is written and flushed to the disk before it is carried out; what cannot be written is not
-done. If it is refused a second line says why.
+done. If it is refused a second line says why. A full file is numbered 1, those before move up, and
+the oldest goes. The file is opened for each line, so logrotate may move it at any time.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +20,10 @@ from typing import Any, BinaryIO
 from controller.switches.events import Event, TrialOver
 from inventory.problems import InputError
 
+MOST_BYTES = 8 << 20
+"""Size at which the log goes on in another file: some 40,000 lines."""
+KEPT = 12
+"""Full files that are kept."""
 LINES_SHOWN = 200
 """The newest lines that the API shows."""
 
@@ -87,6 +92,7 @@ class ActionLog:
         record = event.record()
         line = {word: record[word] for word in record if word not in ("event", "node", "text")}
         try:
+            self._make_room()
             with open(self.file, "a+b", buffering=0, opener=_private) as file:
                 _append(file, json.dumps(line).encode() + b"\n")
                 os.fsync(file.fileno())
@@ -102,15 +108,28 @@ class ActionLog:
         Raises:
             InputError: it cannot be read.
         """
+        lines = deque[bytes](maxlen=LINES_SHOWN)
         try:
-            with self.file.open("rb") as file:
-                lines = deque(file, LINES_SHOWN)
+            for place in (self._full(1), self.file):
+                with suppress(FileNotFoundError), place.open("rb") as file:
+                    lines.extend(file)
             return [line for line in map(_line, lines) if line is not None]
-        except FileNotFoundError:
-            return []
         except OSError as error:
             given = error.strerror or str(error)
             raise InputError.of("an action log to read", given, file=str(self.file)) from error
+
+    def _full(self, number: int) -> Path:
+        """The full file of this number; 0: the one that is written."""
+        return self.file.with_name(f"{self.file.name}.{number}") if number else self.file
+
+    def _make_room(self) -> None:
+        """Begin another file if this one is full; one that may not be moved is written on."""
+        with suppress(OSError):
+            if self.file.stat().st_size < MOST_BYTES:
+                return
+            for number in reversed(range(KEPT)):
+                with suppress(FileNotFoundError):
+                    self._full(number).replace(self._full(number + 1))
 
     def happened(self, event: Event) -> None:
         """Write down that the controller goes back by itself; also where that cannot be written."""

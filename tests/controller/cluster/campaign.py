@@ -30,7 +30,7 @@ from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.scenario.outage import Outage
 from tests.compilers.targets.live_ovs import BRIDGE, dump
 from tests.controller.cluster.campaign_plan import BY_HAND, FAULTS, Event
-from tests.controller.cluster.crowd import Crowd
+from tests.controller.cluster.crowd import Crowd, Papers
 from tests.controller.cluster.meddler import COUNTED, Fault, Meddler
 from tests.controller.conftest import Running, polarfab
 from tests.controller.unixctl import Unixctl
@@ -110,6 +110,7 @@ class Campaign:
         self.tokens = work / "tokens"
         self.tokens.write_text("a-token-of-the-campaign")
         self.tokens.chmod(0o600)
+        self.papers = Papers(work)
         self.controller: Running | None = None
         self.starts = 0
         self.touched: set[int] = set()
@@ -123,8 +124,8 @@ class Campaign:
         (front, back, http) = (next(ports) for _ in range(3))
         self.port, self.url = back, f"127.0.0.1:{http}"
         self._put(0)
-        self.crowd = Crowd(back)
-        with Meddler(front, back) as self.meddler:
+        self.crowd = Crowd(back, self.papers)
+        with Meddler(front, back, self.papers.of(*self.switches)) as self.meddler:
             try:
                 self._start()
                 self.fabric.start(f"127.0.0.1:{front}")
@@ -153,12 +154,13 @@ class Campaign:
 
     @property
     def _api(self) -> Client:
-        return Client.to(f"http://{self.url}", "URL", self.tokens)
+        return Client.to(f"https://{self.url}", "URL", self.tokens, self.papers.authority)
 
     def _start(self) -> None:
         """On any framework, with discovery or without."""
         self.starts += 1
         options = [*OPTIONS, "--http", self.url, "--token-file", self.tokens]
+        options += self.papers.options
         options += ["--foreign", "remove" if self.remove else "keep"]
         options += ["--discover"] * (self.chance.random() < 0.3)
         (folder := self.work / f"controller-{self.starts}").mkdir()
@@ -206,7 +208,11 @@ class Campaign:
         elif kind == "idle connections":
             self.crowd.idle(IDLE)
         elif kind == "impostor":
-            self.crowd.impersonate(self._datapath_id(v))
+            self.crowd.impersonate(self._datapath_id(v), v)
+        elif kind == "stolen certificate":
+            other = event.link[event.link[0] == v]  # of another node
+            if self.crowd.steal(self._datapath_id(v), other):
+                self.report.checks["thieves sent away"] += 1
         elif kind == "thread killed":
             self._kill_thread()
         elif kind == "Open vSwitch killed":

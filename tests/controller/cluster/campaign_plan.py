@@ -50,6 +50,7 @@ KINDS: Mapping[str, float] = {
     "foreign row over ours": 1,
     "idle connections": 0.7,
     "impostor": 1,
+    "stolen certificate": 1,
     "thread killed": 0.4,
     "connection slow": 1.5,
     "connection cut": 1.5,

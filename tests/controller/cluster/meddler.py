@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import ssl
 import struct
 import threading
 from collections import Counter
@@ -66,11 +67,13 @@ class _Cut(Exception):
 class Meddler:
     """Listens on a port of loopback and passes everything to another, but for the faults.
 
-    done counts what faults have really done: some wait for a message that never comes.
+    papers: its certificate there, which names all switches; they come without TLS. done counts what
+    faults have really done: some wait for a message that never comes.
     """
 
     port: int
     controller: int
+    papers: ssl.SSLContext
     done: Counter[str] = field(default_factory=Counter)
     _faults: dict[int, list[Fault]] = field(default_factory=dict)
     _lines: set[_Line] = field(default_factory=set)
@@ -125,7 +128,9 @@ class Meddler:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            back, forth = await asyncio.open_connection("127.0.0.1", self.controller)
+            back, forth = await asyncio.open_connection(
+                "127.0.0.1", self.controller, ssl=self.papers
+            )
         except OSError:
             writer.close()
             return

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from werkzeug.test import Client
 
 from compilers.targets.openflow.encoder import Encoder
-from controller.management.action_log import ActionLog
+from controller.management import action_log
+from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
 from controller.management.overview import KEPT, Overview
@@ -315,6 +316,31 @@ def test_a_line_that_the_full_disk_cut_off_spoils_no_other(api, tmp_path):
     assert api.post("/api/reconcile", headers=bearer(OPERATOR)).status_code == 202
     assert [one["who"] for one in api.get("/api/actions", headers=bearer(READER)).json] == ["otto"]
     assert len(log.read_bytes().splitlines()) == 2
+
+
+def test_a_full_log_goes_on_in_another_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(action_log, "MOST_BYTES", 1000)
+    actions = ActionLog(tmp_path / "build", lambda _: None)
+    for number in range(200):
+        actions.write(Actor("otto", "apply", ""), "apply", str(number), "asked")
+    names = [*(f".build.actions.{number}" for number in range(12, 0, -1)), ".build.actions"]
+    assert {file.name for file in tmp_path.iterdir()} == {*names}
+    lines = [line for name in names for line in (tmp_path / name).read_text().splitlines()]
+    kept = [json.loads(line)["what"] for line in lines]
+    assert kept == [str(number) for number in range(200)][-len(kept) :]
+    shown = [line["what"] for line in actions.last()]
+    assert shown == kept[-len(shown) :]
+    assert max((tmp_path / name).stat().st_size for name in names) < 1200 < len(shown) * 200
+
+
+def test_logrotate_may_move_the_log(tmp_path):
+    """Without a signal."""
+    actions, log = ActionLog(tmp_path / "build", lambda _: None), tmp_path / ".build.actions"
+    for who in ("otto", "anna"):
+        actions.write(Actor(who, "apply", ""), "apply", "", "asked")
+        log.rename(tmp_path / who)
+    assert "anna" in (tmp_path / "anna").read_text()
+    assert actions.last() == []
 
 
 def test_nothing_is_done_that_cannot_be_written_down(api, flushed, tmp_path):
