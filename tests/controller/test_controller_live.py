@@ -196,6 +196,25 @@ def test_under_ryu_manager(builds, run, tmp_path):
     managed.stop(signal.SIGINT)
 
 
+@pytest.mark.long
+def test_ryu_manager_with_certificates(builds, run, certificates):
+    """Ryu's own listener forgets its certificates after the first connection; ours does not."""
+
+    def command(port, _):
+        files = ["--ctl-privkey", certificates["ours-key"], "--ctl-cert", certificates["ours"]]
+        files += ["--ca-certs", certificates["authority"]]
+        options = ["--ofp-listen-host", "127.0.0.1", "--ofp-ssl-listen-port", port, *files]
+        return [sys.executable, "-m", "controller.ryu_app", *options]
+
+    managed = run(command, bridges=(), POLARFAB_BUILD=str(builds[0]))
+    for _ in range(2):
+        assert handshake(managed.port, certificates, "switch")[0] == 4
+        for who in (None, "stranger"):
+            with pytest.raises(ssl.SSLError):
+                handshake(managed.port, certificates, who)
+    managed.stop(signal.SIGINT)
+
+
 def test_ryu_manager_without_a_build_is_one_message(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "controller.ryu_app"],

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from compilers.tables.build_folder import load
-from tests.controller.cluster.campaign import Campaign, Killable
+from tests.controller.cluster.campaign import LIMIT, Campaign, Killable
 from tests.controller.cluster.campaign_plan import KINDS, Event, plan
 from tests.controller.conftest import POLARFAB, PORTS, own_network
 
@@ -19,9 +19,9 @@ POLICIES = {
 }
 NAMED = [
     [
-        Event("stolen certificate", 3, (3, 7)),
+        Event("controller killed in a move", chance=1),
         Event("idle connections", pause=0.3),
-        Event("controller killed in a move", chance=1, pause=0.3),
+        Event("stolen certificate", 3, (3, 7)),
         Event("impostor", 4),
     ],
     [
@@ -49,10 +49,10 @@ def folders(tmp_path_factory):
     return made
 
 
-def campaign(folders, work, seed, rounds):
+def campaign(folders, work, seed, rounds, *patience):
     (work / "ovs").mkdir(parents=True)
     with own_network(), Killable(work / "ovs") as ovs:
-        found = Campaign(ovs, folders, work, seed)
+        found = Campaign(ovs, folders, work, seed, *patience)
         report = found.run(rounds(found.build), PORTS)
     print(report)
     return report
@@ -68,7 +68,7 @@ def test_a_seed_gives_the_same_events_again(folders):
 @pytest.mark.live
 def test_every_switch_holds_its_program_after_every_round(folders, tmp_path):
     """Thieves are sent away, and a controller really was killed in a round of a move."""
-    report = campaign(folders, tmp_path, 1, lambda _: NAMED)
+    report = campaign(folders, tmp_path, 1, lambda _: NAMED, LIMIT)
     assert report.checks["thieves sent away"] == 2
     assert report.checks["killed in a round"] == 1
 
