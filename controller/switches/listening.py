@@ -84,7 +84,13 @@ class Entrance:
         try:
             if self.tls is not None:
                 sock.settimeout(HELLO_PATIENCE)
-                sock = GreenSSLSocket(sock, server_side=True, _context=self.tls.switches)
+                sock = GreenSSLSocket(
+                    sock,
+                    server_side=True,
+                    do_handshake_on_connect=False,
+                    _context=self.tls.switches,
+                )
+                sock.do_handshake()  # in two steps: one that is broken off is closed below
                 self._certificates[address] = sock.getpeercert()
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = getattr(error, "reason", None) or str(error)

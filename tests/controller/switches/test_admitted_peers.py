@@ -1,10 +1,14 @@
 """Who is let in: half-open connections, rejected peers, the inbox, the limit of open files."""
 
+import gc
 import resource
 import socket
+import ssl
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import trustme
 
 from controller.pulse import Pulse
 from controller.switches import file_limit
@@ -166,3 +170,38 @@ def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejec
     assert not entrance._served
     for _, there in ends:
         there.close()
+
+
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_handshake_that_is_broken_off_leaves_no_open_file(rejected):
+    """At once, and not only when cycles of objects are collected."""
+    eventlet = pytest.importorskip("eventlet")
+    authority = trustme.CA()
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("ours.example").configure_cert(ours)
+    tls = SimpleNamespace(switches=ours)
+    entrance = Entrance(2, tls, rejected)
+    server = eventlet.listen(("127.0.0.1", 0))
+    clients = [socket.create_connection(server.getsockname()) for _ in range(8)]
+    gc.collect()
+    gc.disable()
+    try:
+        before = open_files()
+        for _ in clients:
+            here, address = server.accept()
+            thread = eventlet.spawn(entrance.serve, here, address, None)
+            entrance.accepted(thread, here, address)
+            del here
+            eventlet.sleep(0)
+            eventlet.sleep(0)
+        assert open_files() <= before + 2
+    finally:
+        gc.enable()
+        for peer in (*clients, server):
+            peer.close()
+    for address in list(entrance._served):
+        entrance._end(address, PeerRejected, "the end")
+    eventlet.sleep(0)
