@@ -24,7 +24,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions docs recording lint clean python debian stale
+.PHONY: help demo test test-all test-versions docs recording release lint clean python debian stale
 .NOTPARALLEL:
 .ONESHELL:
 SHELL := /bin/sh
@@ -82,6 +82,9 @@ docs: $(STAMP) ## the manual as a site in dist/docs, every link checked
 
 recording: $(STAMP) | debian ## run commands of the README and keep them as docs/pictures/demo.svg
 	$(BIN)/python -m manual.recording docs/pictures/demo.svg
+
+release: $(STAMP) ## check the checkout, build and try what would be uploaded, and stop there
+	@$(BIN)/python release.py
 
 lint: $(STAMP) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check --quiet .

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 KeyPath = tuple[str | int, ...]
 
@@ -145,3 +147,9 @@ def few(problems: Iterable[Problem], most: int = 10) -> list[Problem]:
         more = Problem(required, given, file=file, line=alike[most].line, key=key)
         kept += [*alike[:most], more]
     return kept
+
+
+def install_extra(extra: str) -> str:
+    """The command that adds one of polarfab's extras to the environment that this runs in."""
+    pip = "pipx runpip polarfab" if Path(sys.prefix, "pipx_metadata.json").exists() else "pip"
+    return f"{pip} install 'polarfab[{extra}]'"

@@ -1,7 +1,8 @@
-"""The wheel: one package that works in an empty environment, whatever else is called as our rooms.
+"""The wheel: one package that works where pipx puts it, whatever else is called as our rooms.
 
-The environment holds PyPI's own `inventory`, `templates` and `controller`, and every command runs
-in a folder with an `inventory.py`, a `controller.py` and a `templates/` that fail when imported.
+The environment that pipx made then gets PyPI's own `inventory`, `templates` and `controller`, and
+every command runs in a folder with an `inventory.py`, a `controller.py` and a `templates/` that
+fail when imported.
 """
 
 import hashlib
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from polarfab import __version__
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,13 +79,25 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def python(wheel, tmp_path_factory) -> Path:
-    """Python of an environment with the wheel, what it needs, and its namesakes on top."""
-    folder = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
-    found = folder / "bin/python"
-    run(*PIP, "--python", found, *INSTALL, wheel, cwd=folder)
-    run(*PIP, "--python", found, *INSTALL, "--no-deps", *NAMESAKES, cwd=folder)
+def home(wheel, tmp_path_factory) -> Path:
+    """What `pipx install` of the wheel makes, in a home of its own."""
+    folder = tmp_path_factory.mktemp("home")
+    places = {f"PIPX_{what}": str(folder / what) for what in ("HOME", "BIN_DIR", "MAN_DIR")}
+    options = " ".join(INSTALL[1:])
+    run(
+        *(sys.executable, "-m", "pipx", "install", "--quiet", "--python", sys.executable),
+        *(f"--pip-args={options}", wheel),
+        cwd=folder,
+        **places,
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def python(home) -> Path:
+    """Python of the environment, with the wheel's namesakes on top."""
+    found = home / "HOME/venvs/polarfab/bin/python"
+    run(*PIP, "--python", found, *INSTALL, "--no-deps", *NAMESAKES, cwd=home)
     return found
 
 
@@ -149,6 +163,13 @@ def test_without_extras_a_topology_loads_little(python, desk):
     assert imported & {"ryu", "os_ken", "galois", "mininet"} == set()
 
 
+def test_pipx_has_the_program_on_the_path(home, desk):
+    polarfab = home / "BIN_DIR/polarfab"
+    assert run(polarfab, "--version", cwd=desk).stdout.split()[-1] == __version__
+    refused = run(polarfab, "controller", "build", cwd=desk, code=2).stderr
+    assert "pipx runpip polarfab install 'polarfab[os-ken]'" in refused
+
+
 def test_commands_run_beside_files_of_the_same_names(python, desk):
     polarfab = [python, "-m", "polarfab"]
     run(*polarfab, "verify", "build", cwd=desk)
@@ -187,12 +208,14 @@ def test_benches_with_rigs_ask_for_a_checkout(python, desk, name):
 
 
 @pytest.fixture(scope="module")
-def with_frameworks(wheel, python) -> Path:
+def with_frameworks(home, python) -> Path:
     """The same Python with the extras of both controllers."""
+    # As the refusal above says; polarfab itself is on no index, and what is installed counts.
     run(
-        *(*PIP, "--python", python, *INSTALL),
-        *("--build-constraint", ROOT / "build-constraints.txt", f"{wheel}[ryu,os-ken]"),
-        cwd=wheel.parent,
+        *(sys.executable, "-m", "pipx", "runpip", "polarfab", *INSTALL, "polarfab[ryu,os-ken]"),
+        cwd=home,
+        PIPX_HOME=str(home / "HOME"),
+        PIP_BUILD_CONSTRAINT=str(ROOT / "build-constraints.txt"),
     )
     return python
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Design
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput
@@ -179,7 +179,7 @@ def plot(panels: Sequence[Panel], form: str) -> bytes:
         raise InputError.of(
             required="Matplotlib, for plots",
             given="an installation without it",
-            todo="pip install 'polarfab[plots]'",
+            todo=install_extra("plots"),
         ) from error
     # A fixed salt and no date: identical bytes on every run.
     with rc_context({"svg.hashsalt": "polarfab", "font.family": "DejaVu Sans", "font.size": 9}):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.graph import Graph
 from compilers.topology.layout import Layout, links_between
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 MOST_CLUSTERS = 1500
 
@@ -35,7 +35,7 @@ def shortest_order(
         from scipy.optimize import quadratic_assignment
     except ImportError:
         raise _refusal(
-            "scipy for placement.order: shortest", "none", "pip install polarfab[placement]"
+            "scipy for placement.order: shortest", "none", install_extra("placement")
         ) from None
     count = len(homes)
     if count > MOST_CLUSTERS:

@@ -13,7 +13,7 @@ from controller.devices.configured_device import (
 from controller.devices.frr_device import FrrDevice
 from controller.devices.network_linux import NvueDevice, SonicDevice
 from controller.devices.router_device import LinuxDevice, RouterDevice
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 ROUTER_DEVICES: dict[str, type[RouterDevice]] = {
     "frr": FrrDevice,
@@ -39,5 +39,5 @@ def device_kind(target: str) -> type[RouterDevice]:
         todo = "a controller programs Open vSwitch, and opensm InfiniBand"
         raise InputError.of(required, target, todo, key="--target")
     if not find_spec("nornir"):
-        raise InputError.of("Nornir", "none", "pip install 'polarfab[push]'")
+        raise InputError.of("Nornir", "none", install_extra("push"))
     return ROUTER_DEVICES[target]

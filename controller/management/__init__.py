@@ -13,7 +13,7 @@ from controller.reporter import Reporter
 from controller.rollout.mover import Mover
 from controller.settings import Address, Settings
 from controller.switches.tls_files import TlsFiles
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from controller.upkeep.repair_keeper import Keeper
@@ -32,7 +32,7 @@ def require() -> None:
             key="--http",
             required="the packages of the management API",
             given=f"no {' and no '.join(missing)} installed",
-            todo="pip install 'polarfab[http]'",
+            todo=install_extra("http"),
         )
 
 

@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 from types import ModuleType
 from typing import Any
 
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 FRAMEWORKS = ("ryu", "os-ken")
 """In order of preference."""
@@ -19,9 +19,10 @@ _PACKAGES = {"ryu": "ryu", "os-ken": "os_ken"}
 _BASES = {"ryu": "RyuApp", "os-ken": "OSKenApp"}
 _OLDEST = {"ryu": (4, 34), "os-ken": (4, 2, 1)}
 _INSTALL = {
-    "ryu": "install it with: pip install 'polarfab[ryu]', with PIP_CONSTRAINT=FILE in the "
-    "environment and the one line setuptools<67 in FILE (Ryu builds with no newer one)",
-    "os-ken": "install it with: pip install 'polarfab[os-ken]'",
+    "ryu": f"install it with: {install_extra('ryu')}, with PIP_BUILD_CONSTRAINT=FILE (pip before "
+    "25.3: PIP_CONSTRAINT=FILE) in the environment and the one line setuptools<67 in FILE (Ryu "
+    "builds with no newer one)",
+    "os-ken": f"install it with: {install_extra('os-ken')}",
 }
 SOCKET_TIMEOUT = 30.0
 """Seconds that sending one chunk may take; a loaded switch reads late."""

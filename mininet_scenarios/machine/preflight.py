@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from importlib.util import find_spec
 
-from inventory.problems import InputError, Problem
+from inventory.problems import InputError, Problem, install_extra
 from mininet_scenarios.ovs.openvswitch import NAMESPACES
 
 PACKAGE_OF_TOOL = {
@@ -53,10 +53,10 @@ def missing(framework: str | None) -> list[Problem]:
     """Everything that keeps Mininet from running here."""
     absent, problems = _absent(PACKAGE_OF_TOOL, "mininet")
     if not find_spec("mininet"):
-        problems.append(_missing("the Python package mininet", "pip install 'polarfab[mininet]'"))
+        problems.append(_missing("the Python package mininet", install_extra("mininet")))
     if choose_framework(framework) is None:
         extra = framework or "os-ken"
-        problems.append(_missing(framework or "Ryu or os-ken", f"pip install 'polarfab[{extra}]'"))
+        problems.append(_missing(framework or "Ryu or os-ken", install_extra(extra)))
     if not os.access(TUN, os.R_OK | os.W_OK):
         there = os.path.exists(TUN)  # noqa: PTH110
         todo = "run as root" if there else "as root: modprobe tun"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
-from inventory.problems import InputError
+from inventory.problems import InputError, install_extra
 
 SEEDS = range(5)
 CUTS = 10
@@ -44,7 +44,7 @@ def bisection(topology: Topology) -> Bisection:
         InputError: the extra `analyse` is not installed.
     """
     if not available():
-        todo = "pip install 'polarfab[analyse]'"
+        todo = install_extra("analyse")
         raise InputError.of(key="bisection", required="pymetis", given="none", todo=todo)
     import pymetis
 

@@ -82,7 +82,7 @@ def command(
         polarfab analyse build --what distances
     """
     from compilers.evaluation.analysis.analyses import applicable, check
-    from inventory.problems import InputError
+    from inventory.problems import InputError, install_extra
     from polarfab.topologies import analyse
 
     printed = chosen_format(form, as_json)
@@ -105,7 +105,7 @@ def command(
     elif as_csv:
         print_csv(found[wanted[0]].rows)
     elif not wanted and "bisection" not in found:
-        say("left out: bisection needs pymetis (pip install 'polarfab[analyse]')")
+        say(f"left out: bisection needs pymetis ({install_extra('analyse')})")
 
 
 def _document(topology: Topology, found: dict[str, Analysis]) -> dict[str, Any]:
