@@ -250,7 +250,7 @@ def test_the_controller_listens(with_frameworks, desk, command):
             stderr=subprocess.STDOUT,
         )
         try:
-            until(lambda: listens(port) or process.poll() is not None, command, 60)
+            until(lambda: listens(port) or process.poll() is not None, command, 180)
             assert process.poll() is None, (desk / "log").read_text()[-3000:]
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 0, (desk / "log").read_text()[-3000:]
