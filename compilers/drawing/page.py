@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.drawing.positions import noun_of
 from compilers.drawing.scene import Scene
 from compilers.tables.intermediate_form import Tables
 from compilers.tables.walk import Walker
@@ -59,6 +60,7 @@ def page_data(
         "kinds": topology.kinds,
         "kind": topology.kind.tolist(),
         "coordinates": topology.coordinates.tolist(),
+        "noun": noun_of(racks),
         "racks": racks.names,
         "rack": racks.rack.tolist(),
         "marked": marked,

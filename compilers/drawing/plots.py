@@ -31,7 +31,10 @@ MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One line of a plot: its name, and a y for each x."""
+    """One line of a plot: its name, "" for one that needs none, and a y for each x.
+
+    In a panel of steps: the edges of the steps, one more than there are y.
+    """
 
     name: str
     x: tuple[float, ...]
@@ -40,12 +43,17 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes. top: of the upward one, None for what the curves need.
+
+    steps: a bar for each y, between the edges that are its x.
+    """
 
     title: str
     across: str
     up: str
     curves: tuple[Curve, ...]
+    top: float | None = None
+    steps: bool = False
 
 
 def efficiency(designs: Iterable[Design]) -> tuple[Panel, ...]:
@@ -165,8 +173,16 @@ def _curve(name: str, rows: Sequence[dict[str, Any]], key: str) -> Curve:
     )
 
 
-def plot(panels: Sequence[Panel], form: str) -> bytes:
+def plot(
+    panels: Sequence[Panel], form: str, size: tuple[float, float] = (6.2, 5.0), plain: bool = False
+) -> bytes:
     """The panels side by side, as `svg` or `png`; the same bytes for the same panels.
+
+    Args:
+        panels: at least one.
+        form: `svg` or `png`.
+        size: inches of a panel, across and up.
+        plain: letters of an SVG stay text, for a page, which has fonts.
 
     Raises:
         InputError: Matplotlib is not installed.
@@ -182,8 +198,9 @@ def plot(panels: Sequence[Panel], form: str) -> bytes:
             todo=install_extra("plots"),
         ) from error
     # A fixed salt and no date: identical bytes on every run.
-    with rc_context({"svg.hashsalt": "polarfab", "font.family": "DejaVu Sans", "font.size": 9}):
-        figure = Figure(figsize=(6.2 * len(panels), 5.0), layout="constrained")
+    fonts = {"svg.fonttype": "none" if plain else "path", "font.family": "DejaVu Sans"}
+    with rc_context({"svg.hashsalt": "polarfab", "font.size": 9, **fonts}):
+        figure = Figure(figsize=(size[0] * len(panels), size[1]), layout="constrained")
         FigureCanvasAgg(figure)
         for axes, panel in zip(
             figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
@@ -197,12 +214,16 @@ def plot(panels: Sequence[Panel], form: str) -> bytes:
 
 def _draw(axes: Any, panel: Panel) -> None:
     for number, curve in enumerate(panel.curves):
+        colour = COLOURS[number % len(COLOURS)]
+        if panel.steps:
+            axes.stairs(curve.y, curve.x, label=curve.name, color=colour, fill=True, linewidth=0)
+            continue
         dense = len(curve.x) > 40
         axes.plot(
             curve.x,
             curve.y,
             label=curve.name,
-            color=COLOURS[number % len(COLOURS)],
+            color=colour,
             linestyle=DASHES[number // 2 % len(DASHES)],
             marker=MARKS[number % len(MARKS)],
             markersize=3 if dense else 4.5,
@@ -212,10 +233,13 @@ def _draw(axes: Any, panel: Panel) -> None:
     axes.set_title(panel.title, loc="left", fontsize=10, fontweight="bold")
     axes.set_xlabel(panel.across)
     axes.set_ylabel(panel.up)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=0, top=panel.top)
+    if panel.steps:
+        axes.locator_params(integer=True, min_n_ticks=1)  # events and packets come whole
     axes.grid(visible=True, color="#d9dee3", linewidth=0.6)
+    axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if panel.curves:
+    if any(curve.name for curve in panel.curves):
         below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14)}
         columns = max(1, CAPTION_WIDTH // (6 + max(len(curve.name) for curve in panel.curves)))
         axes.legend(fontsize=8, frameon=False, ncols=columns, **below)

@@ -22,6 +22,7 @@ from compilers.tables.verified_mark import require_verified
 from inventory.problems import InputError
 from mininet_scenarios.engines.engine_kinds import ENGINES, require
 from mininet_scenarios.machine import preflight
+from mininet_scenarios.machine.provenance import provenance
 from mininet_scenarios.machine.resources import require as require_resources
 from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.rehearsal import Observer, Rehearsal
@@ -58,7 +59,9 @@ class Silent:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Emulated:
-    """What was run (scenario, engine, framework, build, topology, counts), and what it found."""
+    """What was run (scenario, engine, framework, build, topology, counts), when, where and by which
+    version, and what it found.
+    """
 
     facts: dict[str, Any]
     result: Result
@@ -121,7 +124,7 @@ class Emulation:
     def _run(self, work: Path, record: Path) -> Emulated:
         loaded, scenario = self.loaded, self.loaded.scenario
         engine_name, framework = self._choose(scenario)
-        begun = perf_counter()
+        began, begun = provenance(), perf_counter()
         first, folder = self._build(work)
         folders = self._moves_to(first, work)
         compiled = perf_counter() - begun
@@ -169,6 +172,7 @@ class Emulation:
             "topology": first.topology.title(),
             "switches": build.tables.switches,
             "links": build.topology.graph.size,
+            **began,
         }
         if folders:
             facts["moves_to"] = [other.identity for other in builds[1:]]

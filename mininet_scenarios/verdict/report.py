@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from compilers.drawing.plots import Curve, Panel, plot
+from compilers.drawing.plots import COLOURS, Curve, Panel, plot
 from compilers.tables.artefact import replace_file
 from inventory.problems import InputError
 from mininet_scenarios.verdict.result import Result
@@ -21,6 +24,15 @@ FORMS = (".html", ".xml", ".json")
 REPORTED_MISMATCHES = 20
 """Mismatches of a check that the page shows."""
 BINS = 24
+PLOT = (4.6, 3.1)
+"""Inches of a plot."""
+INKS = {
+    "fill: #ffffff": "fill: none",
+    "stroke: #000000": "stroke: currentColor",
+    "#d9dee3": "var(--line)",
+    COLOURS[0]: "var(--curve)",
+}
+"""The colours that plots are drawn in, and those of the page, which may be dark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +75,7 @@ class RehearsalReport:
         from junitparser import Failure, JUnitXml, TestCase, TestSuite
 
         suite = TestSuite(str(self.facts["scenario"]))
-        for name in ("engine", "build", "topology"):
+        for name in ("engine", "build", "topology", "version", "host"):
             suite.add_property(name, str(self.facts[name]))
         suite.add_property("command", self.command)
         for check in self.result.checks:
@@ -74,6 +86,7 @@ class RehearsalReport:
                 failure.text = "\n".join(map(str, check.mismatches))
                 case.result = [failure]
             suite.add_testcase(case)
+        suite.timestamp = self.facts["at"]
         suite.time = self.result.seconds.get("all", 0.0)
         document = JUnitXml("polarfab emulate")
         document.add_testsuite(suite)
@@ -83,8 +96,11 @@ class RehearsalReport:
     def html(self) -> str:
         """One self-contained page."""
         result = self.result
-        seconds = "  ".join(f"{name} {time:g}" for name, time in result.seconds.items())
+        seconds = ", ".join(f"{name} {time:g}" for name, time in result.seconds.items())
         rows = {
+            "run": datetime.fromisoformat(self.facts["at"]).strftime("%Y-%m-%d %H:%M:%S %Z"),
+            "polarfab": self.facts["version"],
+            "host": self.facts["host"],
             "fabric": self.facts["topology"],
             "switches, links": f"{self.facts['switches']:,}, {self.facts['links']:,}",
             "engine": " with ".join(filter(None, (self.facts["engine"], self.facts["framework"]))),
@@ -116,27 +132,34 @@ def panels(result: Result) -> list[Panel]:
     found = []
     if watched := result.watched:
         busy = np.flatnonzero(watched.sent)
-        times = tuple((busy * watched.stretch).tolist())
         arrived = 100 * watched.received[busy] / watched.sent[busy]
-        curve = Curve("packets that arrived", times, tuple(arrived.tolist()))
-        found.append(Panel("Reachability over time", "seconds", "% of the probe", (curve,)))
-    asked = [event for event in result.happened if event.reached is not None]
-    if len(asked) > 1:
-        x = tuple(map(float, range(1, len(asked) + 1)))
-        lost = [float(event.pairs or 0) - float(event.reached or 0) for event in asked]
-        hops = [float(event.max_hops or 0) for event in asked]
-        curves = (
-            Curve("pairs not delivered", x, tuple(lost)),
-            Curve("links of the longest path", x, tuple(hops)),
-        )
-        found.append(Panel("After each event", "event", "pairs, links", curves))
-    if probed := [event for event in result.happened if event.lost is not None]:
-        x = tuple(map(float, range(1, len(probed) + 1)))
-        lost_packets = tuple(float(event.lost or 0) for event in probed)
-        title = "Loss per event, of pairs that the tables deliver"
-        found.append(Panel(title, "event", "packets", (Curve("lost", x, lost_packets),)))
+        seconds = tuple((busy * watched.stretch).tolist())
+        curves = (Curve("", seconds, tuple(arrived.tolist())),)
+        up = "% of packets that arrived"
+        found.append(Panel("Reachability over time", "seconds", up, curves, top=105))
+    happened = list(enumerate(result.happened, start=1))
+    for title, up, values in (
+        (
+            "Pairs of hosts not delivered after each event",
+            "ordered pairs",
+            {n: (e.pairs or 0) - e.reached for n, e in happened if e.reached is not None},
+        ),
+        (
+            "Longest path after each event",
+            "links",
+            {n: e.max_hops for n, e in happened if e.max_hops is not None},
+        ),
+        (
+            "Loss per event, of pairs that the tables deliver",
+            "packets",
+            {n: e.lost for n, e in happened if e.lost is not None},
+        ),
+    ):
+        if any(values.values()):
+            found.append(_events(title, up, values, len(happened)))
     if result.loads is not None:
-        found.append(_histogram("Load per link, all pairs", "packets", result.loads))
+        loads = result.loads.astype(np.float64)
+        found.append(_histogram("Load per link, all pairs", "packets", loads))
     if result.throughput is not None:
         loads = np.round(result.throughput.loads, 3)
         found.append(_histogram("Load per link, flows", "Mb/s", loads))
@@ -144,28 +167,40 @@ def panels(result: Result) -> list[Panel]:
         latency = 1000 * result.watched.latency
         at = np.unique(np.linspace(0, len(latency) - 1, 200).astype(int))
         share = 100 * (at + 1) / len(latency)
-        curve = Curve("packets", tuple(latency[at].tolist()), tuple(share.tolist()))
-        found.append(Panel("Latency", "ms, one way", "% that took at most so long", (curve,)))
+        curve = Curve("", tuple(latency[at].tolist()), tuple(share.tolist()))
+        up = "% of packets that took at most so long"
+        found.append(Panel("Latency", "ms, one way", up, (curve,), top=105))
     return found
 
 
-def _histogram(title: str, unit: str, values: np.ndarray[Any, Any]) -> Panel:
-    """How many links carry how much, as an outline."""
+def _events(title: str, up: str, values: Mapping[int, float], count: int) -> Panel:
+    """A bar for each event, at its number in the timeline; none where there is no value."""
+    edges = tuple(n + 0.5 for n in range(count + 1))
+    heights = tuple(float(values.get(n, 0)) for n in range(1, count + 1))
+    across = "event, by its number in the timeline"
+    return Panel(title, across, up, (Curve("", edges, heights),), steps=True)
+
+
+def _histogram(title: str, unit: str, values: NDArray[np.float64]) -> Panel:
+    """How many links carry how much; a bar a number where there are few whole ones."""
     low, high = float(values.min()), float(values.max())
-    edges = np.linspace(low, high, BINS + 1) if high > low else np.array([low - 0.5, low + 0.5])
-    counts = np.histogram(values, edges)[0]
-    x = [float(edges[0]), *np.repeat(edges[1:-1], 2).tolist(), float(edges[-1])]
-    curve = Curve(
-        "directions of links",
-        (x[0], *x, x[-1]),
-        (0.0, *np.repeat(counts, 2).astype(float).tolist(), 0.0),
-    )
-    return Panel(title, unit, "directions of links", (curve,))
+    whole = bool((values == np.round(values)).all())
+    width = (high - low) / BINS
+    if whole or not width:
+        width = max(1.0, np.ceil((high - low + 1) / BINS))
+        edges = np.arange(low - 0.5, high + width, width)
+    else:
+        edges = np.linspace(low, high, BINS + 1)
+    counts = np.histogram(values, edges)[0].astype(float)
+    curve = Curve("", tuple(edges.tolist()), tuple(counts.tolist()))
+    across = f"{unit} over a link in one direction"
+    return Panel(title, across, "links, each direction for itself", (curve,), steps=True)
 
 
 def _inline(panel: Panel) -> str:
-    """The panel as an SVG element without the head of a file."""
-    text = plot([panel], "svg").decode()
-    return text[text.index("<svg") :].replace(
-        "<svg ", f'<svg role="img" aria-label="{panel.title}" ', 1
-    )
+    """The panel as an SVG element without the head of a file, in the page's own colours."""
+    text = plot([panel], "svg", PLOT, plain=True).decode()
+    for drawn, ours in INKS.items():
+        text = text.replace(drawn, ours)
+    label = escape(f"{panel.title}: {panel.up} over {panel.across}", quote=True)
+    return text[text.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

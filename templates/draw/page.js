@@ -46,6 +46,13 @@ function portName(from, to) {
   return fabric.portNames[fabric.ports[from][fabric.links[from].indexOf(to)]];
 }
 
+const collator = new Intl.Collator("en", { numeric: true });
+
+// The neighbours of a node in the order of its ports: eth2 before eth10.
+function byPort(v) {
+  return fabric.links[v].slice().sort((a, b) => collator.compare(portName(v, a), portName(v, b)));
+}
+
 function find(word) {
   const named = fabric.names.indexOf(word);
   if (named >= 0) return named;
@@ -122,17 +129,18 @@ function describeNode(v) {
   if (v < 0) return;
   add(section, "h2", "Node " + fabric.names[v]);
   const table = add(section, "table");
+  table.setAttribute("aria-label", "Node " + fabric.names[v]);
   const row = (key, value) => {
     const made = add(table, "tr");
-    add(made, "th", key);
+    add(made, "th", key).scope = "row";
     add(made, "td", value);
   };
   row("vertex", String(v));
   row("kind", fabric.kinds[fabric.kind[v]]);
   row("coordinates", "(" + fabric.coordinates[v].join(", ") + ")");
-  row("rack", fabric.racks[fabric.rack[v]]);
+  row(fabric.noun, fabric.racks[fabric.rack[v]]);
   if (fabric.sites.length) row("stands in", fabric.sites[v]);
-  fabric.links[v].forEach((w) => row(portName(v, w), fabric.names[w] + ":" + portName(w, v)));
+  byPort(v).forEach((w) => row(portName(v, w), fabric.names[w] + ":" + portName(w, v)));
   fabric.hosts[v].forEach((host) => row("host", host));
 }
 
@@ -141,7 +149,7 @@ function describeRacks(pair) {
   section.replaceChildren();
   const [rack, other] = [byId("rack").value, byId("other").value];
   if (rack === "") return;
-  const title = pair.length + " links " + (other === "" ? "leave " : "between ") + fabric.racks[rack]
+  const title = pair.length + (pair.length === 1 ? " link " : " links ") + (other === "" ? "leave " : "between ") + fabric.racks[rack]
     + (other === "" ? "" : " and " + fabric.racks[other]);
   add(section, "h2", title);
   if (other === "") return;
@@ -187,6 +195,8 @@ function choose(vertices) {
   chosen = vertices;
   byId("from").value = chosen.length > 0 ? fabric.names[chosen[0]] : "";
   byId("to").value = chosen.length > 1 ? fabric.names[chosen[1]] : "";
+  ["from", "to"].forEach((id) => byId(id).removeAttribute("aria-invalid"));
+  byId("told").textContent = "";
   const hash = chosen.map((v) => encodeURIComponent(fabric.names[v])).join("/");
   history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
   describeNode(chosen.length ? chosen[chosen.length - 1] : -1);
@@ -216,7 +226,7 @@ function hover(event) {
   const v = nodeAt(event);
   tip.hidden = v < 0;
   if (v >= 0) {
-    const ports = fabric.links[v].map((w) => portName(v, w) + " → " + fabric.names[w]);
+    const ports = byPort(v).map((w) => portName(v, w) + " → " + fabric.names[w]);
     const more = ports.length > 10 ? ["… " + (ports.length - 10) + " more; click for all"] : [];
     tip.textContent = [fabric.names[v], "vertex " + v + ", " + fabric.kinds[fabric.kind[v]],
       "(" + fabric.coordinates[v].join(", ") + ")", fabric.racks[fabric.rack[v]],
@@ -246,6 +256,32 @@ picture.addEventListener("wheel", (event) => {
   const ratio = width / view[2], { x, y } = position(event);
   setView([x - (x - view[0]) * ratio, y - (y - view[1]) * ratio, width, view[3] * ratio]);
 }, { passive: false });
+
+// The view a part as wide as now, about its middle, or moved by a part of its width and height.
+function zoom(factor) {
+  const width = Math.min(home[2], Math.max(home[2] / 40, view[2] * factor)), ratio = width / view[2];
+  const [x, y, w, h] = view;
+  setView(width === home[2] ? home.slice() : [x + w * (1 - ratio) / 2, y + h * (1 - ratio) / 2, width, h * ratio]);
+}
+
+function pan(across, down) {
+  setView([view[0] + across * view[2], view[1] + down * view[3], view[2], view[3]]);
+}
+
+const KEYS = {
+  "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7), "0": () => setView(home.slice()),
+  ArrowLeft: () => pan(-0.1, 0), ArrowRight: () => pan(0.1, 0),
+  ArrowUp: () => pan(0, -0.1), ArrowDown: () => pan(0, 0.1),
+};
+picture.tabIndex = 0;
+picture.addEventListener("keydown", (event) => {
+  if (!KEYS[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  KEYS[event.key]();
+});
+byId("nearer").addEventListener("click", KEYS["+"]);
+byId("farther").addEventListener("click", KEYS["-"]);
+byId("whole").addEventListener("click", KEYS["0"]);
 
 picture.addEventListener("pointerdown", (event) => {
   held = position(event);
@@ -286,11 +322,19 @@ function clear() {
   choose([]);
 }
 
+// A name that no node has clears what was shown for the one before.
 function typed() {
-  const fields = [byId("from"), byId("to")];
-  const found = fields.map((field) => find(field.value.trim()));
-  fields.forEach((field, i) => field.classList.toggle("wrong", field.value !== "" && found[i] < 0));
-  if (found[0] >= 0 && found[1] >= 0 && found[0] !== found[1]) choose(found);
+  const fields = [byId("from"), byId("to")], written = fields.map((field) => field.value.trim());
+  const found = written.map(find);
+  const wrong = written.filter((word, i) => word !== "" && found[i] < 0);
+  if (found[0] === found[1] && found[0] >= 0) found.pop();
+  choose(found.filter((v) => v >= 0 && !wrong.length));
+  fields.forEach((field, i) => {
+    field.value = written[i];
+    if (wrong.includes(written[i])) field.setAttribute("aria-invalid", "true");
+  });
+  byId("told").textContent = wrong.length ? "No node is called " + wrong.join(", nor ") + "."
+    : found.length < 2 ? "From and to are the same node." : "";
 }
 
 function fromAddress() {
@@ -299,6 +343,7 @@ function fromAddress() {
   choose(good && found[0] !== found[1] ? found : []);
 }
 
+fabric.names.forEach((name) => byId("names").append(new Option("", name)));
 ["rack", "other"].forEach((id, place) => {
   const select = byId(id);
   select.add(new Option("–", ""));

@@ -17,6 +17,7 @@ import polarfab
 from compilers.proof.explanation import explain
 from compilers.tables.build import Build
 from polarfab import cli
+from tests.page_checks import faults
 
 
 @pytest.fixture
@@ -173,6 +174,61 @@ def test_typing_racks_and_escape(browser: Chrome, polarfab_verb, tmp_path: Path)
     assert drawn(browser, "minimal") == [path]
     ActionChains(browser).send_keys(Keys.ESCAPE).perform()
     assert browser.find_elements(By.CSS_SELECTOR, "#overlay *") == []
+
+
+@pytest.mark.browser
+def test_an_unknown_name_clears_the_path_before(
+    browser: Chrome, polarfab_verb, tmp_path: Path
+) -> None:
+    """And all that the page shows can be read in the dark, on a narrow screen, by its name."""
+    page = tmp_path / "er7.html"
+    polarfab_verb("polarfly", "--q", "7", "-o", page)
+    open_page(browser, page)
+
+    def typed(word: str) -> str:
+        field = browser.find_element(By.ID, "to")
+        field.clear()
+        field.send_keys(word, Keys.TAB)
+        return browser.find_element(By.ID, "told").text
+
+    browser.find_element(By.ID, "from").send_keys("3", Keys.TAB)
+    assert typed("40") == ""
+    assert len(drawn(browser, "minimal")) == 1
+    assert faults(browser) == []
+    assert typed("nobody") == "No node is called nobody."
+    assert browser.find_element(By.ID, "to").get_attribute("aria-invalid") == "true"
+    assert browser.find_elements(By.CSS_SELECTOR, "#overlay *") == []
+    assert browser.find_element(By.ID, "paths").text == ""
+    assert "#" not in browser.current_url
+    assert typed("3") == "From and to are the same node."
+    assert typed("40") == ""
+    assert browser.current_url.endswith("#3/40")
+
+
+@pytest.mark.browser
+def test_ports_in_their_order_and_zoom_by_keyboard(
+    browser: Chrome, polarfab_verb, tmp_path: Path
+) -> None:
+    page = tmp_path / "er11.html"
+    assert polarfab_verb("polarfly", "--q", "11", "-o", page)[0] == 0
+    browser.get(f"{page.as_uri()}#0/1")
+    heads = browser.find_elements(By.CSS_SELECTOR, "#node th")
+    ports = [head.text for head in heads if head.text.startswith("eth")]
+    assert ports == [f"eth{number}" for number in range(1, len(ports) + 1)]
+    assert len(ports) > 10
+    assert "cluster" in [head.text for head in heads]
+
+    def view() -> list[float]:
+        box = browser.find_element(By.ID, "picture").get_dom_attribute("viewBox")
+        return [float(number) for number in (box or "").split()]
+
+    whole = view()
+    browser.execute_script("document.getElementById('picture').focus()")
+    ActionChains(browser).send_keys("+", Keys.ARROW_RIGHT).perform()
+    assert view()[2] < whole[2]
+    assert view()[0] > whole[0]
+    ActionChains(browser).send_keys("0").perform()
+    assert view() == whole
 
 
 @pytest.mark.parametrize(
