@@ -198,8 +198,15 @@ def plot(
             todo=install_extra("plots"),
         ) from error
     # A fixed salt and no date: identical bytes on every run.
-    fonts = {"svg.fonttype": "none" if plain else "path", "font.family": "DejaVu Sans"}
-    with rc_context({"svg.hashsalt": "polarfab", "font.size": 9, **fonts}):
+    style = rc_context(
+        {
+            "svg.hashsalt": "polarfab",
+            "svg.fonttype": "none" if plain else "path",
+            "font.family": "DejaVu Sans",
+            "font.size": 9,
+        }
+    )
+    with style:
         figure = Figure(figsize=(size[0] * len(panels), size[1]), layout="constrained")
         FigureCanvasAgg(figure)
         for axes, panel in zip(
