@@ -116,15 +116,17 @@ class Scale:
 
     def legend(self, x: int, y: int, words: str) -> tuple[list[Shape], list[Label]]:
         """A row of swatches with their values below, and what they are."""
-        few = bool(len(self.levels))
-        tops = self.levels if few else self.peak * np.arange(1, SHADES + 1) / SHADES
+        few = bool(len(self.levels)) or not self.peak
+        tops = self.peak * np.arange(1, SHADES + 1) / SHADES
+        if few:
+            tops = self.levels if self.peak else np.zeros(1)
         ramp = self.shades(tops).tolist() if few else range(SHADES)
         longest = max(len(short_number(top)) for top in tops.tolist()) if few else 0
         wide = max(SWATCH, 7 * longest + 8)
         shapes, labels = [], [Label(x, y - 6, words, "key")]
         for step, (top, shade) in enumerate(zip(tops.tolist(), ramp, strict=True)):
             left = x + step * wide
-            shapes.append(Shape(f"s{shade} swatch", f"M{left} {y}h{wide}v10h-{wide}z", 1))
+            shapes.append(Shape(f"{_style(shade)} swatch", f"M{left} {y}h{wide}v10h-{wide}z", 1))
             if few or step in (0, SHADES // 2, SHADES - 1):
                 labels.append(Label(left + wide / 2, y + 22, short_number(top), "tick"))
         return shapes, labels
@@ -172,7 +174,7 @@ class Grid:
             left, top = x + self.column[here] * self.size, y + self.row[here] * self.size
             places = zip(left.tolist(), top.tolist(), strict=True)
             path = "".join(f"M{a} {b}h{edge}v{edge}h-{edge}z" for a, b in places)
-            yield Shape("zero cell" if each == NAUGHT else f"s{each} cell", path, int(here.sum()))
+            yield Shape(f"{_style(each)} cell", path, int(here.sum()))
         lines = [f"M{x} {y + bound * self.size - 0.5}h{wide}" for bound in self.row_bounds]
         lines += [f"M{x + bound * self.size - 0.5} {y}v{high}" for bound in self.column_bounds]
         yield Shape("bounds", "".join(lines), len(lines))
@@ -188,6 +190,10 @@ class Grid:
                 middle = x + (c + 0.5) * self.size - 0.5, y + (r + 0.5) * self.size - 0.5
                 style = "value strong" if dark > SHADES // 2 - 1 else "value"
                 yield Label(*middle, short_number(value), style)
+
+
+def _style(shade: int) -> str:
+    return "zero" if shade == NAUGHT else f"s{shade}"
 
 
 def short_number(value: float) -> str:

@@ -96,13 +96,16 @@ def load_chart(build: Build, pattern: str) -> Chart:
     """The load of every link while all hosts send as much as they can: 1 is a full link.
 
     Raises:
-        InputError: there is no such pattern.
+        InputError: there is no such pattern, or it has no traffic in this fabric.
     """
     if pattern not in PATTERNS:
         todo = did_you_mean(pattern, PATTERNS, "choose one of these")
         raise InputError.of(", ".join(PATTERNS), pattern, todo, key="--pattern")
     hosts = max(1, build.wiring.host_port.shape[1])
     found = LinkLoads.of(build, pattern, hosts)
+    if not found.flows:
+        required, todo = "a pattern with traffic between switches here", "such as uniform"
+        raise InputError.of(required, pattern, todo, key="--pattern")
     f, matrix = found.fluid.forwarding, Matrix.of(build.topology)
     arcs = np.flatnonzero(f.end >= 0)
     ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots

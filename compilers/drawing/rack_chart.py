@@ -107,7 +107,7 @@ def rack_chart(build: Build) -> Chart:
     middles = np.arange(racks) + 0.5
     found, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
     metres = f"{len(cables):,} cables of {cables.length.sum():,.0f} m"
-    nodes = f"{build.topology.graph.order:,} nodes in {racks:,} racks"
+    nodes = f"{build.topology.graph.order:,} nodes in {racks:,} rack{'s' * (racks != 1)}"
     return composed(
         f"{build.name}: racks and cables",
         f"{build.topology.title()}, {nodes}, {metres}",

@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from inventory.problems import InputError
 
 SVG = "{http://www.w3.org/2000/svg}"
 PROTECTED = {"balance": "compact-valiant", "protect": "node"}
-CABLED = "examples/q7-copackaged/fabric.yaml"
+CABLED = Path(__file__).parents[3] / "examples" / "q7-copackaged" / "fabric.yaml"
 
 
 @cache
@@ -137,6 +138,12 @@ def test_units_that_nobody_gave_are_counted_up() -> None:
     assert len(set(boxes)) == build(5).topology.graph.order
 
 
+def test_a_move_that_changes_nothing_is_all_zero() -> None:
+    chart = move_chart(build(3), build(3))
+    assert texts(chart, "tick") == ["0"]
+    assert counted(chart)["zero cell"] == cells(chart) == 2 * 13
+
+
 def test_a_large_fabric_has_a_row_for_each_cluster_and_stays_small() -> None:
     given = build(17)
     chart = load_chart(given, "uniform")
@@ -170,10 +177,11 @@ def test_few_values_have_shades_of_their_own_and_many_have_nine() -> None:
 @pytest.mark.parametrize(
     ("show", "message"),
     [
+        ("load", "--pattern: required a pattern with traffic between switches here"),
         ("rounds", "--from: required the build that the switches hold, given none"),
         ("latency", "show: required racks, load, failures, rounds, given latency"),
     ],
 )
 def test_charts_that_cannot_be_drawn(show: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        draw_chart(build(3), show)
+        draw_chart(build(3), show, pattern="adversarial")
