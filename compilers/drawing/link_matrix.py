@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.cabling.cable_plan import hardware_of
 from compilers.drawing.chart import Array, Chart, Grid, of_grids, short_number
 from compilers.drawing.positions import by_kind
 from compilers.evaluation.saturation import LinkLoads
@@ -18,12 +19,41 @@ from compilers.evaluation.traffic import PATTERNS
 from compilers.proof.link_losses import LinkLosses
 from compilers.proof.packet_states import Progress
 from compilers.tables.build import Build
-from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout, layouts
+from compilers.topology.layout import layout, layouts
 from inventory.problems import InputError, did_you_mean
 
-MOST_ROWS_OF_SWITCHES = 200
+MOST_ROWS_OF_SWITCHES = MOST_GROUPS = 200
 MATRIX_PIXELS = 380
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SwitchGroups:
+    """Switches in groups. group, position: int64[S], the group and the place in it of each."""
+
+    group: NDArray[np.int64]
+    position: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, build: Build) -> SwitchGroups:
+        """The clusters of a build if there are few, else those of a coarser layout, or kinds."""
+        topology, known = build.topology, hardware_of(build)
+        found = [layout(topology, name) for name in layouts(topology)]
+        place = found[0].position if found else np.zeros(topology.graph.order)
+        names, group = known.cluster_names, known.cluster
+        for each in (*found, by_kind(topology)):
+            if len(names) > MOST_GROUPS:
+                names, group, place = each.names, each.rack, each.position
+        order = np.lexsort((np.arange(len(group)), place, group))
+        sizes = np.bincount(group, minlength=len(names))
+        position = np.empty(len(group), np.int64)
+        position[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return cls(group.astype(np.int64), position, names)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """int64[groups]: how many switches are in each."""
+        return np.bincount(self.group, minlength=len(self.names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,18 +71,15 @@ class Matrix:
     singly: bool
 
     @classmethod
-    def of(cls, topology: Topology) -> Matrix:
+    def of(cls, build: Build) -> Matrix:
         """One row a switch if there are few, else one a cluster."""
-        groups = coarse(topology, MOST_ROWS_OF_SWITCHES)
-        sizes = np.bincount(groups.rack, minlength=len(groups.names))
-        order = topology.graph.order
+        groups, order = SwitchGroups.of(build), build.topology.graph.order
+        names = groups.names
         if order > MOST_ROWS_OF_SWITCHES:
-            return cls(
-                groups.rack.astype(np.int64), len(sizes), groups.names, sizes // sizes, False
-            )
+            return cls(groups.group, len(names), names, np.ones(len(names), np.int64), False)
         row = np.empty(order, np.int64)
-        row[np.lexsort((groups.position, groups.rack))] = np.arange(order)
-        return cls(row, order, groups.names, sizes, True)
+        row[np.lexsort((groups.position, groups.group))] = np.arange(order)
+        return cls(row, order, names, groups.sizes, True)
 
     @property
     def middles(self) -> NDArray[np.float64]:
@@ -86,12 +113,6 @@ class Matrix:
         return f"a cell is {cell}, from its row to its column"
 
 
-def coarse(topology: Topology, most: int) -> Layout:
-    """The clusters of the first layout with so many at most, else the kinds of vertices."""
-    found = (layout(topology, name) for name in layouts(topology))
-    return next((each for each in found if len(each.names) <= most), by_kind(topology))
-
-
 def load_chart(build: Build, pattern: str) -> Chart:
     """The load of every link while all hosts send as much as they can: 1 is a full link.
 
@@ -106,7 +127,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
     if not found.flows:
         required, todo = "a pattern with traffic between switches here", "such as uniform"
         raise InputError.of(required, pattern, todo, key="--pattern")
-    f, matrix = found.fluid.forwarding, Matrix.of(build.topology)
+    f, matrix = found.fluid.forwarding, Matrix.of(build)
     arcs = np.flatnonzero(f.end >= 0)
     ends = np.stack((arcs, f.end[arcs]), axis=1) // f.slots
     names, grids = build.wiring.names, []
@@ -134,7 +155,7 @@ def load_chart(build: Build, pattern: str) -> Chart:
 
 def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
     """What each failed link does before a controller acts: pairs lost, longest path."""
-    found, matrix = LinkLosses.of(build, progress), Matrix.of(build.topology)
+    found, matrix = LinkLosses.of(build, progress), Matrix.of(build)
     ends = np.concatenate((found.ends, found.ends[:, ::-1]))
     harmful = int(np.count_nonzero(found.lost))
     if harmful:

@@ -6,14 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.drawing.chart import Chart, Grid, of_grids
-from compilers.drawing.link_matrix import coarse
+from compilers.drawing.link_matrix import SwitchGroups
 from compilers.tables.build import Build
-from compilers.topology.layout import Layout
 from compilers.update.move_plan import PREPARE, Update, plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import changes_by_round
 
-MOST_GROUPS = 200
 MOST_COLUMNS = 64
 ROUND_PIXELS = 260
 
@@ -26,7 +24,7 @@ def move_chart(old: Build, new: Build) -> Chart:
     """
     update = plan(old, new)
     changes = changes_of(update)
-    groups = coarse(new.topology, MOST_GROUPS)
+    groups = SwitchGroups.of(new)
     row, column, first = _places(groups)
     high, wide = int(first[-1]), int(column.max()) + 1
     size = max(4, min(20, ROUND_PIXELS // max(high, wide)))
@@ -72,10 +70,9 @@ def _purpose(update: Update, number: int) -> str:
     return f"routes, level {number}"
 
 
-def _places(groups: Layout) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _places(groups: SwitchGroups) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """int64[S] twice, row and column of each switch; int64[groups + 1], the first row of each."""
-    sizes = np.bincount(groups.rack, minlength=len(groups.names))
-    rows = np.maximum(1, -(-sizes // MOST_COLUMNS))
+    rows = np.maximum(1, -(-groups.sizes // MOST_COLUMNS))
     first = np.concatenate(([0], np.cumsum(rows)))
-    line, column = np.divmod(groups.position.astype(np.int64), MOST_COLUMNS)
-    return first[groups.rack] + line, column, first
+    line, column = np.divmod(groups.position, MOST_COLUMNS)
+    return first[groups.group] + line, column, first

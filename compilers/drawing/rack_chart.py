@@ -26,7 +26,6 @@ from compilers.drawing.chart import (
 from compilers.drawing.link_matrix import MATRIX_PIXELS
 from compilers.drawing.scene import kind_words, shortened
 from compilers.tables.build import Build
-from compilers.topology.labelled_graph import Topology
 from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
@@ -93,7 +92,7 @@ def rack_chart(build: Build) -> Chart:
     cables, floor = cables_of(build.wiring, known), Floor.of(known)
     names, racks = known.rack_names, len(known.rack_names)
     right, bottom = floor.end
-    signs, keys = _legend(build.topology, bottom + 24)
+    signs, keys = _legend(build, bottom + 24)
     shapes = [*_hosts(known, floor), *_nodes(build, known, floor), *signs]
     labels = [*_names(build, known, floor), *keys]
     lowest = bottom + 24 + 18 * len(signs)
@@ -161,10 +160,18 @@ def _units(build: Build, known: Hardware) -> Array:
 
 
 def _nodes(build: Build, known: Hardware, floor: Floor) -> Iterator[Shape]:
-    """The nodes as boxes, a path for each kind of vertices."""
+    """The nodes as boxes, a path for each kind of vertices and one for nodes without cables."""
     boxes = floor.boxes(known.rack, *_units(build, known).T)
-    for kind in np.unique(build.topology.kind).tolist():
-        yield _boxed(f"n{kind} node", boxes[build.topology.kind == kind])
+    kind, bare = build.topology.kind, _bare(build)
+    for each in np.unique(kind).tolist():
+        yield _boxed(f"n{each} node", boxes[(kind == each) & ~bare])
+    yield _boxed("bare node", boxes[bare])
+
+
+def _bare(build: Build) -> NDArray[np.bool_]:
+    """bool[S]: the nodes without cables, which are missing or planned."""
+    bare: NDArray[np.bool_] = (build.wiring.far < 0).all(axis=1)
+    return bare
 
 
 def _hosts(known: Hardware, floor: Floor) -> Iterator[Shape]:
@@ -182,20 +189,27 @@ def _boxed(style: str, boxes: Array) -> Shape:
 def _names(build: Build, known: Hardware, floor: Floor) -> Iterator[Label]:
     """The names of nodes, where boxes have room for them."""
     boxes = floor.boxes(known.rack, *_units(build, known).T)
-    room = floor.width // 6
-    for name, (x, y, wide, high) in zip(build.wiring.names, boxes.tolist(), strict=True):
+    room, bare = floor.width // 6, _bare(build).tolist()
+    named = zip(build.wiring.names, boxes.tolist(), bare, strict=True)
+    for name, (x, y, wide, high), absent in named:
         if high >= 9 and room >= 4:
             short = shortened(name, room)
-            yield Label(x + wide / 2, y + high / 2 + 0.5, short, "node-name")
+            yield Label(x + wide / 2, y + high / 2 + 0.5, short, "node-name" + " absent" * absent)
 
 
-def _legend(topology: Topology, top: int) -> tuple[list[Shape], list[Label]]:
-    """The kinds of vertices, below each other."""
-    counts = np.bincount(topology.kind, minlength=len(topology.kinds))
+def _legend(build: Build, top: int) -> tuple[list[Shape], list[Label]]:
+    """The kinds of vertices and the nodes without cables, below each other."""
+    kinds, bare = build.topology.kinds, _bare(build)
+    counts = np.bincount(build.topology.kind[~bare], minlength=len(kinds))
+    entries = [
+        (f"n{kind}", kind_words(kinds[kind], int(counts[kind])))
+        for kind in np.flatnonzero(counts).tolist()
+    ]
+    if bare.any():
+        entries.append(("bare", f"missing or planned ({np.count_nonzero(bare):,})"))
     shapes, labels = [], []
-    for line, kind in enumerate(np.flatnonzero(counts).tolist()):
+    for line, (style, words) in enumerate(entries):
         y = top + 18 * line
-        shapes.append(Shape(f"n{kind}", f"M{CHART_MARGIN} {y}h18v10h-18z", 1))
-        words = kind_words(topology.kinds[kind], int(counts[kind]))
+        shapes.append(Shape(style, f"M{CHART_MARGIN} {y}h18v10h-18z", 1))
         labels.append(Label(CHART_MARGIN + 26, y + 9, words, "key"))
     return shapes, labels

@@ -72,7 +72,7 @@ def test_every_link_has_its_load_and_the_hottest_is_that_of_throughput() -> None
         assert way
         u, v = (given.wiring.names[each] for each in way.hottest)
         assert note == f"hottest {short_number(way.peak)}, {u} → {v}; hosts get {way.share:.1%}"
-    matrix = Matrix.of(given.topology)
+    matrix = Matrix.of(given)
     ground = next(shape.path for shape in chart.shapes if shape.style == "ground")
     x, y = map(int, re.findall(r"\d+", ground)[:2])
     row, column = matrix.row[list(found.minimal.hottest)]
@@ -144,10 +144,19 @@ def test_a_move_that_changes_nothing_is_all_zero() -> None:
     assert counted(chart)["zero cell"] == cells(chart) == 2 * 13
 
 
+def test_nodes_that_are_planned_stand_apart() -> None:
+    given = polarfab.Fabric.from_spec(CABLED).compile(phase=3).build
+    bare = int((given.wiring.far < 0).all(axis=1).sum())
+    drawn = counted(rack_chart(given))
+    assert drawn["bare node"] == bare == 35
+    assert sum(drawn[f"n{kind} node"] for kind in range(3)) == given.topology.graph.order - bare
+    assert Matrix.of(given).sizes.tolist() == [8, *[7] * 7]
+
+
 def test_a_large_fabric_has_a_row_for_each_cluster_and_stays_small() -> None:
     given = build(17)
     chart = load_chart(given, "uniform")
-    assert Matrix.of(given.topology).rows == 18
+    assert Matrix.of(given).rows == 18
     assert cells(chart) == 18 * 18 - 1
     assert len(chart.svg()) < 30_000
 
