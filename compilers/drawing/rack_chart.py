@@ -170,7 +170,7 @@ def _nodes(build: Build, known: Hardware, floor: Floor) -> Iterator[Shape]:
 
 def _bare(build: Build) -> NDArray[np.bool_]:
     """bool[S]: the nodes without cables, which are missing or planned."""
-    bare: NDArray[np.bool_] = (build.wiring.far < 0).all(axis=1)
+    bare: NDArray[np.bool_] = np.count_nonzero(build.wiring.far >= 0, axis=1) == 0
     return bare
 
 
