@@ -45,6 +45,7 @@ class Shape:
     buckets: int | None = None
     tables: int = 254
     rows: int = 100_000
+    groups: int = 1 << 20
     claims: bool = False
     told_rows: int | None = None
     features: bool = True
@@ -244,7 +245,7 @@ class ConformingSwitch:
             failover = self.shape.fast_failover or self.shape.claims
             types = 1 << SELECT | 1 << INDIRECT | failover << FAILOVER
             capabilities = 0xD | self.shape.select_liveness << 1
-            return struct.pack("!II4I4I", types, capabilities, *[1 << 20] * 4, *[0] * 4)
+            return struct.pack("!II4I4I", types, capabilities, *[self.shape.groups] * 4, *[0] * 4)
         if what == 12:
             return b"".join(map(self._table_features, range(self.shape.tables)))
         if what == 13:

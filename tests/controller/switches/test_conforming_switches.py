@@ -176,6 +176,11 @@ def test_a_program_that_is_too_large_is_refused_with_numbers():
     text = f"its program needs {rows} rows in table 1, of which the switch holds 10"
     assert text in net.sessions.errors["0"]
     assert content(net) == [({}, {})] * 13
+    few = InMemory(Shape(groups=3), ONE_HOST)
+    text = "its program needs 4 groups of type select, of which the switch holds 3"
+    assert text in few.sessions.errors["0"]
+    assert len(few.sessions.errors) == 13
+    assert content(few) == [({}, {})] * 13
 
 
 def test_what_was_done_before_a_refusal_is_taken_back():
