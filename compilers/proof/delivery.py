@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from compilers.proof.alternate_ways import Ways, walk_ways
 from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
 from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.certificate.two_link_detours import has_triangle_detours, triangle_detours
 from compilers.proof.channels import Channels, channels
+from compilers.proof.detours import Detours
 from compilers.proof.failure_walks import FailureReport, walk_failures
 from compilers.proof.packet_states import Progress, packets
 from compilers.proof.soundness import promise, unsound, walkable
@@ -172,7 +174,9 @@ def verify(
     if report.delivered != report.pairs:
         return report
     if not report.unsound.count:
-        report = replace(report, unsound=promise(build))
+        by_rows = report.certificate is not None and has_triangle_detours(build)
+        find = triangle_detours if by_rows else Detours.of
+        report = replace(report, unsound=promise(build, find))
     kinds = usual(build) if failures is None else tuple(failures)
     report = replace(report, promised=promised(build))
     report = _followed(report, build, kinds, certain, seed, progress)

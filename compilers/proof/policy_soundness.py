@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -90,7 +90,9 @@ def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bo
     return 0 < each <= COARSE and abs(ratio * each - first) <= 1 / COARSE
 
 
-def detours(build: Build, use: PortUse) -> Iterator[Unsound]:
+def detours(
+    build: Build, use: PortUse, find: Callable[[Build], Detours] = Detours.of
+) -> Iterator[Unsound]:
     """Alternates and orders of repair that lack a port, or have one that does not serve.
 
     A neighbour, which has no alternates, shares no class with what lies behind it; nor do two
@@ -99,10 +101,11 @@ def detours(build: Build, use: PortUse) -> Iterator[Unsound]:
     Args:
         build: tables that deliver every pair.
         use: of its ports.
+        find: its detours.
     """
     if build.balance == "minimal" and build.protect == "none":
         return
-    found = Detours.of(build)
+    found = find(build)
     c = build.tables.classes
     behind = found.behind & ~found.direct
     yield from where(

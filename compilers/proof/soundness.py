@@ -6,9 +6,10 @@ repair is a host's, or that a weight is not the policy's. Every value is looked 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from compilers.proof import identities, policy_soundness, table_soundness, wiring_soundness
+from compilers.proof.detours import Detours
 from compilers.proof.port_use import PortUse
 from compilers.proof.unsound import Unsound
 from compilers.tables.build import Build
@@ -51,11 +52,16 @@ def _values(build: Build) -> Iterator[Unsound]:
     yield from policy_soundness.words(build)
 
 
-def promise(build: Build) -> Unsound:
-    """Classes that are not what the policy promises, in a sound build that delivers every pair."""
-    return Unsound.of(_promised(build))
+def promise(build: Build, find: Callable[[Build], Detours] = Detours.of) -> Unsound:
+    """Classes that are not what the policy promises, in a sound build that delivers every pair.
+
+    Args:
+        build: see above.
+        find: the detours of such a build.
+    """
+    return Unsound.of(_promised(build, find))
 
 
-def _promised(build: Build) -> Iterator[Unsound]:
+def _promised(build: Build, find: Callable[[Build], Detours]) -> Iterator[Unsound]:
     yield from policy_soundness.weights(build)
-    yield from policy_soundness.detours(build, PortUse.of(build.wiring))
+    yield from policy_soundness.detours(build, PortUse.of(build.wiring), find)

@@ -15,7 +15,12 @@ from compilers.proof.alternate_ways import walk_ways
 from compilers.proof.certificate import certified, column_certificate
 from compilers.proof.certificate.certified import Certified, certify
 from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.certificate.two_link_detours import (
+    has_triangle_detours,
+    triangle_detours,
+)
 from compilers.proof.delivery import _walk_minimal, verify
+from compilers.proof.detours import Detours
 from compilers.proof.failure_walks import walk_failures
 from compilers.proof.proved import Proved
 from compilers.proof.verification import judge
@@ -194,6 +199,32 @@ def test_walks_beside_rows_tell_a_wrong_theorem(monkeypatch: pytest.MonkeyPatch)
     assert report.certificate is None
     assert report.minimal < report.pairs
     assert "certificate" in report.unsound.texts()[0]
+
+
+@pytest.mark.parametrize("q", [2, 3, 4])
+def test_triangles_give_the_detours_of_a_polarfly(q: int) -> None:
+    """On its own tables, and with destinations in other classes of the same port."""
+    build = protected("polarfly", q=q)
+    port, egress = build.tables.classes.port, build.tables.routes.egress.copy()
+    random = np.random.default_rng(q)
+    assert has_triangle_detours(build)
+    for s, d in random.integers(len(egress), size=(9, 2)):
+        if s != d:
+            egress[s, d] = random.choice(np.flatnonzero(port[s] == port[s, egress[s, d]]))
+        changed = replace(build.tables, routes=replace(build.tables.routes, egress=egress.copy()))
+        mixed = replace(build, tables=changed)
+        assert minimal_rows(mixed)
+        walked, found = Detours.of(mixed), triangle_detours(mixed)
+        for word in ("direct", "behind", "other"):
+            assert (getattr(walked, word) == getattr(found, word)).all()
+        there = walked.used[..., None] & walked.other
+        assert (walked.least == found.least)[there].all()
+        assert (walked.most == found.most)[there].all()
+
+
+def test_detours_of_damaged_and_other_fabrics_are_walked() -> None:
+    assert not has_triangle_detours(damaged(True))
+    assert not has_triangle_detours(fabric("iq", True))
 
 
 WRONG = {
