@@ -134,8 +134,8 @@ def _content(path: str | Path, file: str) -> bytes:
     except FileNotFoundError:
         given, todo = "no such file", "check the name and the folder"
     except IsADirectoryError:
-        inside = ", ".join(sorted(file.name for file in Path(path).glob("*.yaml"))[:4])
-        given, todo = "a directory", "name a file in it" + f" ({inside})" * bool(inside)
+        inside = ", ".join(sorted(str(file) for file in Path(path).glob("*.yaml"))[:4])
+        given, todo = "a folder", f"name a file, such as {inside}" if inside else "name a file"
     except PermissionError:
         given, todo = "a file without permission to read it", "change its mode or owner"
     except (OSError, ValueError) as error:

@@ -56,16 +56,28 @@ def usage_problem(error: click.ClickException) -> Problem:
         case click.MissingParameter() if param:
             return Problem("a value", "none", seen, key=_name(param, context))
         case click.NoSuchOption():
-            near = " or ".join(sorted(error.possibilities or ()))
-            todo = f"did you mean {near}?" if near else seen
-            return Problem("an option", error.option_name, todo)
+            return Problem("an option", error.option_name, _meant(error) or seen)
         case click.BadParameter() if param:
             given = _given(error.message)
             todo = did_you_mean(given, getattr(param.type, "choices", ()), seen)
             return Problem(_wanted(param.type), given, todo, key=_name(param, context))
     text = error.format_message().rstrip(".")
+    if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
+        options = {word for each in context.command.params for word in each.opts} if context else ()
+        todo = f"did you mean -o {found[1]}?" if "-o" in options else seen
+        return Problem("no more words", found[1], todo)
     own = not text[:1].isupper()  # says itself what to do; click's sentences do not
     return Problem("", "", text if own or not seen else f"{text}; {seen}")
+
+
+def _meant(error: click.NoSuchOption) -> str:
+    """The option that was likely meant."""
+    verb = error.ctx is not None and error.ctx.parent is not None
+    if not verb and error.option_name in ("--quiet", "--verbose", "--json"):
+        return "it goes behind the verb"
+    short = {"-v": "--verbose", "-q": "--quiet", "-j": "--json"}.get(error.option_name)
+    near = " or ".join([short] if short else sorted(error.possibilities or ()))
+    return f"did you mean {near}?" if near else ""
 
 
 def _name(param: click.Parameter, context: click.Context | None) -> str:

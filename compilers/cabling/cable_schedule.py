@@ -118,7 +118,8 @@ def _in_rack(parts: tuple[tuple[Build, Rows], ...], name: str) -> tuple[tuple[Bu
     """The planes with a rack of this name, and their cables that end in it."""
     racks = [rows.cables.hardware.rack_names for _, rows in parts]
     if not any(name in names for names in racks):
-        todo = did_you_mean(name, [word for names in racks for word in names])
+        known = [word for names in racks for word in names]
+        todo = did_you_mean(name, known, f"the racks are {known[0]} to {known[-1]}")
         raise InputError.of("the name of a rack", name, todo, key="rack")
     return tuple(
         (build, rows.of_rack(names.index(name)))

@@ -242,8 +242,11 @@ def _instead(folder: Path) -> tuple[str, str]:
         return "a file", AGAIN_SOMEWHERE
     if (folder / ".polarfab.json").is_file():
         return "a folder that render wrote", "name the build that it was rendered from"
-    there = f"a folder without {MANIFEST}" if folder.is_dir() else "no such folder"
-    return there, AGAIN_SOMEWHERE
+    if not folder.is_dir():
+        return "no such folder", AGAIN_SOMEWHERE
+    if (spec := folder / "fabric.yaml").is_file():
+        return f"a folder with {spec.name}", f"compile it first: polarfab compile {spec} -o build"
+    return f"a folder without {MANIFEST}", AGAIN_SOMEWHERE
 
 
 def _unreadable(folder: Path, given: str, todo: str = AGAIN_SOMEWHERE) -> InputError:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from compilers.tables.artefact import put_folder
+from compilers.tables.artefact import OTHER_FOLDER, put_folder
 from compilers.tables.folder_files import read
 from inventory.problems import InputError
 
@@ -35,8 +35,8 @@ def put(folder: Path, fill: Callable[[Path], T]) -> T:
         raise InputError.of(
             file=str(place),
             required="a new folder, or an earlier build to replace",
-            given="a file, or a folder with other files in it",
-            todo="name another folder with -o",
+            given="a folder with other files in it" if place.is_dir() else "a file",
+            todo=OTHER_FOLDER,
         )
     return put_folder(place, fill, lambda old: last(place) if _worth(old, place) else None)
 

@@ -52,7 +52,8 @@ def check_folder(folder: Path) -> FolderState:
     else:
         todo = "name another folder"
     required = "a build, or a folder that render wrote"
-    raise InputError.of(required, f"a folder without {MANIFEST}", todo, str(folder))
+    given = f"a folder without {MANIFEST}" if folder.is_dir() else "no such folder"
+    raise InputError.of(required, given, todo, str(folder))
 
 
 def _check_build(folder: Path) -> FolderState:

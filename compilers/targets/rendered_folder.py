@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from compilers.tables.artefact import put_folder
+from compilers.tables.artefact import OTHER_FOLDER, put_folder
 from compilers.tables.folder_files import opened, read
+from compilers.tables.generations import is_build
 from compilers.tables.stale_parts import is_part
 from inventory.problems import InputError
 
@@ -42,8 +43,12 @@ def put_rendered(
         part: whether earlier files of the target that `fill` does not write stay.
 
     Raises:
-        InputError: it cannot be written, or has pipes or devices in it.
+        InputError: it is a file or a build, cannot be written, or has pipes or devices in it.
     """
+    if is_build(folder) or (folder.exists() and not folder.is_dir()):
+        required = "a folder for rendered files"
+        given = "a build" if folder.is_dir() else "a file"
+        raise InputError.of(required, given, OTHER_FOLDER, str(folder))
     lists = rendered_lists(folder) or {}
     earlier = lists.get(target, {}) if part else lists.pop(target, {})
 
@@ -108,8 +113,7 @@ def _carry(old: Path, new: Path, without: Iterable[str]) -> None:
                 _link(Path(entry.path), there)
             else:
                 required = "a folder without pipes, sockets and devices"
-                todo = "name another folder with -o"
-                raise InputError.of(required, "one of these", todo, entry.path)
+                raise InputError.of(required, "one of these", OTHER_FOLDER, entry.path)
 
 
 def _link(here: Path, there: Path) -> None:

@@ -136,8 +136,9 @@ class Client:
             raise InputError.of(
                 key=self.key,
                 required="a controller that answers",
-                given=f"{self.url}: {getattr(error, 'reason', None) or error}",
-                todo="start it with: polarfab controller BUILD --http HOST:PORT, or say --to URL",
+                given=f"{self.url}: {_reason(error)}",
+                todo="start it with: polarfab controller BUILD --http HOST:PORT, or name another "
+                "with --to URL",
             ) from error
 
     def _refused(self, code: int, text: bytes) -> InputError:
@@ -150,3 +151,9 @@ class Client:
             todo = "--token-file FILE names the file that the controller was started with"
             return InputError.of("a token that the controller accepts", given, todo, key=self.key)
         return InputError.of("a request that the controller accepts", reason, key=self.key)
+
+
+def _reason(error: Exception) -> str:
+    """Why there was no answer, without the numbers of the operating system."""
+    reason = getattr(error, "reason", None) or error
+    return str(getattr(reason, "strerror", None) or reason)

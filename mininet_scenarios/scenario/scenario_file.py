@@ -133,10 +133,9 @@ def _in_a_move(scenario: Scenario, number: int) -> bool:
 def _shipped(name: str) -> Path:
     known = shipped()
     if name not in known:
-        raise InputError.of(
-            key="SCENARIO",
-            required=f"a file, a build folder or one of {', '.join(known)}",
-            given=name,
-            todo=did_you_mean(name, known),
-        )
+        required = "a scenario file, a build or the name of a scenario"
+        todo = did_you_mean(name, known, "polarfab emulate --list has the names")
+        if Path(name).is_dir():
+            todo = "name a file in it; polarfab emulate --list has the scenarios that are there"
+        raise InputError.of(required, name, todo, key="SCENARIO")
     return known[name]

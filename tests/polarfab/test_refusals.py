@@ -108,6 +108,17 @@ def test_a_damaged_build_is_bad_input(run_here, build: Path, verb: str, harm: st
     assert error.endswith("; compile the build again\n")
 
 
+def test_render_takes_the_place_of_no_file_and_no_build(run_here, build: Path) -> None:
+    file = build.parent / "notes.txt"
+    file.write_text("mine")
+    for place, what in ((file, "a file"), (build, "a build")):
+        code, error = run_here("render", build, "--target", "eos", "-o", place)
+        wanted = f"error: {place}: required a folder for rendered files, given {what}; name another"
+        assert (code, error.startswith(wanted)) == (2, True), error
+    assert file.read_text() == "mine"
+    assert run_here("fsck", build, "--quiet")[0] == 0
+
+
 def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
     fabric, link = build.parent / "fabric.yaml", build.parent / "link"
     link.symlink_to("build")

@@ -102,7 +102,7 @@ def _running(url: str | None, token_file: Path | None, authority: Path | None) -
     try:
         return Fabric.running(url or HTTP, token_file, authority)
     except InputError as error:
-        held = Problem("the build of the switches", "none", "or say its folder", key="--from")
+        held = Problem("", "", "or name the build that the switches hold", key="--from")
         raise error if url else InputError([*error.problems, held]) from error
 
 

@@ -74,7 +74,7 @@ def test_both_files_in_one_error() -> None:
 def test_no_fabric(name: str) -> None:
     with pytest.raises(InputError) as caught:
         load_fabric(name)
-    given = {"missing.yaml": "no such file", ".": "a directory"}[name]
+    given = {"missing.yaml": "no such file", ".": "a folder"}[name]
     assert str(caught.value).startswith(f"{name}: required a file to read, given {given}; ")
 
 
