@@ -56,7 +56,7 @@ def test_plan_wants_one_start(compiled, polarfab):
     assert (code, "required a controller that answers" in error) == (2, True)
     assert "--from" not in error
     code, _, error = polarfab("plan", build)
-    assert (code, "error: --from: required the build of the switches" in error) == (2, True)
+    assert (code, "error: --from: or name the build that the switches hold\n" in error) == (2, True)
 
 
 def test_diff_of_a_build_with_itself(compiled, polarfab):

@@ -126,9 +126,14 @@ def test_mistakes(tmp_path, text, message):
         load(tmp_path, text)
 
 
-def test_an_unknown_name_says_which_there_are():
-    with pytest.raises(
-        InputError,
-        match=r"one of alternates-q3, controller-crash.*did you mean first-light-q3",
+def test_an_unknown_name_says_which_was_meant_or_where_they_are():
+    for name, todo in (
+        ("first-ligth-q3", "did you mean first-light-q3?"),
+        ("xyzzy", "polarfab emulate --list has the names"),
     ):
-        load_scenario("first-ligth-q3")
+        with pytest.raises(InputError) as error:
+            load_scenario(name)
+        assert str(error.value) == (
+            "SCENARIO: required a scenario file, a build or the name of a scenario, "
+            f"given {name}; {todo}"
+        )
