@@ -26,7 +26,7 @@ from controller.switches.transaction import Outcome
 SETTLE = 0.05
 """Seconds between two rounds: longer than a packet stays on a link and in its queue."""
 ROLLOUT_PATIENCE = 30.0
-"""Most seconds for reading or for a round."""
+"""Most seconds, while reading or in a round, in which no switch is done."""
 BACK = 120.0
 """Seconds after which undoing a round is given up and switches are read instead; longer than a
 session waits for a silent switch."""
@@ -59,6 +59,7 @@ class Rollout:
     _waiting: deque[int] = field(init=False, default_factory=deque)
     _sent: set[int] = field(init=False, default_factory=set)
     _since: float = field(init=False, default=0.0)
+    _read_by_now: int = field(init=False, default=0)
     _rest: float = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
@@ -108,6 +109,9 @@ class Rollout:
     def _read(self, late: bool) -> None:
         fabric = self.fabric
         if not (fabric.complete or fabric.errors or late):
+            done = len(fabric.in_sync)
+            if done > self._read_by_now:
+                self._read_by_now, self._since = done, fabric.clock()
             return
         there = fabric.connections
         self._round_programs.generation = {
@@ -178,6 +182,7 @@ class Rollout:
     def _committed(self, vertex: int, outcome: Outcome) -> None:
         if outcome.committed:
             self._round_programs.done[vertex] = self.round
+            self._since = self.fabric.clock()
         elif outcome.timed_out and self.state == "forth":
             self._waiting.append(vertex)
         else:

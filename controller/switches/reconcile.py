@@ -52,20 +52,28 @@ from controller.openflow.row_overlap import shadowing
 from controller.settings import ForeignRows
 
 SHIFT = np.uint64(COOKIE_SHIFT)
+WORD = np.dtype(np.uint64)
+FACTORS = np.random.default_rng(0).integers(0, 1 << 63, (1 << 16) // WORD.itemsize, WORD) * 2 + 1
+"""Odd numbers, one for each word of the longest row."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
     """The content of a switch: rows in canonical form, ours and foreign ones; groups by number.
 
-    A group is its type and its buckets. marker is the cookie of the build
-    marker, None without one.
+    blocks: our rows, those of one length and one after the other together. A group is its type and
+    its buckets. marker is the cookie of the build marker, None without one.
     """
 
-    rows: frozenset[bytes] = frozenset()
+    blocks: tuple[Block, ...] = ()
     foreign: frozenset[bytes] = frozenset()
     groups: dict[int, bytes] = field(default_factory=dict)
     marker: int | None = None
+
+    @property
+    def rows(self) -> frozenset[bytes]:
+        """Our rows."""
+        return frozenset(row for block in self.blocks for row in entries(block))
 
     @property
     def foreign_groups(self) -> list[int]:
@@ -96,14 +104,15 @@ def held(flows: bytes, groups: bytes) -> Held:
     Raises:
         Malformed: they cannot be read.
     """
-    ours: list[bytes] = []
+    ours: list[Block] = []
     others: list[bytes] = []
     marker = None
     for block in multipart.blocks(flows, padded(FLOW_STATS.itemsize)):
         cookies = heads(block, FLOW_STATS)["cookie"].astype(np.uint64)
         mine = cookies & np.uint64(COOKIE_MASK) == np.uint64(OURS)
         form = restated(block, FLOW_STATS, ROW)
-        ours += entries(form[mine])
+        if mine.any():
+            ours.append(form[mine])
         others += entries(form[~mine])
         if (marked := cookies[mine & (cookies >> SHIFT != np.uint64(COOKIE) >> SHIFT)]).size:
             marker = int(marked[0])
@@ -112,7 +121,7 @@ def held(flows: bytes, groups: bytes) -> Held:
         for block in multipart.blocks(groups, GROUP_DESC.itemsize)
         for group in _groups(block, GROUP_DESC)
     )
-    return Held(frozenset(ours), frozenset(others), dict(found), marker)
+    return Held(tuple(ours), frozenset(others), dict(found), marker)
 
 
 def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> Difference:
@@ -125,7 +134,7 @@ def difference(program: Program, held: Held, foreign: ForeignRows = "keep") -> D
         Malformed: a row that the switch reports cannot be read.
     """
     groups, counts, surplus = _group_part(program.groups, held.groups)
-    flows, added, changed, removed = _flow_part(program.flows, held.rows)
+    flows, added, changed, removed = _flow_part(program.flows, held)
     parts = [*groups, *flows, *(_delete_flow(row) for row in removed)]
     if foreign == "remove":
         # First: a foreign row may occupy the place of one of ours.
@@ -174,9 +183,14 @@ def _groups(block: Block, layout: Layout) -> Iterator[tuple[int, bytes]]:
     return zip(numbers, entries(restated(block, layout, GROUP_FORM)), strict=True)
 
 
+def _form(block: Block) -> Block:
+    """The canonical form of the rows that a block adds."""
+    return restated(block, BUNDLED_FLOW_MOD, ROW)
+
+
 def _rows(block: Block) -> list[bytes]:
-    """The canonical form of each row that a block adds."""
-    return entries(restated(block, BUNDLED_FLOW_MOD, ROW))
+    """The same, a bytes object a row."""
+    return entries(_form(block))
 
 
 def _whole(blocks: Iterable[Block]) -> list[bytes]:
@@ -207,15 +221,15 @@ def _group_part(
     return parts, (added, changed), sorted(surplus, reverse=True)
 
 
-def _flow_part(
-    blocks: Sequence[Block], held: frozenset[bytes]
-) -> tuple[list[bytes], int, int, list[bytes]]:
+def _flow_part(blocks: Sequence[Block], held: Held) -> tuple[list[bytes], int, int, list[bytes]]:
     """Messages that add rows, the counts of new and replacing ones, and the surplus rows."""
-    if not held:
+    if not held.blocks:
         return _whole(blocks), sum(map(len, blocks)), 0, []
-    forms = [(block, _rows(block)) for block in blocks]
-    lacking = {row for _, form in forms for row in form if row not in held}
-    surplus = held.difference(*(form for _, form in forms))
+    if _same(held.blocks, [_form(block) for block in blocks]):
+        return [], 0, 0, []
+    there, forms = held.rows, [(block, _rows(block)) for block in blocks]
+    lacking = {row for _, form in forms for row in form if row not in there}
+    surplus = there.difference(*(form for _, form in forms))
     changed = 0
     if lacking and surplus:
         lacking, surplus, changed = _alike(lacking, surplus)
@@ -225,6 +239,32 @@ def _flow_part(
             if kept := [place for place, row in enumerate(form) if row in lacking]:
                 parts.append((block if len(kept) == len(block) else block[kept]).tobytes())
     return parts, len(lacking) - changed, changed, sorted(surplus)
+
+
+def _same(some: Iterable[Block], others: Iterable[Block]) -> bool:
+    """Whether these are the same rows; False if that cannot be told at once."""
+    one, other = _by_length(some), _by_length(others)
+    return one.keys() == other.keys() and all(
+        np.array_equal(rows, other[length]) for length, rows in one.items()
+    )
+
+
+def _by_length(blocks: Iterable[Block]) -> dict[int, Block]:
+    """All rows of each length, in an order that follows from what they say."""
+    found: dict[int, list[Block]] = {}
+    for block in blocks:
+        if len(block):
+            found.setdefault(block.shape[1], []).append(block)
+    return {length: _ordered(np.concatenate(alike)) for length, alike in found.items()}
+
+
+def _ordered(block: Block) -> Block:
+    """The rows in the order of a sum of their words, each times an odd number (modulo 2^64)."""
+    words = -(-block.shape[1] // WORD.itemsize)
+    padded = np.zeros((len(block), words * WORD.itemsize), np.uint8)
+    padded[:, : block.shape[1]] = block
+    sums = padded.view(WORD) @ FACTORS[:words]
+    return block[np.argsort(sums)]
 
 
 def _alike(

@@ -32,7 +32,8 @@ class FakeSwitch:
         self.refuses = False
 
     def held(self):
-        return Held(rows=frozenset(form for form, _ in self.flows.values()), groups=self.groups)
+        forms = (np.frombuffer(form, np.uint8)[None] for form, _ in self.flows.values())
+        return Held(tuple(forms), groups=self.groups)
 
     def answer(self, message):
         """What it says to a message."""
