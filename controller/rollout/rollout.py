@@ -26,11 +26,11 @@ from controller.switches.transaction import Outcome
 SETTLE = 0.05
 """Seconds between two rounds: longer than a packet stays on a link and in its queue."""
 ROLLOUT_PATIENCE = 30.0
-"""Most seconds, while reading or in a round, in which no switch is done."""
+"""Most seconds in which no switch is read or confirms a round, and for a switch to confirm one."""
 BACK = 120.0
 """Seconds after which undoing a round is given up and switches are read instead; longer than a
 session waits for a silent switch."""
-MOVES_AT_ONCE = 32
+MOVES_AT_ONCE = 256
 """Switches that get a round at the same time."""
 
 State = Literal["reading", "forth", "back", "done", "failed"]
@@ -57,7 +57,7 @@ class Rollout:
     _before: Current = field(init=False)
     _round_programs: RoundPrograms = field(init=False)
     _waiting: deque[int] = field(init=False, default_factory=deque)
-    _sent: set[int] = field(init=False, default_factory=set)
+    _sent: dict[int, float] = field(init=False, default_factory=dict)
     _since: float = field(init=False, default=0.0)
     _read_by_now: int = field(init=False, default=0)
     _rest: float = field(init=False, default=0.0)
@@ -100,7 +100,8 @@ class Rollout:
         if self.state == "reading":
             self._read(passed > self.patience)
         elif self.state == "forth":
-            self._forth(passed > self.patience)
+            oldest = next(iter(self._sent.values()), self._since)
+            self._forth(self.fabric.clock() - min(oldest, self._since) > self.patience)
         else:
             self._back(passed > BACK)
 
@@ -242,10 +243,10 @@ class Rollout:
     # Both
 
     def _send(self, vertex: int, parts: list[bytes], done: Callable[[int, Outcome], None]) -> None:
-        self._sent.add(vertex)
+        self._sent[vertex] = self.fabric.clock()
 
         def told(outcome: Outcome) -> None:
-            self._sent.discard(vertex)
+            self._sent.pop(vertex, None)
             done(vertex, outcome)
 
         try:
