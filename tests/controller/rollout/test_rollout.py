@@ -199,6 +199,18 @@ def test_a_silent_switch_stops_it():
     assert (site.rollout.state, site.fabric.names[6] in site.rollout.reason) == ("back", True)
 
 
+def test_a_round_takes_as_long_as_switches_confirm(monkeypatch):
+    site, take = Site(*CASES["policy"]()), Endpoint.take
+
+    def slowly(end, data):
+        site.time += ROLLOUT_PATIENCE / 4
+        return take(end, data)
+
+    monkeypatch.setattr(Endpoint, "take", slowly)
+    site.start().run()
+    assert site.holds(site.moving.new)
+
+
 def test_it_does_not_begin_before_all_are_there():
     site = Site(*CASES["expanded"]())
     missing = int(site.update.nodes.datapath_id[-1])
