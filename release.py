@@ -83,7 +83,7 @@ def unwanted(file: Path, private: tuple[str, ...]) -> Iterator[str]:
     """What must not be in a distribution: tests, other packages, paths of this machine."""
     for name, content in _members(file):
         place = name if file.suffix == ".whl" else name.partition("/")[2]
-        if place.startswith(("tests/", ".")):
+        if place.startswith(("tests/", ".")) and place != ".gitignore":  # hatchling's own rule
             yield f"{name} is of the checkout only"
         if file.suffix == ".whl" and not re.match(r"polarfab(-[\d.]+\.dist-info)?/", name):
             yield f"{name} is outside of the package"
