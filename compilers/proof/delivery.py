@@ -17,6 +17,7 @@ from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.two_link_detours import has_triangle_detours, triangle_detours
 from compilers.proof.channels import Channels, channels
+from compilers.proof.dead_switches import DeadSwitchTraffic, dead_switch_traffic
 from compilers.proof.detours import Detours
 from compilers.proof.failure_walks import FailureReport, walk_failures
 from compilers.proof.packet_states import Progress, packets
@@ -31,6 +32,8 @@ from compilers.topology.distance import distances, neighbour_table
 PAIRS_AT_ONCE = 1 << 20
 PAIR_EXAMPLES = 10
 ITSELF = -128
+FOLLOWED_UP_TO = 1 << 22
+"""The most packets for which those to a dead switch are followed, in five seconds or so."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
 METHODS = ("auto", "walk", "certificate")
@@ -61,7 +64,8 @@ class Report:
     under each failure of one link or node that was asked for by name; None unless asked for.
     channels_under: these kinds. certificate: what was proved by one, not by
     walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
-    can be followed.
+    can be followed. to_dead_switch: packets to a node that failed, where switches repair and these
+    packets are few enough to be followed.
     """
 
     pairs: int
@@ -77,6 +81,7 @@ class Report:
     channels_under: tuple[str, ...] = ()
     certificate: CertificateUse | None = None
     unsound: Unsound = SOUND
+    to_dead_switch: DeadSwitchTraffic | None = None
 
     @property
     def passed(self) -> bool:
@@ -114,6 +119,7 @@ class Report:
             "ways": asdict(self.ways) if self.ways else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
+            "to_dead_switch": asdict(self.to_dead_switch) if self.to_dead_switch else None,
             "certificate": asdict(self.certificate) if self.certificate else None,
             "proved": self.proved if self.passed else None,
             "unsound": self.unsound.count,
@@ -183,6 +189,8 @@ def verify(
     done = {case.kind: case for case in report.failures}
     cases = [done.get(k) or walk_failures(build, k, sample, seed, progress) for k in kinds]
     report = replace(report, failures=tuple(cases))
+    if "node" in kinds and build.protect != "none" and packets(build) <= FOLLOWED_UP_TO:
+        report = replace(report, to_dead_switch=dead_switch_traffic(build))
     if with_channels:
         single = tuple(kind for kind in failures or () if kind in PROMISED)
         counted = channels(build, "valley", single, progress)

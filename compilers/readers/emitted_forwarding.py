@@ -3,6 +3,7 @@
 A reader makes it from the text alone. Interfaces stand as the text names them; whoever compares
 knows which port that is. A *chain* is what happens to a packet: stages tried in order, each the
 ports that share it by weight; a stage without ports drops. The last stage is followed by a drop.
+A port plus `HALVED` is that port, for packets that lose half of their TTL before.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ Port: TypeAlias = str | int
 Stage: TypeAlias = tuple[tuple[Port, int], ...]
 """Ports and their weights; () drops."""
 Chain: TypeAlias = tuple[Stage, ...]
+HALVED = 1 << 20
+"""More than any port's number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +155,22 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
             break
         weights: dict[Port, int] = {}
         for port, weight in stage:
-            if port not in tried:
+            if bare(port) not in tried:
                 weights[port] = weights.get(port, 0) + weight
         if not weights:
             continue
-        tried.update(weights)
+        tried.update(map(bare, weights))
         divisor = gcd(*weights.values()) or 1
         ways = ((port, weight // divisor) for port, weight in weights.items())
         result.append(tuple(sorted(ways, key=str)))
-        if in_port in weights:
+        if in_port in map(bare, weights):
             break
     return tuple(result)
+
+
+def bare(port: Port) -> Port:
+    """The port, whatever becomes of the TTL."""
+    return port % HALVED if isinstance(port, int) else port
 
 
 @lru_cache(1 << 16)

@@ -42,6 +42,8 @@ RAW = {"field_524290", "field_524289"}
 RAW_DECIMALS = 256
 WIDTHS = {"reg0": 32, "arp_tpa": 32, "arp_spa": 32, "arp_sha": 48, "arp_tha": 48}
 WIDTHS |= {"eth_src": 48, "eth_dst": 48, "ipv6_src": 128, "ipv6_dst": 128, "nd_target": 128}
+BY_BITS = {"nw_ttl": "NXM_NX_IP_TTL"}
+"""Fields of which some bits are moved or loaded."""
 METADATA, ALL_METADATA = 0xFFFF, (1 << 64) - 1
 """The masks whose values stand in decimals; the second one goes without saying."""
 
@@ -115,12 +117,13 @@ class MessageReader:
         place, buckets = 16, []
         while place < len(data):
             bucket = self.parser.OFPBucket.parser(data, place)
-            _require(len(bucket.actions) == 1, "a bucket has one action")
             weight = f"weight:{bucket.weight}," if TYPES[kind] == "select" else ""
             watch = f"watch_port:{bucket.watch_port}," if bucket.watch_port != ANY else ""
             if bucket.watch_group != ANY:
                 watch += f"watch_group:{bucket.watch_group},"
-            buckets.append(f"bucket={weight}{watch}actions={_action(bucket.actions[0])}")
+            buckets.append(
+                f"bucket={weight}{watch}actions={','.join(map(_action, bucket.actions))}"
+            )
             place += bucket.len
         return ",".join((f"group_id={number},type={TYPES[kind]}", *buckets))
 
@@ -187,10 +190,20 @@ def _set_field(action: Any) -> str:
 
 def _move(action: Any) -> str:
     source, target = (end.removesuffix("_nxm") for end in (action.src_field, action.dst_field))
+    if source in BY_BITS:
+        ends = zip((source, target), (action.src_ofs, action.dst_ofs), strict=True)
+        moved = (f"{BY_BITS.get(e, e)}[{o}..{o + action.n_bits - 1}]" for e, o in ends)
+        return "move:" + "->".join(moved)
     whole = (action.src_ofs, action.dst_ofs) == (0, 0)
     same = action.n_bits == WIDTHS.get(source) == WIDTHS.get(target)
     _require(whole and same, "a field is moved whole")
     return f"move:{source}->{target}"
+
+
+def _load(action: Any) -> str:
+    target, (bit, more) = action.dst.removesuffix("_nxm"), divmod(action.ofs_nbits, 64)
+    _require(more == 0, "one bit is loaded")
+    return f"load:{action.value}->{BY_BITS.get(target, target)}[{bit}]"
 
 
 _ACTIONS: dict[str, Callable[[Any], str]] = {
@@ -198,6 +211,7 @@ _ACTIONS: dict[str, Callable[[Any], str]] = {
     "OFPActionGroup": lambda action: f"group:{action.group_id}",
     "OFPActionSetField": _set_field,
     "NXActionRegMove": _move,
+    "NXActionRegLoad": _load,
     "OFPActionDecNwTtl": lambda _: "dec_ttl",
 }
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import (
+    HALVED,
     Chain,
     Claim,
     EmittedRows,
@@ -50,7 +51,9 @@ CLASS_ROW = re.compile(
 )
 GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
 BUCKET = re.compile(
-    r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions=(?:(output|group):(\d+)|(in_port))"
+    r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
+    r"(move:NXM_NX_IP_TTL\[1\.\.7\]->NXM_NX_IP_TTL\[0\.\.6\],load:0->NXM_NX_IP_TTL\[7\],)?"
+    r"(?:(output|group):(\d+)|(in_port))"
 )
 FactForms = Sequence[tuple[str, re.Pattern[str], tuple[str, ...]]]
 FACTS: FactForms = (
@@ -196,12 +199,16 @@ class ReadClass:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket: its weight, the port or group that it watches, where it sends; 0 is IN_PORT."""
+    """A bucket: its weight, the port or group that it watches, where it sends; 0 is IN_PORT.
+
+    halves: it halves the TTL before.
+    """
 
     weight: int
     watch: tuple[str, int]
     kind: str
     to: int
+    halves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +247,7 @@ class OvsProgram:
             if bucket.kind == "group":
                 watched = bucket.watch == ("group", bucket.to) and depth < 2
                 inner = self.chain(bucket.to, in_port, depth + 1)
+                watched = watched and not bucket.halves
                 stages += inner if watched else ((("a group that is not watched", 1),),)
             elif bucket.kind == "output" and bucket.to == in_port:
                 stages.append(())
@@ -254,7 +262,9 @@ class OvsProgram:
             return f"group {to}"
         if bucket.watch not in (("port", to), ("", 0)):
             return f"port {to} while {' '.join(map(str, bucket.watch))} is up"
-        return f"port {to}, where it came in" if (bucket.kind, to) == ("output", in_port) else to
+        if (bucket.kind, to) == ("output", in_port):
+            return f"port {to}, where it came in"
+        return to + HALVED * bucket.halves
 
     def aware(self, number: int, depth: int = 0) -> set[int]:
         """The ports whose packets a group may treat otherwise than those of other ports."""
@@ -440,14 +450,13 @@ def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
     for bucket in buckets:
         if not bucket:
             return None
-        weight, watch, watched, to, where, back = bucket.groups()
+        weight, watch, watched, halves, to, where, back = bucket.groups()
         if (kind == "select") != (weight is not None):
             return None
         if (kind != "indirect") != (watch is not None):
             return None
-        made.append(
-            Bucket(int(weight or 1), (watch or "", int(watched or 0)), to or back, int(where or 0))
-        )
+        watches = watch or "", int(watched or 0)
+        made.append(Bucket(int(weight or 1), watches, to or back, int(where or 0), bool(halves)))
     return int(number), kind, tuple(made)
 
 

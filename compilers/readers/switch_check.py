@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from compilers.readers.difference_list import EXAMPLES, DifferenceList
 from compilers.readers.emitted_forwarding import (
+    HALVED,
     Chain,
     EmittedDifference,
     EmittedSwitch,
@@ -340,7 +341,7 @@ class SwitchCheck:
             shape = ids.shape[:2]
             part = slice(begin, begin := begin + shape[0] * shape[1])
             rows = np.searchsorted(self.fabric, group.ports)
-            ways[rows] = first[part].reshape(shape)[:, group.kind]
+            ways[rows] = (first[part] % HALVED).reshape(shape)[:, group.kind]
             if wrong[part].any():
                 self._tell(group, ids, wrong[part].reshape(shape), of_host=False)
 
@@ -437,12 +438,12 @@ def _only_port(stage: Sequence[tuple[Port, int]]) -> int:
 
 def _in_order(ports: Integers, in_port: Integers) -> Integers:
     """int64[n, L]: what chains of one port a stage come to; see `canonical`."""
-    keep = ports > 0
+    keep, port = ports > 0, ports % HALVED
     keep &= ~np.logical_or.accumulate(ports == DROPPED, axis=1)
-    hit = (ports == in_port[:, None]) & keep
+    hit = (port == in_port[:, None]) & keep
     keep[:, 1:] &= ~np.logical_or.accumulate(hit, axis=1)[:, :-1]
     for later in range(1, ports.shape[1]):
-        keep[:, later] &= (ports[:, :later] != ports[:, later, None]).all(axis=1)
+        keep[:, later] &= (port[:, :later] != port[:, later, None]).all(axis=1)
     kept = np.where(keep, ports, 0)
     return np.take_along_axis(kept, np.argsort(~keep, axis=1, kind="stable"), axis=1)
 
@@ -454,20 +455,23 @@ def _padded(rows: Integers, width: int) -> Integers:
 def first_ports(chain: Chain) -> list[int]:
     """The ports of the first stage; 0 where that is none that the switch has."""
     first = chain[0] if chain else ()
-    return [port if isinstance(port, int) else 0 for port, _ in first] or [0]
+    return [port % HALVED if isinstance(port, int) else 0 for port, _ in first] or [0]
 
 
 def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:
     words = [
-        (
-            names[port - 1]
-            if isinstance(port, int) and 0 < port <= len(names)
-            else f"{port or 'no port'}"
-        )
-        + (f" by {weight}" if len(stage) > 1 else "")
+        _port_words(port, names) + (f" by {weight}" if len(stage) > 1 else "")
         for port, weight in stage
     ]
     return f"by {' and '.join(words)}" if len(stage) == 1 else f"shared by {', '.join(words)}"
+
+
+def _port_words(port: Port, names: Sequence[str]) -> str:
+    if isinstance(port, int) and port > HALVED:
+        return f"{_port_words(port - HALVED, names)} with half the TTL"
+    if isinstance(port, int) and 0 < port <= len(names):
+        return names[port - 1]
+    return f"{port or 'no port'}"
 
 
 def _said(kind: str, value: Iterable[str | int]) -> str:

@@ -103,6 +103,10 @@ class Classes:
       `bounce` if it came in on the minimal port. It takes the first that is up and is not the port
       it came in on. If there is none, it goes back out of the port it came in on, if that is the
       minimal port or one of `protection`; else it is dropped.
+
+    Where it can, it also halves the TTL of packets that a *direct* class, one to the very switch
+    behind its minimal port, sends elsewhere: if that switch is down, they would circle around it
+    until their TTL ends.
     """
 
     port: Annotated[NDArray[np.int32], "S C", "0..ports+1"]

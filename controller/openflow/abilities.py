@@ -55,7 +55,8 @@ def _without(profile: Profile, error: Error) -> Profile:
     kind, role = error.xid >> XID_BITS, (error.xid & MOST_NUMBER) >> ROLE_SHIFT
     if error.type == ErrorType.GROUP_MOD and kind == RowKind.GROUP:
         return _without_groups(profile, error.code, role)
-    if kind == RowKind.ANSWER and error.type in (ErrorType.BAD_ACTION, ErrorType.BAD_MATCH):
+    by_moves = kind in (RowKind.ANSWER, RowKind.GROUP)
+    if by_moves and error.type in (ErrorType.BAD_ACTION, ErrorType.BAD_MATCH):
         return replace(OVS, experimenters=False)
     instruction = error.type == ErrorType.BAD_INSTRUCTION
     if profile.masks and (

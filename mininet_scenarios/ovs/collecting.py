@@ -20,18 +20,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.walk import MOST_HOPS
 from compilers.targets.openflow.protocol import MessageType, message
 from mininet_scenarios.ovs.management_socket import WHOLE_PACKETS, ManagementConnection, headers
 from mininet_scenarios.ovs.openvswitch import DAEMON_PATIENCE, OpenVSwitchError, PrivateOvs
 from mininet_scenarios.ovs.ovsfabric import COLLECTED, collector_name
 from mininet_scenarios.ovs.packets import HostPackets, Postman
-from mininet_scenarios.scenario.engine import SILENT, Progress
+from mininet_scenarios.scenario.engine import SILENT, Progress, hops_of
 
 BATCH, ON_THEIR_WAY = 50, 100
 """Packet-outs sent at once by a connection, and how many of its packets may be under way."""
 QUIET_SECONDS = 0.2
 """Seconds without any packet, after which the switch is asked whether it has done all."""
+
+HOPS_BY_TTL = np.array([hops_of(ttl) for ttl in range(256)], np.int16)
 
 
 class Collectors:
@@ -157,7 +158,7 @@ class _Round:
         keys = _keys(*(rows[name].astype(np.int64) for name in names))
         found = self.order[self.by_key[np.searchsorted(self.keys, keys)]]
         self.missing -= int(np.count_nonzero(self.hops[found] == SILENT))
-        self.hops[found] = MOST_HOPS - 1 - rows["ttl"].astype(np.int16)
+        self.hops[found] = HOPS_BY_TTL[rows["ttl"]]
 
 
 def _keys(

@@ -324,5 +324,11 @@ class Engine(ABC):
 
 
 def hops_of(time_to_live: int) -> int:
-    """Links that a packet has crossed: each switch, the last one too, took one from its TTL."""
-    return MOST_HOPS - 1 - time_to_live
+    """Links that a packet has crossed, by its TTL: each switch, the last one too, took one of 64.
+
+    At least so many where repairs halved it: no path has half as many links as that.
+    """
+    most, halved = MOST_HOPS - 1, 0
+    while time_to_live <= most // 2:
+        most, halved = most // 2, halved + 1
+    return most - time_to_live + max(0, halved - 1)

@@ -4,6 +4,9 @@ The rule is that of `Classes`. Open vSwitch never sends a packet back to where i
 output says so, and a fast-failover group would choose just that port. So a class has one group more
 for each port that a packet can have come in on, and a row by in_port that leads there. In it that
 port comes last, as the output IN_PORT.
+
+Buckets that repair the way to a neighbour itself halve the TTL, so that packets to a switch that is
+down do not circle for long: each turn around it takes such a bucket.
 """
 
 from __future__ import annotations
@@ -46,15 +49,16 @@ class Groups:
     """n groups of one role and as many buckets each.
 
     classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
-    `groups` none is). weight: int[n, B], 0 but for ENTER. in_port: int[n], where a packet has to
-    come in to be led here; 0: anywhere. led: bool[n], whether a row leads here, and not just
-    another group.
+    `groups` none is). weight: int[n, B], 0 but for ENTER. halves: bool[n, B], which buckets halve
+    the TTL. in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led:
+    bool[n], whether a row leads here, and not just another group.
     """
 
     role: int
     classes: NDArray[np.int64]
     port: Numbers
     weight: Numbers
+    halves: NDArray[np.bool_]
     in_port: Numbers
     led: NDArray[np.bool_]
 
@@ -97,6 +101,7 @@ class Groups:
             classes=self.classes[chosen],
             port=self.port[chosen, :buckets],
             weight=self.weight[chosen, :buckets],
+            halves=self.halves[chosen, :buckets],
             in_port=self.in_port[chosen],
             led=self.led[chosen],
         )
@@ -149,6 +154,31 @@ def class_groups(
         number: int64[n], their numbers there.
         profile: of these switches.
     """
+    minimal, direct = classes.port[switch, number][:, None], _direct(classes, switch, number)
+    for made in _by_role(classes, switch, number, profile):
+        if profile.experimenters and made.role != GroupRole.ENTER:
+            elsewhere = (made.port > 0) & (made.port != minimal)
+            made = replace(made, halves=elsewhere & direct[:, None])
+        yield made
+
+
+def _direct(
+    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """bool[n]: the classes to a neighbour itself: the second of each port.
+
+    Behind it are the first (`compilers.routing.split_classes`) and those that a search split off.
+    """
+    same = classes.port[switch] == classes.port[switch, number][:, None]
+    before = np.arange(classes.port.shape[1]) < number[:, None]
+    direct: NDArray[np.bool_] = np.count_nonzero(same & before, axis=1) == 1
+    return direct
+
+
+def _by_role(
+    classes: Classes, switch: int | NDArray[np.int64], number: NDArray[np.int64], profile: Profile
+) -> Iterator[Groups]:
+    """The groups of n classes, whatever they do to the TTL."""
     tried = None if profile.repairs else 1
     minimal = classes.port[switch, number][:, None]
     order = np.concatenate((minimal, classes.protection[switch, number]), axis=1)[:, :tried]
@@ -177,11 +207,16 @@ def class_groups(
 
 
 def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
-    """Groups with as many buckets each, and int64[m], which of the given ones they are."""
+    """Groups with as many buckets each, of which the same halve the TTL, and int64[m], which of
+    the given ones they are.
+    """
     count = np.count_nonzero(groups.port, axis=1)
-    for buckets in sorted(set(count.tolist()) - {0}):
-        rows = np.flatnonzero(count == buckets)
-        yield rows, groups.take(rows, buckets)
+    halves = groups.halves[:, groups.halves.any(axis=0)]
+    shape, which = np.unique(np.column_stack((count, halves)), axis=0, return_inverse=True)
+    for number, buckets in enumerate(shape[:, 0].tolist()):
+        if buckets:
+            rows = np.flatnonzero(which.ravel() == number)
+            yield rows, groups.take(rows, buckets)
 
 
 def _last(order: Numbers, port: Numbers) -> Numbers:
@@ -238,7 +273,7 @@ def _groups(
         port = _packed(port, present)
         weight = None if weight is None else _packed(weight, present)
     weight = np.zeros_like(port) if weight is None else weight
-    return Groups(role, classes, port, weight, in_port, led)
+    return Groups(role, classes, port, weight, np.zeros(port.shape, np.bool_), in_port, led)
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:

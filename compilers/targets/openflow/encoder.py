@@ -39,7 +39,7 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     XID_BITS,
     Records,
 )
-from compilers.targets.openflow.message_parts import Block, filled, mac_bytes, output_buckets
+from compilers.targets.openflow.message_parts import Block, bucket_runs, filled, mac_bytes
 from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
 
@@ -133,14 +133,18 @@ class Encoder:
         )
 
     def group_messages(self, groups: Groups, generation: int) -> Block:
-        """Messages that add these groups, whatever switches they are for."""
-        count = groups.port.shape[1]
-        layout = groups.role, groups.type, count, generation
+        """Messages that add these groups, alike as `by_buckets` has them, of whatever switches."""
+        halves = tuple(groups.halves[0].tolist())
+        layout = groups.role, groups.type, halves, generation
         if layout not in self._groups:
             self._groups[layout] = rows.groups(self._width, *layout)
         watched = groups.type != GroupType.INDIRECT
-        made = output_buckets(groups.port, groups.output, groups.weight, watched)
-        return filled(self._groups[layout], groups.classes, buckets=made)
+        port, output, weight = groups.port, groups.output, groups.weight
+        made = {
+            name: form.made(port[:, run], output[:, run], weight[:, run], watched)
+            for name, form, run in bucket_runs(halves)
+        }
+        return filled(self._groups[layout], groups.classes, **made)
 
     def class_messages(self, groups: Groups, generation: int, profile: Profile = OVS) -> Block:
         """Messages that add the rows that lead to these groups, of switches of a profile."""
@@ -180,7 +184,7 @@ class Encoder:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
         gateway = a.gateway_mac
         self._width = self.build.tables.classes.port.shape[1]
-        self._groups: dict[tuple[int, GroupType, int, int], Records] = {}
+        self._groups: dict[tuple[int, GroupType, tuple[bool, ...], int], Records] = {}
         self._markers = [
             rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
         ]

@@ -333,9 +333,14 @@ def classes(count: int, role: int, generation: int, masks: bool) -> Records:
     return _row(place, numbers + (role << ROLE_SHIFT), fields, through)
 
 
-def groups(count: int, role: int, kind: GroupType, buckets: int, generation: int) -> Records:
-    """The groups of a role, one an egress class, with so many `buckets` (column)."""
-    made: Parts = (Column("buckets", np.zeros((count, buckets), parts.OPAQUE_BUCKET)),)
+def groups(
+    count: int, role: int, kind: GroupType, halves: tuple[bool, ...], generation: int
+) -> Records:
+    """The groups of a role, one an egress class; the columns of buckets are `parts.bucket_runs`."""
+    made: Parts = tuple(
+        Column(name, np.zeros((count, run.stop - run.start), form.opaque))
+        for name, form, run in parts.bucket_runs(halves)
+    )
     if role == GroupRole.FALLBACK:
         enter = _group_column("enter", GroupRole.ENTER, count, generation)
         made = (*parts.group_bucket(enter), *made)

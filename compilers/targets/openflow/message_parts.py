@@ -7,8 +7,9 @@ filled again for every switch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import prod
 from typing import Any
 
@@ -168,20 +169,40 @@ def set_field(field: str, value: int | Column) -> Parts:
     return _sized(protocol.SET_FIELD, Action.SET_FIELD, *body, rest)
 
 
-def move(source: str, target: str) -> Parts:
-    """Action: copy one whole field into another (Nicira extension NXAST_REG_MOVE)."""
-    width = protocol.FIELDS[target][2]
-    ends = ((*protocol.MOVABLE[field], width) for field in (source, target))
-    start, end = ((space, number << 1, size) for space, number, size in ends)
+def move(source: str, target: str, skipped: int = 0) -> Parts:
+    """Action: copy one field into another, shifted down by so many bits (NXAST_REG_MOVE)."""
     return _sized(
         protocol.REG_MOVE,
         Action.EXPERIMENTER,
         experimenter=protocol.NICIRA,
         subtype=protocol.REG_MOVE_SUBTYPE,
-        bits=width * 8,
-        source=start,
-        target=end,
+        bits=protocol.FIELDS[target][2] * 8 - skipped,
+        source_offset=skipped,
+        source=_moved(source),
+        target=_moved(target),
     )
+
+
+def clear_first_bit(field: str) -> Parts:
+    """Action: take the highest bit away from a field (NXAST_REG_LOAD)."""
+    return _sized(
+        protocol.REG_LOAD,
+        Action.EXPERIMENTER,
+        experimenter=protocol.NICIRA,
+        subtype=protocol.REG_LOAD_SUBTYPE,
+        place=protocol.FIELDS[field][2] * 8 - 1 << 6,
+        target=_moved(field),
+    )
+
+
+def halve_ttl() -> Parts:
+    """Actions: half of the TTL of IPv4, of the hop limit of IPv6; they are the same field."""
+    return *move("nw_ttl", "nw_ttl", skipped=1), *clear_first_bit("nw_ttl")
+
+
+def _moved(field: str) -> tuple[int, int, int]:
+    space, number = protocol.MOVABLE[field]
+    return space, number << 1, protocol.FIELDS[field][2]
 
 
 def _sized(layout: Layout, kind: int, *rest: Part, **members: Any) -> Parts:
@@ -193,29 +214,56 @@ def _sized(layout: Layout, kind: int, *rest: Part, **members: Any) -> Parts:
 # Buckets
 
 
-def output_buckets(
-    port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any] | int, watched: bool
-) -> NDArray[np.void]:
-    """OPAQUE_BUCKET[n, B]: to `output`, int[n, B]; if watched, while `port`, int[n, B], is up."""
-    result: NDArray[np.void] = np.full(port.shape, _BUCKET_ANYWHERE)
-    bucket = result.view(protocol.OUTPUT_BUCKET)
-    bucket["weight"], bucket["action"]["port"] = weight, output
-    if watched:
-        bucket["watch_port"] = port
-    return result
+@dataclass(frozen=True, slots=True, eq=False)
+class BucketForm:
+    """A bucket with an output and, before it, actions that are the same in all."""
+
+    layout: Layout
+    blank: np.void
+
+    @classmethod
+    def after(cls, *actions: Parts) -> BucketForm:
+        """The form with these actions."""
+        before = b"".join(part for part in sum(actions, ()) if isinstance(part, bytes))
+        members = [("before", f"V{len(before)}")] * bool(before)
+        layout = np.dtype([*protocol.BUCKET.descr, *members, ("action", protocol.OUTPUT)])
+        made = packed(
+            layout,
+            length=layout.itemsize,
+            watch_port=ANY,
+            watch_group=ANY,
+            action=(Action.OUTPUT, protocol.OUTPUT.itemsize, 0, 0, b""),
+            **{"before": np.void(before)} if before else {},
+        )
+        return cls(layout, np.void(made))
+
+    @property
+    def opaque(self) -> np.dtype[np.void]:
+        """The bucket without its members: numpy copies it as one, ten times faster."""
+        return self.blank.dtype
+
+    def made(
+        self, port: NDArray[Any], output: NDArray[Any], weight: NDArray[Any], watched: bool
+    ) -> NDArray[np.void]:
+        """Buckets [n, B]: to `output`, int[n, B]; if watched, while `port`, int[n, B], is up."""
+        result: NDArray[np.void] = np.full(port.shape, self.blank)
+        bucket = result.view(self.layout)
+        bucket["weight"], bucket["action"]["port"] = weight, output
+        if watched:
+            bucket["watch_port"] = port
+        return result
 
 
-_BUCKET_ANYWHERE = np.void(
-    packed(
-        protocol.OUTPUT_BUCKET,
-        length=protocol.OUTPUT_BUCKET.itemsize,
-        watch_port=ANY,
-        watch_group=ANY,
-        action=(Action.OUTPUT, protocol.OUTPUT.itemsize, 0, 0, b""),
-    )
-)
-OPAQUE_BUCKET = _BUCKET_ANYWHERE.dtype
-"""`OUTPUT_BUCKET` without its members: numpy copies it as one, ten times faster."""
+PLAIN_BUCKET, HALVING_BUCKET = BucketForm.after(), BucketForm.after(halve_ttl())
+
+
+def bucket_runs(halves: Sequence[bool]) -> Iterator[tuple[str, BucketForm, slice]]:
+    """The buckets of a group in runs of one form, each with the name of its column."""
+    start = 0
+    for halving, run in groupby(halves):
+        end = start + len(list(run))
+        yield f"buckets {start}", (HALVING_BUCKET if halving else PLAIN_BUCKET), slice(start, end)
+        start = end
 
 
 def group_bucket(number: Column) -> Parts:

@@ -32,6 +32,9 @@ from compilers.targets.options import Chosen
 from compilers.targets.target import Target
 from compilers.wiring.addressing import format_mac
 
+HALVE_TTL = "move:NXM_NX_IP_TTL[1..7]->NXM_NX_IP_TTL[0..6],load:0->NXM_NX_IP_TTL[7],"
+"""Actions that halve the TTL of IPv4, or the hop limit of IPv6; an output follows."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostText:
@@ -221,7 +224,11 @@ class FabricTexts:
         buckets = [
             tuple(_bucket(*bucket, groups.type) for bucket in zip(*columns, strict=True))
             for columns in zip(
-                groups.port.tolist(), groups.output.tolist(), groups.weight.tolist(), strict=True
+                groups.port.tolist(),
+                groups.output.tolist(),
+                groups.weight.tolist(),
+                groups.halves.tolist(),
+                strict=True,
             )
         ]
         if groups.role == GroupRole.FALLBACK:
@@ -248,8 +255,9 @@ class FabricTexts:
         )
 
 
-def _bucket(port: int, to: int, weight: int, kind: GroupType) -> str:
-    output = "actions=in_port" if to == IN_PORT else f"actions=output:{to}"
+def _bucket(port: int, to: int, weight: int, halves: bool, kind: GroupType) -> str:
+    output = "in_port" if to == IN_PORT else f"output:{to}"
+    output = f"actions={HALVE_TTL * halves}{output}"
     if kind == GroupType.INDIRECT:
         return output
     watched = f"watch_port:{port},{output}"

@@ -39,5 +39,7 @@ def profiled_check(
             return read_single_table(folder)
         return read_ovs(folder, PipelineParts(profile.answers_by_moves, profile.masks))
 
-    able = [Ability(profile.repairs, profile.buckets) for profile in profiles]
+    able = [
+        Ability(profile.repairs, profile.buckets, profile.experimenters) for profile in profiles
+    ]
     return EmittedCheck(build, folder, read, accept, able)

@@ -27,8 +27,8 @@ ports of protection."""
 class Profile:
     """The parts of OpenFlow 1.3 that a switch has, and of its extensions.
 
-    bundles: ONF extension 230. experimenters: Nicira's moves and Open vSwitch's fields of ND.
-    masks: matching and writing some bits of metadata. fast_failover: groups of that type.
+    bundles: ONF extension 230. experimenters: Nicira's moves and loads, and Open vSwitch's fields
+    of ND. masks: matching and writing some bits of metadata. fast_failover: groups of that type.
     select_liveness: select groups pass dead ports over. buckets: most of a group, None: no limit.
     tables: how many.
     """
@@ -113,6 +113,8 @@ class Profile:
                 "a group of alternates sends to dead ports, too, until the controller has taken "
                 "them out"
             )
+        if classes.protection.shape[2] and self.repairs and not self.experimenters:
+            yield "repairs do not halve the TTL, so packets to a dead switch circle until it ends"
         ways = np.count_nonzero(classes.weight, axis=2).max(initial=1)
         if self.buckets is not None and ways > self.buckets:
             yield f"at most {self.buckets} of up to {ways} ways of a class are used"

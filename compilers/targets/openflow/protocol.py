@@ -58,11 +58,12 @@ FIELDS = {
     "nd_target": (0x8000, 31, 16),
     "nd_tll": (0x8000, 33, 6),
     "reg0": (0x0001, 0, 4),
+    "nw_ttl": (0x0001, 29, 1),
     "nd_reserved": (0x1000, 1, 4),
     "nd_options_type": (0x1000, 2, 1),
 }
 """Class, number and bytes of the fields of a packet. Class 0x8000 is OpenFlow basic (§7.2.3.7),
-1 Nicira's registers, 0x1000 Ericsson's ND."""
+1 Nicira's registers and the TTL of both versions of IP, 0x1000 Ericsson's ND."""
 EXPERIMENTER_CLASS = 0xFFFF
 """The class of fields whose experimenter is told before their value."""
 MOVABLE = {
@@ -71,6 +72,7 @@ MOVABLE = {
     "arp_spa": (0, 16),
     "arp_tpa": (0, 17),
     "reg0": (1, 0),
+    "nw_ttl": (1, 29),
     "arp_sha": (1, 17),
     "arp_tha": (1, 18),
     "ipv6_src": (1, 19),
@@ -207,8 +209,8 @@ class Action(IntEnum):
     EXPERIMENTER = 0xFFFF
 
 
-REG_MOVE_SUBTYPE = 6
-"""Nicira's action NXAST_REG_MOVE."""
+REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE = 6, 7
+"""Nicira's actions NXAST_REG_MOVE and NXAST_REG_LOAD."""
 
 Layout = np.dtype[np.void]
 
@@ -250,12 +252,12 @@ REG_MOVE = _layout(
     ("source", OXM),
     ("target", OXM),
 )
+REG_LOAD = _layout(*REG_MOVE.descr[:4], ("place", ">u2"), ("target", OXM), ("value", ">u8"))
+"""`place` is the first bit times 64, plus the number of bits less one."""
 BUCKET = _layout(
     ("length", ">u2"), ("weight", ">u2"), ("watch_port", ">u4"), ("watch_group", ">u4"), pad=4
 )
 """`ofp_bucket` (§7.3.4.2): actions follow."""
-OUTPUT_BUCKET = _layout(*BUCKET.descr, ("action", OUTPUT))
-"""A bucket with one action: output."""
 
 # Messages, without their header
 

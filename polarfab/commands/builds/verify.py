@@ -190,7 +190,7 @@ def _print(build: Build, report: Report) -> None:
     """Tables for people."""
     from compilers.proof.proved import FAILURES, Proved
 
-    apart = ("ways", "channels", "failures", "certificate", "proved", "findings")
+    apart = ("ways", "channels", "failures", "to_dead_switch", "certificate", "proved", "findings")
     facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
     facts += [
         (f"pairs over {h} link{'s' * (h != 1)}", n) for h, n in enumerate(report.hop_counts) if n
@@ -204,6 +204,9 @@ def _print(build: Build, report: Report) -> None:
         what = " and ".join(FAILURES.get(word, word) for word in used.proved)
         facts.append((f"by certificate: {what}", f"{used.destinations:,} destinations"))
         facts += [("destinations it left to a walk", used.flagged), ("walked beside", used.beside)]
+    if dead := report.to_dead_switch:
+        links = f"at most {dead.most} links, {dead.mean:.1f} on average"
+        facts.append(("packets to a dead switch", links))
     if report.passed:
         facts.append(("proved", Proved.of(report.proved, report.promised)))
     print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)

@@ -18,8 +18,9 @@ def b64(value):
 def class_rules(build, vertex):
     """(groups, rules) of the classes of a switch, one class after the other."""
     c = build.tables.classes
-    width = c.port.shape[1]
+    width, links = c.port.shape[1], build.wiring.port.shape[1]
     groups, rules = [], []
+    halved = (("move", "nw_ttl", 1, "nw_ttl", 0, 7), ("load", "nw_ttl", 7, 1, 0))
 
     def group(role, kind, *made):
         number = 1 + role * width + k
@@ -30,7 +31,11 @@ def class_rules(build, vertex):
         ways = [(p, p) for p in ports] + [(back, 0xFFFFFFF8)] * bool(back)
         if len(ways) == 1 and not first:
             return group(role, 2, (0, ANY, ANY, ("output", ways[0][1])))
-        return group(role, 3, *first, *((0, p, ANY, ("output", to)) for p, to in ways))
+        direct = links <= k < 2 * links
+        made = [
+            (0, p, ANY, *(halved if direct and p != port else ()), ("output", to)) for p, to in ways
+        ]
+        return group(role, 3, *first, *made)
 
     def rule(priority, match, number):
         rules.append((2, priority, 0x5046 << 48 | 6, match, [("group", number)]))

@@ -173,6 +173,11 @@ def _buckets(data):
     place = 0
     while place < len(data):
         size, _ = struct.unpack_from(">HH", data, place)
-        action, _, value = struct.unpack_from(">HHL", data, place + 16)
+        end, at = place + size, place + 16
+        action, length, value = struct.unpack_from(">HHL", data, at)
+        while action == 0xFFFF:  # what is done to the TTL
+            at += length
+            action, length, value = struct.unpack_from(">HHL", data, at)
+        assert at + length == end
         yield ("group" if action == 22 else "port"), value
-        place += size
+        place = end

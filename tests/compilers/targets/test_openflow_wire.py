@@ -103,9 +103,16 @@ class Reader:
         if name == "OFPActionSetField":
             return ("set", action.key, action.value)
         if name == "NXActionRegMove":
+            if action.src_field == "nw_ttl":
+                ends = (action.src_field, action.src_ofs), (action.dst_field, action.dst_ofs)
+                bits = [part for end in ends for part in end]
+                return ("move", *bits, action.n_bits)
             assert (action.src_ofs, action.dst_ofs) == (0, 0)
             ends = (MOVED.get(end, end) for end in (action.src_field, action.dst_field))
             return ("move", *(end.removesuffix("_nxm") for end in ends), action.n_bits)
+        if name == "NXActionRegLoad":
+            first, bits = divmod(action.ofs_nbits, 64)
+            return ("load", action.dst.removesuffix("_nxm"), first, bits + 1, action.value)
         assert name == "OFPActionDecNwTtl"
         return ("dec_ttl",)
 
@@ -163,12 +170,12 @@ def program(encoder, reader, vertex):
 
 
 def buckets(reader, data):
-    """(weight, watched port, watched group, action) of each bucket of a group-mod."""
+    """(weight, watched port, watched group, actions …) of each bucket of a group-mod."""
     place = 16
     while place < len(data):
         bucket = reader.parser.OFPBucket.parser(data, place)
-        [action] = bucket.actions
-        yield bucket.weight, bucket.watch_port, bucket.watch_group, reader.action(action)
+        actions = map(reader.action, bucket.actions)
+        yield bucket.weight, bucket.watch_port, bucket.watch_group, *actions
         place += bucket.len
     assert place == len(data)
 

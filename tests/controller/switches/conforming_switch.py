@@ -225,6 +225,8 @@ class ConformingSwitch:
         for _, port, group, actions in buckets:
             if kind == FAILOVER and (port, group) == (ANY, ANY):
                 raise Refused(GROUP_FAILED, 13)
+            if any(a == 0xFFFF for a, _ in actions) and not self.shape.experimenters:
+                raise Refused(BAD_ACTION, 2)
             if any(a == 22 and _number(v) not in tables.groups for a, v in actions):
                 raise Refused(GROUP_FAILED, 9)
         tables.groups[number] = kind, body[8:]
@@ -320,7 +322,7 @@ class ConformingSwitch:
                 size = value[7]
                 packet[NAMES[number >> 1]] = int.from_bytes(value[8 : 8 + size], "big")
             elif kind == 0xFFFF:
-                _move(value, packet)
+                _change_field(value, packet)
             elif kind == 0:
                 yield self._output(_number(value), packet)
             elif kind == 22:
@@ -405,10 +407,21 @@ def _matches(packet, name, value, mask):
     return there is not None and (there == value if mask is None else there & mask == value)
 
 
-def _move(action, packet):
-    """NXAST_REG_MOVE of a whole field."""
+def _change_field(action, packet):
+    """NXAST_REG_MOVE and NXAST_REG_LOAD: of bits of a field, into as many bits of another."""
     names = {(0, 1): "eth_dst", (0, 2): "eth_src", (0, 16): "arp_spa", (0, 17): "arp_tpa"}
     names |= {(1, 0): "reg0", (1, 17): "arp_sha", (1, 18): "arp_tha", (1, 19): "ipv6_src"}
-    source, target = (struct.unpack_from("!HB", action, place) for place in (16, 20))
-    one, other = (names[space, number >> 1] for space, number in (source, target))
-    packet[other] = packet[one]
+    names[1, 29] = "ttl"
+
+    def name(place):
+        space, number = struct.unpack_from("!HB", action, place)
+        return names[space, number >> 1]
+
+    subtype, bits, first, start = struct.unpack_from("!4H", action, 8)
+    if subtype == 6:
+        value, target = packet[name(16)] >> first, name(20)
+    else:
+        start, bits = bits >> 6, (bits & 63) + 1
+        value, target = int.from_bytes(action[16:24], "big"), name(12)
+    mask = (1 << bits) - 1
+    packet[target] = packet.get(target, 0) & ~(mask << start) | (value & mask) << start

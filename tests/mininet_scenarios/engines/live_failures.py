@@ -1,9 +1,9 @@
 """Run in namespaces of its own by test_failures_live.py: packets while links are down; prints JSON.
 
-live_failures.py BUILD LOGS CASES FLOWS: programs the switches through a real controller, ends it,
-and then takes down the links of each of CASES, JSON lists of [vertex, link], in turn. FLOWS is
+live_failures.py BUILD LOGS CASES FLOWS DEAD: programs the switches through a real controller, ends
+it, and then takes down the links of each of CASES, JSON lists of [vertex, link], in turn. FLOWS is
 null or [vertex, [other vertices], flows to each]: how these leave the vertex is counted, all links
-up.
+up. DEAD is null or a vertex: all others send to it while all its links are down.
 """
 
 import ctypes
@@ -16,6 +16,8 @@ import struct
 import sys
 import time
 from itertools import permutations
+
+import numpy as np
 
 from mininet_scenarios.engines.mininet_child import PACKETS, MininetChild
 from mininet_scenarios.machine.serving import OPEN_FILES
@@ -65,7 +67,7 @@ class Prober:
         self.last = 0.0
 
     def round_of(self, pairs, ports=PORTS):
-        """(source, destination, port, links) of each flow; None where it never arrived."""
+        """(source, destination, port, TTL) of each flow; None where it never arrived."""
         self.round += 1
         self.last = time.monotonic()
         wanted = {(*pair, port) for pair in pairs for port in ports}
@@ -92,7 +94,7 @@ class Prober:
             packet = self.ends[there].socket.recv(2048)
             turn, s, d, port = struct.unpack_from(">HHHH", packet.ljust(48, b"\0"), 40)
             if turn == self.round and d == there:
-                arrived[s, d, port] = 63 - packet[8]
+                arrived[s, d, port] = packet[8]
                 self.last = time.monotonic()
 
 
@@ -105,7 +107,26 @@ def spread(inside, prober, vertex, others, flows):
     return (inside._counters(PACKETS)[vertex] - before).tolist()
 
 
-def main(build, logs, cases, flows):
+def to_dead_switch(inside, prober, dead):
+    """Packets that the others send to a vertex whose links are down, and links that these take."""
+    links = np.flatnonzero(inside.build.wiring.far[dead] >= 0).tolist()
+    for link in links:
+        inside.network.set_link(dead, link, up=False)
+    others = [v for v in range(len(prober.ends)) if v != dead]
+    prober.settled(list(permutations(others, 2)))
+    before = inside._counters(PACKETS).sum()
+    for source in others:
+        for port in PORTS:
+            prober.ends[source].send(prober.address[dead], port)
+    last, limit = before, time.monotonic() + LIMIT
+    while (now := inside._counters(PACKETS).sum()) != last or now == before:
+        assert time.monotonic() < limit, "packets go round and round"
+        last = now
+        prober.poll.poll(1000 * RESEND)
+    return {"packets": len(others) * len(PORTS), "links": int(now - before)}
+
+
+def main(build, logs, cases, flows, dead):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], OPEN_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     job = {"build": build, "logs": logs, "hosts": 1, "framework": "ryu", "unverified": True}
@@ -125,10 +146,12 @@ def main(build, logs, cases, flows):
         for vertex, link in case:
             inside.network.set_link(vertex, link, up=True)
         prober.settled(pairs)
+    if dead is not None:
+        result["dead"] = to_dead_switch(inside, prober, dead)
     return result
 
 
 if __name__ == "__main__":
-    build, logs, cases, flows = sys.argv[1:]
-    found = main(build, logs, json.loads(cases), json.loads(flows))
+    build, logs, *more = sys.argv[1:]
+    found = main(build, logs, *map(json.loads, more))
     print(json.dumps(found))

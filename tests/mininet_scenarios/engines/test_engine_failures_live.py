@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.proof.dead_switches import dead_switch_traffic
 from compilers.proof.forwarding import HOME, Forwarding, Towards
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
@@ -29,13 +30,19 @@ def protected(build, disjoint=True, share=None):
     return replace(build, balance="compact-valiant", protect="link", tables=tables)
 
 
-def observed(build, folder, cases, flows=None, timeout=600):
+def observed(build, folder, cases, flows=None, dead=None, timeout=600):
     save(build, folder / "build")
     (folder / "logs").mkdir()
     script = Path(__file__).with_name("live_failures.py")
     places = [str(folder / name) for name in ("build", "logs")]
     done = subprocess.run(
-        [*namespaces(), sys.executable, str(script), *places, json.dumps(cases), json.dumps(flows)],
+        [
+            *namespaces(),
+            sys.executable,
+            str(script),
+            *places,
+            *map(json.dumps, (cases, flows, dead)),
+        ],
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -45,7 +52,9 @@ def observed(build, folder, cases, flows=None, timeout=600):
 
 
 def predicted(build, dead=()):
-    """int[S, D, W]: links from each switch to each other by each way it may choose; 0: no way."""
+    """Links from each switch to each other by each way it may choose, int[S, D, W], 0: no way; and
+    the TTL of 64 that is left on arrival.
+    """
     f = Forwarding.of(build)
     everyone = np.arange(f.switches)
     towards = Towards.of(f, everyone)
@@ -56,16 +65,21 @@ def predicted(build, dead=()):
     alone = (out.reshape(-1, len(f.weighted)) < 0).all(axis=1).repeat(len(f.weighted))
     transit = towards.way_out(f.hosts[s], d, parts)
     out = np.where(alone, transit, out)
-    hops = np.zeros(len(s), int)
+    hops, ttl = np.zeros(len(s), int), np.full(len(s), 64)
     moving = np.flatnonzero(out >= 0)
     for _ in range(9):
         hops[moving] += 1
+        minimal = f.order[0][towards.row(out[moving] // f.slots, d[moving])]
+        # A packet to a neighbour that leaves by another port than the one there loses half.
+        halved = (f.end[minimal] // f.slots == d[moving]) & (out[moving] != minimal)
+        ttl[moving] = (ttl[moving] - 1) >> halved
         arc = f.end[out[moving]]
         out[moving] = towards.way_out(arc, d[moving], tuple(p[moving] for p in parts))
         assert (arc[out[moving] == HOME] // f.slots == d[moving][out[moving] == HOME]).all()
         moving = moving[out[moving] >= 0]
     assert not len(moving)
-    return hops.reshape(f.switches, f.switches, -1)
+    shape = f.switches, f.switches, -1
+    return hops.reshape(shape), (np.where(hops, ttl - 1, 0)).reshape(shape)
 
 
 def check(build, seen, cases):
@@ -73,14 +87,14 @@ def check(build, seen, cases):
     f = Forwarding.of(build)
     for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
         dead = tuple(int(f.element[0][vertex * f.slots + link]) for vertex, link in case)
-        hops = predicted(build, dead)
+        hops, ttl = predicted(build, dead)
         assert len(flows) == len(build.wiring.names) * (len(build.wiring.names) - 1) * 6
-        wrong = [flow for flow in flows if flow[3] not in set(hops[flow[0], flow[1]].tolist())]
+        wrong = [flow for flow in flows if flow[3] not in set(ttl[flow[0], flow[1]].tolist())]
         assert not wrong, (case, wrong[:5])
         ends = {v for link in case for v in (link[0], far(build, link))}
         quadric = 0 in build.topology.kind[list(ends)]
         most = 9 if len(case) == 2 else 6 if quadric else 4 if case else 3
-        assert max(flow[3] for flow in flows) <= most
+        assert hops.max() <= most
 
 
 def far(build, link):
@@ -125,6 +139,13 @@ def check_spread(shares, seen):
     ) ** 0.5
 
 
+def check_dead_switch(build, seen):
+    """Packets to it go around a few times, and then are gone; 63 links each without halving."""
+    due = dead_switch_traffic(build)
+    assert due.most == 12
+    assert 0.5 * due.mean < seen["links"] / seen["packets"] <= due.most
+
+
 @pytest.mark.long
 def test_every_link_of_q3_goes_down_in_turn(compiled, tmp_path):
     """And the two pairs of links that would lose packets if bounces had no goals."""
@@ -158,13 +179,14 @@ def test_a_packet_goes_back_where_nothing_else_is_up(compiled, tmp_path):
     check(build, observed(build, tmp_path, links), links)
 
 
-def test_entering_traffic_spreads_by_weight(compiled, tmp_path):
+def test_entering_traffic_spreads_by_weight_and_packets_to_a_dead_switch_end(compiled, tmp_path):
     build = protected(compiled(3), disjoint=False, share=Fraction(1, 2))
     flows, shares = spread_of(build, 5, 500)
     assert sorted(shares) == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
-    seen = observed(build, tmp_path, [], flows)
+    seen = observed(build, tmp_path, [], flows, dead=5)
     check(build, seen, [])
     check_spread(shares, seen["spread"])
+    check_dead_switch(build, seen["dead"])
 
 
 @pytest.mark.long

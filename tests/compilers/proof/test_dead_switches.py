@@ -1,0 +1,57 @@
+"""Packets to a switch that is down, against a walker in plain Python, a packet at a time."""
+
+import numpy as np
+import pytest
+
+from compilers.proof.dead_switches import dead_switch_traffic
+from compilers.proof.delivery import verify
+from tests.compilers.proof.oracle import Oracle
+from tests.compilers.routed import routed
+
+
+def links_taken(oracle, source, first, destination):
+    """Links that a packet with a TTL of 64 takes from its source, by this port first."""
+    at, came, out, ttl = source, 0, first, 64
+    for links in range(64):
+        if links:
+            out = oracle.transit(at, came, destination)
+        if ttl <= 1 or out is None:
+            return links
+        ttl -= 1
+        minimal = oracle.port[at][oracle.number(at, destination)]
+        if oracle.cable[at, minimal][0] == destination and out != minimal:
+            ttl //= 2
+        at, came = oracle.cable[at, out]
+    raise AssertionError("more than 63 links")
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize(
+    ("family", "parameters", "most"),
+    [
+        ("polarfly", {"q": 3}, 11),
+        ("polarfly", {"q": 4}, 11),
+        ("polarstar", {"q": 2, "supernode": "inductive-quad", "degree": 0}, 14),
+        ("oft", {"q": 2}, 14),
+    ],
+)
+def test_each_repair_halves_what_is_left(family, parameters, most, spread):
+    build = routed(family, spread=spread, protect="node", **parameters)
+    taken = []
+    for dead in Oracle(build, set(), set()).ends:
+        oracle = Oracle(build, set(), {dead})
+        for source in set(oracle.ends) - {dead}:
+            weighted = oracle.weighted[source][oracle.number(source, dead)]
+            live = [port for port in weighted if oracle.up[source, port]]
+            ways = live or [oracle.transit(source, 0, dead)]
+            taken += [links_taken(oracle, source, first, dead) for first in ways]
+    found = dead_switch_traffic(build)
+    assert (found.most, found.mean) == (max(taken), pytest.approx(np.mean(taken)))
+    assert found.most <= most + spread
+
+
+def test_the_report_on_dead_nodes_says_it():
+    build = routed(q=3, protect="node")
+    assert verify(build, failures=["node"]).to_dead_switch == dead_switch_traffic(build)
+    assert verify(build, failures=["link"]).to_dead_switch is None
+    assert verify(routed(q=3), failures=["node"]).to_dead_switch is None
