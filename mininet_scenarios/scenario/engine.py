@@ -326,7 +326,7 @@ class Engine(ABC):
 def hops_of(time_to_live: int) -> int:
     """Links that a packet has crossed, by its TTL: each switch, the last one too, took one of 64.
 
-    At least so many where repairs halved it: no path has half as many links as that.
+    Where repairs halved it, it tells fewer than there were, but never less than half of them.
     """
     most, halved = MOST_HOPS - 1, 0
     while time_to_live <= most // 2:
