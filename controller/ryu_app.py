@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,8 @@ def _started() -> tuple[Reporter, Keeper]:
     fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
     keeper = Keeper(fabric)
     RollingAudit(fabric, AUDIT_PERIOD, lambda: keeper.change)
-    reporter = Reporter(fabric, print, status_file=Path(status) if status else None)
+    say = partial(print, flush=True)  # into a pipe or a journal, too
+    reporter = Reporter(fabric, say, status_file=Path(status) if status else None)
     reporter.start("polarfab under ryu-manager")
     return reporter, keeper
 

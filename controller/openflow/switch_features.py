@@ -77,6 +77,7 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
     """What a switch can do by its group and table features.
 
     None, or what cannot be read: it does not say. A table of no rows is one whose size is not told.
+    Tables count up to the first number that is not there: OF-DPA has 0, 10, 20, 30, ….
     """
     able, most, rows = OVS, dict[int, int](), dict[int, int]()
     if groups is not None and len(groups) >= GROUP_FEATURES.itemsize:
@@ -91,8 +92,10 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
         )
     if found := _tables(tables or b""):
         rows = {number: one.rows for number, one in found.items() if one.rows}
-        masks, count = _metadata(found), min(len(found), OVS.tables)
-        able = replace(able, masks=masks is True, tables=1 if masks is None else count)
+        masks, numbers = _metadata(found), range(OVS.tables)
+        count = next((number for number in numbers if number not in found), OVS.tables)
+        single = masks is None or not count
+        able = replace(able, masks=masks is True, tables=1 if single else count)
     return able, Limits(rows, most)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from math import inf
 from time import monotonic
 
 from compilers.targets.openflow.group_and_flow_bytes import MOST_NUMBER, XID_BITS, xid
@@ -34,6 +35,7 @@ class _PendingRequest:
     kind: int
     answer: Answer
     since: float
+    patience: float
     parts: list[bytes] = field(default_factory=list)
     size: int = 0
 
@@ -67,14 +69,19 @@ class Conversation:
         if self._running is None:
             self._next()
 
-    def ask(self, kind: Multipart, body: bytes, answer: Answer) -> None:
+    def ask(self, kind: Multipart, body: bytes, answer: Answer, patience: float = inf) -> None:
         """Send a multipart request, ahead of bulk."""
         number = xid(REQUEST, next(self._xids) & MOST_NUMBER)
-        self._requests[number] = _PendingRequest(kind, answer, self._clock())
+        self._requests[number] = _PendingRequest(kind, answer, self._clock(), patience)
         self._send(SendPriority.URGENT, multipart.request(kind, number, body))
 
-    def ask_all(self, requests: Mapping[Multipart, bytes], answer: Answers) -> None:
-        """Send several requests; answer is called once, with the replies to all of them."""
+    def ask_all(
+        self, requests: Mapping[Multipart, bytes], answer: Answers, patience: float = inf
+    ) -> None:
+        """Send several requests; answer is called once, with the replies to all of them.
+
+        patience: seconds after which one without a reply counts as refused.
+        """
         replies: dict[Multipart, bytes | None] = {}
 
         def told(kind: Multipart, body: bytes | None) -> None:
@@ -83,7 +90,7 @@ class Conversation:
                 answer(replies)
 
         for kind, body in requests.items():
-            self.ask(kind, body, partial(told, kind))
+            self.ask(kind, body, partial(told, kind), patience)
 
     def received(self, message: bytes) -> None:
         """Handle an error, or an answer to one of our messages.
@@ -109,6 +116,13 @@ class Conversation:
         requests, self._requests = self._requests, {}
         for request in requests.values():
             request.answer(None)
+
+    def tick(self) -> None:
+        """Time passes: requests that have waited for longer than their patience are refused."""
+        now = self._clock()
+        late = [n for n, one in self._requests.items() if now - one.since > one.patience]
+        for number in late:
+            self._requests.pop(number).answer(None)
 
     def overdue(self, patience: float) -> bool:
         """Whether an answer has been outstanding for longer than `patience` seconds."""

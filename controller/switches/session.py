@@ -186,7 +186,7 @@ class LiveFabric:
             self.tell(MalformedMessage(self.names[switch.vertex], text))
 
     def tick(self) -> None:
-        """Time passes: settle claims, close silent connections.
+        """Time passes: settle claims, give requests up, close silent connections.
 
         Raises:
             ExceptionGroup: what has failed of the handlers, which come last.
@@ -198,6 +198,7 @@ class LiveFabric:
             self._one_less(dead, vertex)
             self._switches[dead].vertex = None
         for key, switch in self._switches.items():
+            switch.talk.tick()
             if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
                 switch.told = True
                 if switch.vertex is not None:

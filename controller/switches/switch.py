@@ -23,6 +23,8 @@ from controller.switches.transaction import Outcome
 CONTENT = {Multipart.FLOW: flows_wanted(), Multipart.GROUP_DESC: b""}
 """Requests for what a switch holds."""
 FEATURES = {Multipart.GROUP_FEATURES: b"", Multipart.TABLE_FEATURES: b""}
+FEATURES_PATIENCE = 10.0
+"""Seconds after which features that a switch has not told count as refused."""
 MOST_TIMEOUTS = 5
 """Bundles that a switch may let time out, one after the other, before that is a refusal."""
 
@@ -149,23 +151,24 @@ class Switch:
             self._known = True
             self._put_right(vertex, held)
         else:
-            self._learn(vertex, lambda: self._put_right(vertex, held))
+            self._learn()
 
-    def _learn(self, vertex: int, then: Callable[[], None]) -> None:
-        """Ask the switch for its features, and go on."""
+    def _learn(self) -> None:
+        """Ask the switch for its features, and read it again: it may take time to tell them."""
 
         def told(replies: Replies) -> None:
             if self.gone:
                 return
-            if self.vertex != vertex or self.again:
-                self._end_turn()
-                return
             self._known = True
             able, self._limits = features(*(replies[kind] for kind in FEATURES))
-            self._lower(vertex, able)
-            then()
+            self.able = self.able.within(able)
+            if self.vertex is None:
+                self._end_turn()
+            else:
+                self._lower(self.vertex, able)
+                self.read()
 
-        self.talk.ask_all(FEATURES, told)
+        self.talk.ask_all(FEATURES, told, FEATURES_PATIENCE)
 
     def _lower(self, vertex: int, able: Profile) -> None:
         """The switch can do no more than this, and gets the program of another profile for it."""
@@ -225,7 +228,7 @@ class Switch:
         if told:
             self.read()
         else:
-            self._learn(vertex, self.read)
+            self._learn()
         return True
 
     def _fail(self, refusal: Outcome) -> None:

@@ -50,6 +50,7 @@ def test_a_learning_switch_and_a_poller_run_beside_ours(tmp_path):
         "PYTHONWARNINGS": "ignore",
         "PYTHONPATH": str(Path(__file__).parents[2]),
     }
+    environment.pop("PYTHONUNBUFFERED", None)  # what is told is in the log at once all the same
     apps = ["--ofp-listen-host", "127.0.0.1", "--ofp-tcp-listen-port", str(port)]
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(

@@ -26,6 +26,17 @@ def test_properties_are_read_as_far_as_they_go(tables):
 
 
 @pytest.mark.parametrize(
+    ("numbers", "count"),
+    [((0, 10, 20, 30, 40, 50, 60), 1), ((0, 1, 2, 200), 3), ((3, 2, 1, 0), 4), ((7,), 1)],
+)
+def test_tables_count_up_to_the_first_that_is_not_there(numbers, count):
+    """OF-DPA has few tables of many numbers: programs use 0, 1, 2 and 3."""
+    size = TABLE_FEATURES.itemsize
+    tables = b"".join(packed(TABLE_FEATURES, length=size, table=number) for number in numbers)
+    assert features(None, tables)[0].tables == count
+
+
+@pytest.mark.parametrize(
     ("description", "is_one"),
     [
         (None, False),

@@ -15,13 +15,15 @@ import pytest
 
 from compilers.tables.build_folder import load
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.protocol import MessageType, Multipart
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
+from controller.switches.switch import FEATURES_PATIENCE
 from controller.upkeep.repair_keeper import Keeper
 from tests.compilers.routed import routed
 from tests.controller.switches.conforming_fabric import ConformingFabric, Loopback
-from tests.controller.switches.conforming_switch import Shape
+from tests.controller.switches.conforming_switch import ConformingSwitch, Shape
 from tests.controller.switches.session_talk import names
 from tests.waiting import until
 
@@ -131,6 +133,29 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
     assert net.sessions.errors == {}
     assert set(net.sessions.status()["profiles"].values()) == {profile}
     assert net.fabric.lost() == []
+
+
+def test_a_switch_that_never_tells_its_features_gets_its_program(monkeypatch):
+    """Those that come too late are nobody's answer."""
+    take, kept = ConformingSwitch.take, {}
+
+    def slow(switch, data):
+        if data[1] == MessageType.MULTIPART_REQUEST and data[9] == Multipart.TABLE_FEATURES:
+            kept[switch.datapath_id] = data
+            return b""
+        return take(switch, data)
+
+    monkeypatch.setattr(ConformingSwitch, "take", slow)
+    net = InMemory(Shape(bundles=False), ONE_HOST)
+    assert net.sessions.in_sync == set()
+    net.tick(FEATURES_PATIENCE - 1)
+    assert net.sessions.in_sync == set()
+    net.tick(2)
+    assert net.sessions.complete
+    assert net.fabric.lost() == []
+    for vertex, switch in enumerate(net.fabric.switches):
+        net.sessions.received(vertex, take(switch, kept[switch.datapath_id]))
+    assert net.sessions.take() == []
 
 
 QUICK = {
