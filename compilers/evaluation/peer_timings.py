@@ -20,7 +20,7 @@ REPEATS = 5
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The best of a few runs, in seconds, and its ratio to our minimal routes."""
+    """A time in seconds, and its ratio to the first of its table."""
 
     what: str
     seconds: float
@@ -34,7 +34,7 @@ def tables(q: int, peers: bool = True) -> Iterator[Timing]:
     """
     topology = FAMILIES["polarfly"].build({"q": q})
     wiring = wire(topology, generated_inventory(topology, 1), 1)
-    ours = _best(lambda: minimal(topology, wiring))
+    ours = best(lambda: minimal(topology, wiring))
     yield Timing("polarfab: minimal routes, all pairs", ours, 1.0)
     for what, seconds in _others(topology, wiring, minimal(topology, wiring), peers):
         yield Timing(what, seconds, seconds / ours)
@@ -44,10 +44,10 @@ def _others(
     topology: Topology, wiring: Wiring, compiled: Tables, peers: bool
 ) -> Iterator[tuple[str, float]]:
     order = topology.graph.order
-    yield "memset of the same table", _best(lambda: np.full((order, order), 1, np.uint8))
+    yield "memset of the same table", best(lambda: np.full((order, order), 1, np.uint8))
     walker = Walker.of(compiled, wiring.cables())
     every = np.arange(order)
-    yield "polarfab: walk all pairs through the tables", _best(lambda: walker.hops(every))
+    yield "polarfab: walk all pairs through the tables", best(lambda: walker.hops(every))
     yield from _scipy(topology)
     if peers:
         import networkx
@@ -55,7 +55,7 @@ def _others(
         graph: networkx.Graph[int] = networkx.Graph(topology.graph.edges().tolist())
         yield (
             "networkx: all-pairs shortest paths",
-            _best(lambda: dict(networkx.all_pairs_shortest_path_length(graph)), 1),
+            best(lambda: dict(networkx.all_pairs_shortest_path_length(graph)), 1),
         )
 
 
@@ -72,11 +72,12 @@ def _scipy(topology: Topology) -> Iterator[tuple[str, float]]:
     )
     yield (
         "scipy: shortest_path with predecessors",
-        _best(lambda: shortest_path(matrix, unweighted=True, return_predecessors=True)),
+        best(lambda: shortest_path(matrix, unweighted=True, return_predecessors=True)),
     )
 
 
-def _best(work: Callable[[], object], repeats: int = REPEATS) -> float:
+def best(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    """The shortest of a few runs, in seconds."""
     times = []
     for _ in range(repeats):
         start = perf_counter()

@@ -7,13 +7,13 @@ timed: link state, new tables, rounds, messages, sessions.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.evaluation.peer_timings import Timing
 from compilers.routing.link_repair import Intact, repaired
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
@@ -40,16 +40,7 @@ from controller.upkeep.repair_keeper import Keeper
 LINKS_TIMED, REPAIR_REPEATS = 12, 5
 
 
-@dataclass(frozen=True, slots=True)
-class RepairTiming:
-    """A step's time, and its ratio to the time of computing the new tables."""
-
-    what: str
-    seconds: float
-    ratio: float
-
-
-def repair_timings(build: Build) -> list[RepairTiming]:
+def repair_timings(build: Build) -> list[Timing]:
     """Time a link's death and return, for links spread over the fabric; the best of a few runs.
 
     Raises:
@@ -80,7 +71,7 @@ def repair_timings(build: Build) -> list[RepairTiming]:
         "the slowest of these": max(down),
         "a link that is back": median(up),
     }
-    return [RepairTiming(what, seconds, seconds / base) for what, seconds in rows.items()]
+    return [Timing(what, seconds, seconds / base) for what, seconds in rows.items()]
 
 
 def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from polarfab.output import json_option, print_json, print_table, say
 
+if TYPE_CHECKING:
+    from compilers.evaluation.peer_timings import Timing
+
+SPREAD = "routing: {balance: compact-valiant, protect: link}\n"
 RIGS = Path(__file__).parents[3] / "tests" / "bench"
 """The switches and servers that are measured against; only a checkout has them."""
 
@@ -35,14 +40,7 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
 
     _check_order(q)
     timings = list(peer_timings.tables(q, peers=not no_peers))
-    if as_json:
-        print_json([asdict(timing) for timing in timings])
-        return
-    print_table(
-        f"PolarFly q={q}",
-        ["what", "ms", "times ours"],
-        [(t.what, round(t.seconds * 1e3, 2), round(t.ratio, 2)) for t in timings],
-    )
+    _print(as_json, f"PolarFly q={q}", "times ours", timings)
 
 
 @command.command("controller")
@@ -104,17 +102,24 @@ def repair(q: int, spread: bool, as_json: bool) -> None:
     from compilers.tables.build_folder import load
     from controller.upkeep.repair_benchmark import repair_timings
 
-    routing = "routing: {balance: compact-valiant, protect: link}\n" if spread else ""
-    with _compiled(q, routing) as build:
+    with _compiled(q, SPREAD if spread else "") as build:
         timings = repair_timings(load(build))
-    if as_json:
-        print_json([asdict(timing) for timing in timings])
-        return
-    print_table(
-        f"PolarFly q={q}: a dead link",
-        ["what", "ms", "times the tables"],
-        [(t.what, round(t.seconds * 1e3, 2), round(t.ratio, 2)) for t in timings],
-    )
+    _print(as_json, f"PolarFly q={q}: a dead link", "times the tables", timings)
+
+
+@command.command("receipt")
+@click.option(
+    "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
+)
+@click.option("--spread", is_flag=True, help="With balance: compact-valiant and protect: link.")
+@json_option
+def receipt(q: int, spread: bool, as_json: bool) -> None:
+    """Time the proof of a build that a controller receives, beside reading it without one."""
+    from controller.rollout.receipt_benchmark import receipt_timings
+
+    with _compiled(q, SPREAD if spread else "") as build:
+        timings = receipt_timings(build)
+    _print(as_json, f"PolarFly q={q}: a build from elsewhere", "times reading", timings)
 
 
 @command.command("emulate")
@@ -143,6 +148,14 @@ def emulate(q: int, as_json: bool) -> None:
         ["what", "s", "times ours"],
         [(start.what, round(start.seconds, 1), round(start.ratio, 2)) for start in found],
     )
+
+
+def _print(as_json: bool, title: str, ratio: str, timings: list[Timing]) -> None:
+    if as_json:
+        print_json([asdict(timing) for timing in timings])
+        return
+    rows = [(t.what, round(t.seconds * 1e3, 2), round(t.ratio, 2)) for t in timings]
+    print_table(title, ["what", "ms", ratio], rows)
 
 
 def _check_order(q: int) -> None:
