@@ -13,6 +13,7 @@ from compilers.expansion.base_fabric import BaseFabric
 from compilers.expansion.generated_ports import with_ports
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring
+from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_taken
 from compilers.expansion.spare_ports import Spare, needed, require_room, room
 from compilers.expansion.table_changes import changes, moved
 from compilers.routing.policy_passes import choices
@@ -23,7 +24,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import Expansion
-from compilers.wiring.addressing import Addressing, default_host_macs
+from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 
@@ -34,9 +35,10 @@ class Grown:
 
     build: of the larger fabric. cables: all of its cables. added: int64[A], the new ones among
     them. moved: the number of old cables with a different end or port in the larger fabric. spare:
-    int64[N'], ports for links that stay unused. fits: the number of clusters of the kind that the
-    old fabric's ports allow. changes: for each old switch, int64[S] each, the table changes:
-    rows_added, rows_changed, classes_added, classes_changed.
+    int64[N'], ports for links that stay unused. taken: spare nodes, by their vertices. fits: the
+    number of clusters of the kind that the old fabric's ports allow. changes: for each old
+    switch, int64[S] each, the table changes: rows_added, rows_changed, classes_added,
+    classes_changed.
     """
 
     build: Build
@@ -45,6 +47,7 @@ class Grown:
     added: NDArray[np.int64]
     moved: int
     spare: NDArray[np.int64]
+    taken: SpareNodes
     fits: int
     changes: Mapping[str, NDArray[np.int64]]
 
@@ -53,7 +56,8 @@ def grow(build: Build, method: str, count: int) -> Grown:
     """The build grown by `count` clusters on unused ports, with new tables.
 
     Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
-    those that they copy; they fill the inventory's racks that have room, then racks of their own.
+    those that they copy: the inventory's spares where they stand, then nodes that are made up and
+    fill the inventory's racks that have room, then racks of their own.
     Made-up hardware gets the ports that it needs. An expanded fabric grows further by clusters of
     the same kind only.
 
@@ -72,11 +76,12 @@ def grow(build: Build, method: str, count: int) -> Grown:
     spare = Spare.of(build.wiring, known.types)
     fits = _fits(base, method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
-    addressing = _addressing(build.addressing, order, known.plane)
+    taken = spares_taken(known, build.wiring, expansion)
+    addressing = _addressing(build.addressing, order, known.plane, taken)
     before = cables_of(build.wiring, known)
-    wiring = grown_wiring(build.wiring, expansion, spare, known.types)
+    wiring = grown_wiring(build.wiring, expansion, spare, known, taken)
     tables = _tables(build, expansion.topology, wiring)
-    hardware = grown_hardware(expansion, wiring, known, before)
+    hardware = grown_hardware(expansion, wiring, known, before, taken)
     larger = replace(
         build,
         topology=expansion.topology,
@@ -94,6 +99,7 @@ def grow(build: Build, method: str, count: int) -> Grown:
         added=np.flatnonzero(cables.ends.max(axis=1) >= old),
         moved=moved(build.wiring, wiring),
         spare=Spare.of(wiring, known.types).counts(),
+        taken=taken,
         fits=fits,
         changes=changes(build.tables, tables),
     )
@@ -110,7 +116,7 @@ def _fits(base: BaseFabric, method: str, spare: Spare, wiring: Wiring) -> int:
     return count
 
 
-def _addressing(old: Addressing, order: int, plane: int) -> Addressing:
+def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> Addressing:
     bits = (block_count(order, 1) - 1).bit_length()
     for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
         if pool is not None and pool.prefixlen > length - bits:
@@ -119,6 +125,8 @@ def _addressing(old: Addressing, order: int, plane: int) -> Addressing:
             raise InputError.of(required, str(pool), todo, key="addressing")
     macs = default_host_macs(order, old.host_mac.shape[1], plane)
     macs[: len(old.host_mac)] = old.host_mac
+    for where, host in hosts_of_spares(taken, macs.shape[1]):
+        macs[where] = parse_mac(host.mac) if host.mac else macs[where]
     return replace(old, host_mac=macs)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.cabling.schedule_columns import cable_name, labels_of
+from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
@@ -19,13 +20,14 @@ Values = TypeVar("Values", np.int32, np.bool_)
 
 
 def grown_hardware(
-    expansion: Expansion, wiring: Wiring, known: Hardware, before: Cables
+    expansion: Expansion, wiring: Wiring, known: Hardware, before: Cables, taken: SpareNodes
 ) -> Hardware:
     """The hardware of the larger fabric: new nodes in racks with room, then in racks of their own.
 
-    A cluster goes whole into the first rack with room, else over those with room in their order,
-    else into new racks, in a row behind the last. Every cable gets an inventory entry, so that it
-    keeps its label when cables are renumbered.
+    Spares that stand in a rack stay there. The rest of a cluster goes whole into the first rack
+    with room, else over those with room in their order, else into new racks, in a row behind the
+    last. Every cable gets an inventory entry, so that it keeps its label when cables are
+    renumbered.
     """
     old, layout = len(known.rack), expansion.layout
     first = int(layout.rack[old:].min())
@@ -34,11 +36,16 @@ def grown_hardware(
     units = max(int(known.rack_units.max()), height)
     seats = units // height
     free = _free(wiring, known, height)
-    rack, unit = np.zeros(len(fresh), np.int64), np.zeros(len(fresh), np.int64)
+    rack, unit = np.full(len(fresh), -1, np.int64), np.zeros(len(fresh), np.int64)
+    index = {name: r for r, name in enumerate(known.rack_names)}
+    for v, node in taken.items():
+        rack[v - old], unit[v - old] = index.get(node.rack, -1), node.unit
     labels: list[str] = []
     for cluster, name in enumerate(names):
-        members = np.flatnonzero(fresh == cluster)
+        members = np.flatnonzero((fresh == cluster) & (rack < 0))
         members = members[np.argsort(layout.position[old:][members])]
+        if not len(members):
+            continue
         if not (places := _places(free, len(members))):
             parts = -(-len(members) // seats)
             behind = len(known.rack_names) + len(labels)
@@ -47,8 +54,9 @@ def grown_hardware(
         rack[members], unit[members] = np.array(places[: len(members)]).T
     row = int(known.rack_place[:, 0].max()) + 1
     stand = np.stack((np.full(len(labels), row), np.arange(len(labels))), axis=1)
+    nodes = [taken.get(v) for v in range(old, old + len(fresh))]
     larger = replace(
-        known,
+        _with_hosts(known, len(fresh), taken),
         cluster=_joined(known.cluster, len(known.cluster_names) + fresh),
         cluster_names=(*known.cluster_names, *names),
         rack=_joined(known.rack, rack),
@@ -56,14 +64,26 @@ def grown_hardware(
         unit=_joined(known.unit, unit),
         rack_place=_joined(known.rack_place, stand),
         rack_units=_joined(known.rack_units, np.full(len(labels), units)),
-        host_rack=_hosts(known.host_rack, len(fresh), -1),
-        host_unit=_hosts(known.host_unit, len(fresh), 0),
-        host_broken=_hosts(known.host_broken, len(fresh), False),
-        serial=(*known.serial, *("" for _ in fresh)),
-        guid=(*known.guid, *("" for _ in fresh)),
-        host_guid=(*known.host_guid, *("" for _ in wiring.host_names[len(known.host_guid) :])),
+        serial=(*known.serial, *(node.serial if node else "" for node in nodes)),
+        guid=(*known.guid, *(node.guid if node else "" for node in nodes)),
+        spares=tuple(spare for spare in known.spares if spare not in taken.values()),
     )
     return replace(larger, hand=_labelled(wiring, known, before, cables_of(wiring, larger)))
+
+
+def _with_hosts(known: Hardware, added: int, taken: SpareNodes) -> Hardware:
+    """The hardware with the hosts of new nodes, whose places are known at spares only."""
+    rack = _hosts(known.host_rack, added, -1)
+    unit = _hosts(known.host_unit, added, 0)
+    per_node = rack.shape[1]
+    guid = [*known.host_guid, *[""] * (added * per_node)]
+    index = {name: r for r, name in enumerate(known.rack_names)}
+    for (v, h), host in hosts_of_spares(taken, per_node):
+        guid[v * per_node + h] = host.guid
+        if host.rack in index:
+            rack[v, h], unit[v, h] = index[host.rack], host.unit or 1
+    broken = _hosts(known.host_broken, added, False)
+    return replace(known, host_rack=rack, host_unit=unit, host_broken=broken, host_guid=tuple(guid))
 
 
 def _free(wiring: Wiring, known: Hardware, height: int) -> list[list[int]]:
@@ -75,6 +95,13 @@ def _free(wiring: Wiring, known: Hardware, height: int) -> list[list[int]]:
         taken[rack].update(range(unit, unit + known.types[kind].units))
     for v, host in np.argwhere(known.host_rack >= 0).tolist():
         taken[known.host_rack[v, host]].add(int(known.host_unit[v, host]))
+    heights = {facts.name: facts.units for facts in known.types}
+    at = dict(zip(known.rack_names, taken, strict=True))
+    for spare in known.spares:
+        if spare.rack in at and spare.unit:
+            at[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
+        for there in (host for host in spare.hosts if host.rack in at):
+            at[there.rack].add(there.unit or 1)
     free = []
     for units, full in zip(known.rack_units.tolist(), taken, strict=True):
         starts, unit = [], 1

@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.expansion.spare_nodes import SpareNodes
 from compilers.expansion.spare_ports import Spare, far_ports, grown_ports
 from compilers.topology.replicated_clusters import Expansion
-from compilers.wiring.hardware import PortFacts
-from compilers.wiring.wiring import Wiring
+from compilers.wiring.hardware import Hardware, PortFacts
+from compilers.wiring.wiring import Wiring, host_names_at
 from inventory.problems import InputError
 
 
 def grown_wiring(
-    wiring: Wiring, expansion: Expansion, spare: Spare, types: tuple[PortFacts, ...]
+    wiring: Wiring, expansion: Expansion, spare: Spare, known: Hardware, taken: SpareNodes
 ) -> Wiring:
     """The wiring of old nodes with their ports, names and numbers, then of new nodes.
+
+    Spares that are taken keep what the inventory says of them.
 
     Raises:
         InputError: new nodes have no ports left for their hosts.
@@ -23,50 +26,50 @@ def grown_wiring(
     old, graph = len(wiring.names), expansion.topology.graph
     port = grown_ports(spare, expansion, wiring)
     node_type = wiring.node_type[expansion.origin]
-    names = _names(wiring, expansion)
-    first = max(int(wiring.datapath_id.max()), old) + 1
-    numbers = np.arange(first, first + len(names), dtype=np.uint64)
-    hosts = wiring.host_port.shape[1]
+    new, hosts = range(old, graph.order), wiring.host_port.shape[1]
+    names = _names(wiring, expansion, known, taken)
+    first = max(int(wiring.datapath_id.max()), old, *(s.datapath_id for s in known.spares)) + 1
+    numbers = np.arange(first, first + len(new), dtype=np.uint64)
+    for v, node in taken.items():
+        numbers[v - old] = node.datapath_id or numbers[v - old]
+    given = {v: [host.name for host in node.hosts] for v, node in taken.items()}
+    host_names = (name for v in new for name in host_names_at(v, given.get(v, ()), hosts))
     return Wiring(
         names=(*wiring.names, *names),
-        management=(*wiring.management, *("" for _ in names)),
-        host_names=(*wiring.host_names, *_host_names(old, graph.order, hosts)),
+        management=(*wiring.management, *(taken[v].management if v in taken else "" for v in new)),
+        host_names=(*wiring.host_names, *host_names),
         datapath_id=np.concatenate((wiring.datapath_id, numbers)),
         port=port,
         far=graph.padded(),
         far_port=far_ports(port, graph),
-        host_port=_host_ports(wiring, port, node_type, types),
+        host_port=_host_ports(wiring, port, node_type, known.types),
         node_type=node_type,
         type_names=wiring.type_names,
         port_names=wiring.port_names,
     )
 
 
-def _names(wiring: Wiring, expansion: Expansion) -> list[str]:
-    """The vertex, if nodes are named by it, else the copied node's name and the copy's number.
+def _names(wiring: Wiring, expansion: Expansion, known: Hardware, taken: SpareNodes) -> list[str]:
+    """The spare's, or the vertex, if nodes are named by it, else the copied node's name and the
+    copy's number.
 
-    A name that is taken gets an x.
+    A name that another has gets an x.
     """
     old = len(wiring.names)
-    if list(wiring.names) == [str(v) for v in range(old)]:
-        return [str(v) for v in range(old, len(expansion.origin))]
+    by_vertex = list(wiring.names) == [str(v) for v in range(old)]
     copies = expansion.topology.coordinates[old:, -1].tolist()
-    taken = {*wiring.names, *wiring.host_names}
+    used = {*wiring.names, *wiring.host_names, *(s.name for s in known.spares)}
+    used |= {host.name for spare in known.spares for host in spare.hosts}
     names = []
-    for origin, copy in zip(expansion.origin[old:].tolist(), copies, strict=True):
-        name = f"{wiring.names[origin]}-{copy}"
-        while name in taken:
+    for v, (origin, copy) in enumerate(
+        zip(expansion.origin[old:].tolist(), copies, strict=True), old
+    ):
+        name = str(v) if by_vertex else f"{wiring.names[origin]}-{copy}"
+        while name in used:
             name += "x"
-        taken.add(name)
-        names.append(name)
+        names.append(taken[v].name if v in taken else name)
+        used.add(names[-1])
     return names
-
-
-def _host_names(old: int, order: int, hosts: int) -> list[str]:
-    new = range(old, order)
-    if hosts == 1:
-        return [f"h{v}" for v in new]
-    return [f"h{v}-{h}" for v in new for h in range(hosts)]
 
 
 def _host_ports(

@@ -83,6 +83,7 @@ def _grown(build: Build, found: Grown) -> dict[str, Any]:
         "nodes": len(names),
         "diameter": found.build.topology.diameter,
         "nodes_added": list(names[old:]),
+        "spares_taken": [spare.name for spare in found.taken.values()],
         **_racks(known, old, len(hardware_of(build).rack_names)),
         "cables": len(found.cables),
         "cables_added": len(found.added),

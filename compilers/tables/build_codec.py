@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
 from types import NoneType
@@ -213,10 +213,19 @@ def _plain(value: Any) -> Any:
     """A value as JSON data; of a dataclass, the fields that are not arrays."""
     if isinstance(value, IPv4Network | IPv6Network):
         return str(value)
-    fields = {name: getattr(value, name) for name in _fields(value.__class__)}
+    found = {name: getattr(value, name) for name in _fields(value.__class__)}
+    left_out = {name for name in _added_later(value.__class__) if not found[name]}
     return {
-        name: inner for name, inner in fields.items() if not isinstance(inner, np.ndarray | Graph)
+        name: inner
+        for name, inner in found.items()
+        if name not in left_out and not isinstance(inner, np.ndarray | Graph)
     }
+
+
+@cache
+def _added_later(kind: Any) -> frozenset[str]:
+    """Fields that a build has only where they are not empty, so that others stay as they were."""
+    return frozenset(field.name for field in fields(kind) if field.default == ())
 
 
 def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **more: Any) -> Build:
@@ -258,9 +267,10 @@ def _restore(kind: Any, value: Any, arrays: Mapping[str, NDArray[Any]], name: st
         return _restore(kind.kind, value, arrays, name)
     if is_dataclass(kind) and isinstance(kind, type):
         plain = _of_type(dict, value, name)
-        fields = _fields(kind).items()
+        plain = dict.fromkeys(_added_later(kind), ()) | plain
+        inner_kinds = _fields(kind).items()
         return kind(
-            **{f: _restore(inner, _given(inner, plain, f), arrays, f) for f, inner in fields}
+            **{f: _restore(inner, _given(inner, plain, f), arrays, f) for f, inner in inner_kinds}
         )
     origin, parts = get_origin(kind), get_args(kind)
     if NoneType in parts:

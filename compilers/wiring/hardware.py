@@ -86,6 +86,33 @@ class PortFacts:
         return tuple(map(len, self.sockets))
 
 
+@dataclass(frozen=True, slots=True)
+class SpareHost:
+    """A host at a spare node; "" and 0 where the inventory says nothing."""
+
+    name: str
+    mac: str
+    guid: str
+    rack: str
+    unit: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpareNode:
+    """A node of the inventory that no vertex takes; "" and 0 where the inventory says nothing."""
+
+    name: str
+    type: str
+    rack: str
+    unit: int
+    datapath_id: int
+    management: str
+    serial: str
+    guid: str
+    disabled_ports: tuple[str, ...]
+    hosts: tuple[SpareHost, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Hardware:
     """Where the S nodes of a fabric stand, and what their types are.
@@ -100,7 +127,8 @@ class Hardware:
     from 1, 0 where the fabric has one only.
 
     cable_number, bundle_number: int64, what each cable and bundle that is there counts as in the
-    whole fabric, from 1; empty where nothing is missing.
+    whole fabric, from 1; empty where nothing is missing. spares: nodes for an expansion, those that
+    are planned last.
     """
 
     cluster: Annotated[NDArray[np.int32], "S", "0..clusters"]
@@ -122,6 +150,7 @@ class Hardware:
     plane: int
     cable_number: Annotated[NDArray[np.int64], "cables"]
     bundle_number: Annotated[NDArray[np.int64], "bundles"]
+    spares: tuple[SpareNode, ...] = ()
 
 
 def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0) -> Hardware:
@@ -173,6 +202,30 @@ def hardware(inventory: Inventory, wiring: Wiring, found: Layout, plane: int = 0
         plane=plane,
         cable_number=np.zeros(0, np.int64),
         bundle_number=np.zeros(0, np.int64),
+        spares=_spares(inventory, wiring),
+    )
+
+
+def _spares(inventory: Inventory, wiring: Wiring) -> tuple[SpareNode, ...]:
+    used = set(wiring.names)
+    spares = (node for node in inventory.nodes if node.name not in used)
+    return tuple(
+        SpareNode(
+            name=node.name,
+            type=node.type,
+            rack=node.rack or "",
+            unit=node.unit or 0,
+            datapath_id=node.datapath_id or 0,
+            management=str(node.management or ""),
+            serial=node.serial or "",
+            guid=node.guid or "",
+            disabled_ports=node.disabled_ports,
+            hosts=tuple(
+                SpareHost(h.name or "", h.mac or "", h.guid or "", h.rack or "", h.unit or 0)
+                for h in node.hosts
+            ),
+        )
+        for node in sorted(spares, key=lambda node: node.state == "planned")
     )
 
 

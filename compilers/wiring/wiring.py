@@ -158,7 +158,9 @@ def wire(
     host_port = np.pad(host_port, ((0, 0), (0, hosts_per_node - host_port.shape[1])))
 
     host_names = tuple(
-        name for v, node in enumerate(nodes) for name in _host_names(v, node, hosts_per_node)
+        name
+        for v, node in enumerate(nodes)
+        for name in host_names_at(v, [host.name for host in node.hosts], hosts_per_node)
     )
     findings += [
         *site.short_of_ports(short),
@@ -239,8 +241,8 @@ def place(order: int, inventory: Inventory) -> list[int]:
     return [fixed[v] if v in fixed else next(free) for v in range(order)]
 
 
-def _host_names(vertex: int, node: Node, hosts: int) -> list[str]:
-    """The inventory's names, else h<vertex>, with the host's number where there are several."""
-    given = [host.name for host in node.hosts] + [None] * hosts
+def host_names_at(vertex: int, given: Sequence[str | None], hosts: int) -> list[str]:
+    """The given names, else h<vertex>, with the host's number where there are several."""
+    given = [*given, *[None] * hosts]
     usual = [f"h{vertex}"] if hosts == 1 else [f"h{vertex}-{i}" for i in range(hosts)]
     return [name or default for name, default in zip(given, usual, strict=False)]

@@ -35,9 +35,10 @@ def command(
     fan      copies of other clusters: degrees near-equal, the diameter becomes 3
     nucleus  one node that makes even q regular
 
-    Their nodes fill the inventory's racks that have room, then racks of their own. No cable is
-    moved. With -o the larger build is written and verified, with
-    OUTPUT-added-cables.csv beside it; `cables`, `render` and the rest take it like any other.
+    Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
+    racks that have room, then racks of their own. No cable is moved. With -o the larger build is
+    written and verified, with OUTPUT-added-cables.csv beside it; `cables`, `render` and the rest
+    take it like any other.
 
     With --whole nothing new is planned: what is added between BUILD, of which parts were not
     installed (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
@@ -73,8 +74,9 @@ def _write(found: GrowthReport, output: Path) -> None:
 
 
 def _print(report: dict[str, Any], what: str) -> None:
-    wanted = ("nodes_added", "racks_filled", "racks_added", "nodes_without_ports_left")
-    lists = [word for word in wanted if word in report]
+    lists = [
+        word for word, value in report.items() if isinstance(value, list) and word != "switches"
+    ]
     facts = [(w, v) for w, v in report.items() if w not in (*lists, "switches")]
     facts += [(w, _few(report[w])) for w in lists]
     print_facts(f"{report['fabric']}{' ' if what == 'grown' else ': '}{what}", facts)

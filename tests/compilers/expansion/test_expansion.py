@@ -300,3 +300,44 @@ def _one_cable(far: int, order: int = 70_000) -> Wiring:
 @pytest.mark.parametrize("far", [5, 65_536 + 5])
 def test_moved_cables_beyond_65536_switches(far: int) -> None:
     assert table_changes.moved(_one_cable(65_536 + 5), _one_cable(far)) == (far == 5)
+
+
+SPARES = """node_types:
+  leaf: {ports: [{name: 'eth{}', count: 12}]}
+  old: {ports: [{name: 'e{}', count: 4}]}
+racks: [{name: A1, units: 15}, {name: A2, units: 5}]
+nodes:
+"""
+SPARE_NODES = """
+  - {name: other, type: old, rack: A2, unit: 1}
+  - {name: broken, type: leaf, rack: A2, unit: 5, disabled_ports: [eth3]}
+  - {name: ordered, type: leaf, state: planned}
+  - {name: s1, type: leaf, rack: A2, unit: 2, datapath_id: 0x900, management: 10.0.0.9, serial: S1,
+     hosts: [{name: db1, mac: '00:11:22:33:44:55', rack: A2, unit: 3}, {}]}
+  - {name: s2, type: leaf}
+"""
+
+
+def test_spares_are_taken_before_nodes_are_made_up(tmp_path: Path) -> None:
+    nodes = "\n".join(f"  - {{name: n{v}, type: leaf, rack: A1}}" for v in range(13))
+    plain = build(tmp_path, 3, inventory=SPARES + nodes + "\n")
+    assert "spares" not in json.loads((save_in(plain, tmp_path) / "fabric.json").read_text())
+    first = load(save_in(build(tmp_path, 3, inventory=SPARES + nodes + SPARE_NODES), tmp_path))
+    found = grow(first, "quadric", 1)
+    larger, known = found.build, found.build.hardware
+    assert known is not None
+    w = larger.wiring
+    assert w.names[13:] == ("s1", "s2", "ordered", f"{w.names[found.expansion.origin[16]]}-1")
+    assert [node.name for node in found.taken.values()] == ["s1", "s2", "ordered"]
+    assert w.datapath_id[13:].tolist() == [0x900, 0x902, 0x903, 0x904]
+    assert (w.management[13], known.serial[13]) == ("10.0.0.9", "S1")
+    assert w.host_names[26:30] == ("db1", "h13-1", "h14-0", "h14-1")
+    assert larger.addressing.mac(13, 0) == "00:11:22:33:44:55"
+    assert (known.host_rack[13, 0], known.host_unit[13, 0]) == (1, 3)
+    # A1 has two units free; those of A2 are the spares' and the host's, but for one.
+    assert known.rack_names == ("A1", "A2")
+    assert list(zip(known.rack[13:].tolist(), known.unit[13:].tolist(), strict=True)) == [
+        *((1, 2), (0, 14), (0, 15), (1, 4))
+    ]
+    assert [node.name for node in known.spares] == ["other", "broken"]
+    assert verify(load(save_in(larger, tmp_path))).passed
