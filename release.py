@@ -35,7 +35,8 @@ def problems(root: Path) -> Iterator[Problem]:
     if branch != "main":
         yield Problem("the branch main", branch or "none", "git switch main", key="branch")
     if changed := _git(root, "status", "--porcelain").splitlines():
-        given = f"{len(changed)} files that differ, {changed[0][3:]} first"
+        more = f" and {len(changed) - 1} more" if changed[1:] else ""
+        given = f"changes in {changed[0][3:]}{more}"
         yield Problem("a tree without changes", given, "commit them, or take them back", key="tree")
     version = version_of(root)
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
@@ -118,7 +119,7 @@ def try_out(wheel: Path, version: str, folder: Path) -> None:
 
 
 def _git(root: Path, *words: str) -> str:
-    return _run("git", "-C", root, *words).strip()
+    return _run("git", "-C", root, *words).rstrip()
 
 
 def _run(

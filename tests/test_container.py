@@ -116,6 +116,8 @@ def test_its_command_writes_only_in_the_volume(state):
         ).returncode
 
     try:
+        assert process.stdout
+        process.stdout.readline()  # each question costs more than starting to listen does
         until(lambda: process.poll() is not None or healthy(), "the controller answers", 60)
         process.send_signal(signal.SIGHUP)
         actions = state / ".build.actions"

@@ -47,9 +47,17 @@ def test_another_branch_and_changes(checkout):
     (checkout / "notes").touch()
     assert refusals(checkout, commit=False) == [
         "branch: required the branch main, given topic; git switch main",
-        "tree: required a tree without changes, given 1 files that differ, notes first; "
+        "tree: required a tree without changes, given changes in notes; "
         "commit them, or take them back",
     ]
+
+
+def test_a_changed_file_is_named_whole(checkout):
+    for name in ("CHANGELOG.md", "polarfab/__init__.py"):
+        with (checkout / name).open("a") as file:
+            file.write("\n")
+    (refusal,) = refusals(checkout, commit=False)
+    assert "given changes in CHANGELOG.md and 1 more;" in refusal
 
 
 def test_a_version_that_has_a_tag(checkout):
@@ -115,7 +123,7 @@ def test_a_refusal_builds_nothing(checkout):
 @pytest.mark.long
 def test_a_release_up_to_the_upload(tmp_path):
     checkout = tmp_path / "checkout"
-    subprocess.run(["git", "clone", "--quiet", ROOT, checkout], check=True)
+    subprocess.run(["git", "clone", "--quiet", "--no-tags", ROOT, checkout], check=True)
     git(checkout, "switch", "--force-create", "main")
     changelog = (checkout / "CHANGELOG.md").read_text()
     dated = f"## [Unreleased]\n\n## [{release.version_of(checkout)}] - 2026-01-31"

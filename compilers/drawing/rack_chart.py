@@ -30,7 +30,8 @@ from compilers.wiring.hardware import Hardware
 from inventory.problems import InputError
 
 MOST_DRAWN_RACKS, SMALL_FABRIC = 400, 400
-RACK_PIXELS, RACK_GAP, FRAME_HEAD = 76, 10, 20
+RACK_PIXELS, WIDEST_RACK, RACK_GAP, FRAME_HEAD = 76, 150, 10, 20
+BOLD_LETTER = 9
 MOST_BESIDE = 700
 """Pixels of racks beside which the grids of cables have room."""
 
@@ -56,7 +57,11 @@ class Floor:
         unit = 10 if tallest <= 48 and len(known.rack) <= SMALL_FABRIC else 5
         lines = np.unique(row, return_inverse=True)[1]
         fullest = int(np.bincount(lines).max())
-        width = RACK_PIXELS if fullest <= 16 else max(18, 1200 // fullest)
+        width = max(18, 1200 // fullest)
+        if fullest <= 16:
+            room = min(WIDEST_RACK, width)
+            longest = BOLD_LETTER * max(map(len, known.rack_names)) - RACK_GAP
+            width = max(RACK_PIXELS, min(longest, room))
         left = np.empty(count, np.int64)
         order = np.lexsort((place, lines))
         sizes = np.bincount(lines)
@@ -106,7 +111,8 @@ def rack_chart(build: Build) -> Chart:
     middles = np.arange(racks) + 0.5
     found, texts, (end, foot) = side_by_side(grids, legends, names, middles, corner)
     metres = f"{len(cables):,} cables of {cables.length.sum():,.0f} m"
-    nodes = f"{build.topology.graph.order:,} nodes in {racks:,} rack{'s' * (racks != 1)}"
+    filled = len(np.unique(known.rack))
+    nodes = f"{build.topology.graph.order:,} nodes in {filled:,} rack{'s' * (filled != 1)}"
     return composed(
         f"{build.name}: racks and cables",
         f"{build.topology.title()}, {nodes}, {metres}",
@@ -131,7 +137,8 @@ def _cable_grids(known: Hardware, cables: Cables) -> list[Grid]:
     column = np.concatenate((other, one[apart]))
     size = max(3, min(28, MATRIX_PIXELS // racks))
     between = int(np.count_nonzero(apart))
-    notes = f"{between:,} bundles between racks", "the length to buy"
+    joined = f"{between:,} pairs of racks are" if between != 1 else "1 pair of racks is"
+    notes = f"{joined} joined", "the length to buy"
     titles = "cables from rack to rack", "the longest of them, m"
     values = (np.concatenate((each, each[apart])) for each in (count, longest))
     return [
@@ -142,7 +149,7 @@ def _cable_grids(known: Hardware, cables: Cables) -> list[Grid]:
 
 def _frames(known: Hardware, floor: Floor) -> list[Frame]:
     place = np.stack((floor.left, floor.top, floor.height), axis=1).tolist()
-    letters = max(3, (floor.width + RACK_GAP) * 10 // 76)
+    letters = max(3, (floor.width + RACK_GAP) // BOLD_LETTER)
     return [
         Frame(x, y, floor.width, height, shortened(name, letters))
         for name, (x, y, height) in zip(known.rack_names, place, strict=True)

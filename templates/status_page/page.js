@@ -14,8 +14,9 @@ const element = (name, text, parent) => {
 
 const put = (where, text) => { if (where.textContent !== text) where.textContent = text; };
 
+// A controller that hangs answers nothing, for minutes.
 const ask = async (path) => {
-  const answer = await fetch(path, { cache: "no-store" });
+  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(2 * EVERY) });
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
 };

@@ -94,6 +94,16 @@ def command(
         polarfab draw --plot moore -o moore.svg
         polarfab draw --plot resilience er31.json slimfly.json -o resilience.png
     """
+    marked = _marked(rack, cluster, pair)
+    if plot and show != "fabric":
+        raise click.UsageError("--plot and --show exclude each other")
+    _fitting(
+        "" if plot else show,
+        ("--pattern", "load", pattern),
+        ("--from", "rounds", before),
+        ("--layout", "fabric", layout_name),
+        ("--rack, --cluster or --pair", "fabric", marked),
+    )
     if plot:
         from compilers.drawing.plots import plot as plotted
 
@@ -107,14 +117,6 @@ def command(
     if len(subjects) != 1:
         raise click.UsageError("name one family, fabric.yaml or build")
     form = _form(output, "svg", "html")
-    marked = _marked(rack, cluster, pair)
-    _fitting(
-        show,
-        ("--pattern", "load", pattern),
-        ("--from", "rounds", before),
-        ("--layout", "fabric", layout_name),
-        ("--rack, --cluster or --pair", "fabric", marked),
-    )
     given = {"q": q, "supernode": supernode, "degree": degree}
     if fabric := chosen_fabric(subjects[0], given):
         topology, build = fabric.topology, fabric.build.identity

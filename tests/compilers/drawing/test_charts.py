@@ -130,6 +130,24 @@ def test_racks_hold_every_node_and_cables_are_those_of_the_schedule() -> None:
     assert cells(chart) == 2 * (rows * rows - 1)  # the quadrics are not joined among themselves
 
 
+def test_racks_that_stand_empty_are_drawn_and_not_counted() -> None:
+    racks = [{"name": f"A{n}", "row": 0, "column": n, "units": 12} for n in range(3)]
+    ports = [{"name": "eth{}", "count": 8}]
+    inventory = {"node_types": {"box": {"ports": ports}}, "generate": {"type": "box"}}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+    chart = rack_chart(polarfab.Fabric.from_spec(spec, inventory | {"racks": racks}).build)
+    assert len(chart.frames) == 3
+    assert "13 nodes in 2 racks, " in chart.subtitle
+    assert "1 pair of racks is joined" in texts(chart, "key")
+
+
+def test_names_of_racks_do_not_touch() -> None:
+    star = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
+    frames = rack_chart(polarfab.Fabric.from_spec({"name": "s", "topology": star}).build).frames
+    assert frames[12].label == "supernode12"
+    assert frames[1].x - frames[0].x >= 8 * len("supernode12")
+
+
 def test_units_that_nobody_gave_are_counted_up() -> None:
     chart = rack_chart(build(5))
     boxes = re.findall(

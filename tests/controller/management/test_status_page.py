@@ -28,6 +28,13 @@ from tests.waiting import until
 pytestmark = pytest.mark.browser
 Q, SWITCHES = 11, 133
 DAYS_AGO = time() - 3.5 * 86400
+HANGING = """
+AbortSignal.timeout = () => AbortSignal.abort();
+window.fetch = (_, { signal }) =>
+  new Promise((_, fail) => { if (signal?.aborted) fail(signal.reason); });
+heard = 1;
+turn();
+"""
 
 
 @dataclass
@@ -147,3 +154,10 @@ def test_by_keyboard(page):
 def test_narrow_and_dark_with_names_for_screen_readers(page):
     page.execute_script("document.querySelector('.rack button').click()")
     assert faults(page) == []
+
+
+def test_a_controller_that_hangs_is_told(page):
+    """Its answers never come: the page gives up on them, and asks again."""
+    assert texts(page, "#answer") == ["live"]
+    page.execute_script(HANGING)
+    until(lambda: texts(page, "#answer")[0].startswith("no answer from the controller"), limit=20)
