@@ -338,9 +338,10 @@ function typed() {
 }
 
 function fromAddress() {
-  const found = location.hash.slice(1).split("/").filter(Boolean).map((w) => find(decodeURIComponent(w)));
-  const good = found.length > 0 && found.length < 3 && found.every((v) => v >= 0);
-  choose(good && found[0] !== found[1] ? found : []);
+  const [from, to] = location.hash.slice(1).split("/");
+  byId("from").value = decodeURIComponent(from);
+  byId("to").value = decodeURIComponent(to ?? "");
+  typed();
 }
 
 fabric.names.forEach((name) => byId("names").append(new Option("", name)));

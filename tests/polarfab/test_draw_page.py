@@ -203,6 +203,9 @@ def test_an_unknown_name_clears_the_path_before(
     assert typed("3") == "From and to are the same node."
     assert typed("40") == ""
     assert browser.current_url.endswith("#3/40")
+    browser.get(f"{page.as_uri()}#3/someone")
+    assert browser.find_element(By.ID, "told").text == "No node is called someone."
+    assert browser.find_elements(By.CSS_SELECTOR, "#overlay *") == []
 
 
 @pytest.mark.browser
