@@ -69,6 +69,16 @@ class Document:
         """A finding with its file and line."""
         return finding.problem(self.file, self.line(finding.path), self.line(finding.also))
 
+    def unreadable(self, path: KeyPath, error: Unreadable) -> InputError:
+        """The same of the value at `path`, which names the file that cannot be read."""
+        named: Any = self.data
+        for part in path:
+            named = named[part]
+        return InputError(
+            self.problem(path, p.required, f"{shown(named, 160)}, {p.given}", p.todo)
+            for p in error.problems
+        )
+
     def report(self, findings: Iterable[Finding]) -> list[Problem]:
         """Findings with their lines, in the order of these; of many alike the first few."""
         return sorted(few(map(self.placed, findings)), key=lambda problem: problem.line)

@@ -19,7 +19,7 @@ Verb = Callable[..., Any]
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "q": {"type": int, "help": "Order of the field, a prime power."},
-    "supernode": {"help": "PolarStar: inductive-quad, paley or complete."},
+    "supernode": {"metavar": "KIND", "help": "PolarStar: inductive-quad, paley or complete."},
     "degree": {"type": int, "help": "PolarStar: degree of the supernode."},
 }
 

@@ -188,6 +188,11 @@ def grouping(subject: Subject, layout_name: str, marked: tuple[str, ...]) -> Lay
     return layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
 
 
+def _some(names: tuple[str, ...]) -> str:
+    """All of a few names; of many the first and the last."""
+    return f"{names[0]} … {names[-1]}" if len(names) > 5 else ", ".join(names)
+
+
 def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> tuple[int, ...]:
     """The racks or clusters of these names or numbers.
 
@@ -195,11 +200,11 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> tupl
         InputError: there is no such one, or one is named twice.
     """
     noun = noun_of(racks)
-    known = f"a {noun}: {racks.names[0]} … {racks.names[-1]}, or 0..{len(racks.names) - 1}"
+    known = f"a {noun}: {_some(racks.names)}, or 0..{len(racks.names) - 1}"
     others: tuple[str, ...] = ()
     if subject.racks is not None and subject.racks is not racks:
         others = subject.racks.names
-        known += f"; or a rack: {others[0]} … {others[-1]}"
+        known += f"; or a rack: {_some(others)}"
     problems = []
     found = []
     for word in words:
@@ -209,7 +214,7 @@ def find_marked(subject: Subject, racks: Layout, words: tuple[str, ...]) -> tupl
             found.append(int(word))
         else:
             todo = did_you_mean(word, (*racks.names, *others))
-            problems.append(Problem(key=noun, required=known, given=word, todo=todo))
+            problems.append(Problem(required=known, given=word, todo=todo))
     if len(set(found)) < len(found):
         problems.append(
             Problem(key=noun, required=f"two different {noun}s", given=" and ".join(words))

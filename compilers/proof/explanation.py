@@ -172,6 +172,7 @@ def find_failure(build: Build, word: str) -> int:
     forwarding = Forwarding.of(build)
     if word in build.wiring.names or "-" not in word:
         return forwarding.links + find_switch(build, word)
+    todo = "polarfab topology lists the links"
     for cut in (i for i, sign in enumerate(word) if sign == "-"):
         ends = [part for part in (word[:cut], word[cut + 1 :]) if _known(build, part)]
         if len(ends) < 2:
@@ -180,11 +181,15 @@ def find_failure(build: Build, word: str) -> int:
         link = np.flatnonzero(build.wiring.far[one] == other)
         if len(link):
             return int(forwarding.element[0][one * forwarding.slots + int(link[0])])
-    raise InputError.of(
-        required="a node, or a link as two nodes that it joins, such as 3-8",
-        given=word,
-        todo="polarfab topology lists the links",
-    )
+        todo = _neighbours(build, one)
+    raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word, todo)
+
+
+def _neighbours(build: Build, switch: int) -> str:
+    names, far = build.wiring.names, build.wiring.far[switch]
+    near = [names[v] for v in far[far >= 0].tolist()]
+    rest = f" and {len(near) - 10} more" if len(near) > 10 else ""
+    return f"{names[switch]} is joined to {', '.join(near[:10])}{rest}"
 
 
 def _known(build: Build, word: str) -> bool:

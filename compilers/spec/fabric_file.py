@@ -17,7 +17,7 @@ from compilers.spec.fabric_spec import FabricSpec
 from inventory.document_errors import checked
 from inventory.inventory_file import examine, schema_of
 from inventory.model import Inventory
-from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few, shown
+from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few
 from inventory.yamlfile import STDIN, Document, Unreadable, read, read_or_take
 
 HARDWARE_KEYS = {"node_types", "nodes", "generate", "racks"}
@@ -170,10 +170,7 @@ def _named(source: str | Path | Mapping[str, Any], document: Document) -> Docume
     try:
         return read(Path(str(source)).parent / named if beside else named)
     except Unreadable as error:
-        raise InputError(
-            document.problem(key, p.required, f"{shown(named, 160)}, {p.given}", p.todo)
-            for p in error.problems
-        ) from None
+        raise document.unreadable(key, error) from None
 
 
 def require_one_plane(loaded: LoadedFabric) -> None:

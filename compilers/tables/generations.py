@@ -58,6 +58,15 @@ def is_build(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (MANIFEST, PLANES))
 
 
+def fabric_in(folder: Path) -> str:
+    """The name of the fabric whose build is in a folder; "" where there is none to read."""
+    first = folder / "plane-1" if (folder / PLANES).is_file() else folder
+    try:
+        return str(json.loads(read(first, MANIFEST))["name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def last(place: Path) -> Path:
     """Where the last proved build before the one in a place is kept."""
     return place.with_name(f".{place.name}.last")

@@ -7,13 +7,15 @@ A new family is an entry in `_ALL`, and one for its routes in `ROUTES_OF_FAMILY`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from itertools import count, islice
 
 from compilers.topology.field import prime_powers_near
 from compilers.topology.labelled_graph import Family, Parameters, Topology
 from compilers.topology.polarfly import LARGEST_Q, PolarFly
 from compilers.topology.polarstar import PolarStar
 from compilers.topology.projective import OrthogonalFatTree, ProjectiveNetwork
-from compilers.topology.supernodes import SUPERNODE_KINDS, shape
+from compilers.topology.supernodes import SUPERNODE_KINDS, exists, shape
 from inventory.problems import InputError, Problem, did_you_mean, nearest
 
 _ALL: tuple[Family, ...] = (PolarFly(), PolarStar(), ProjectiveNetwork(), OrthogonalFatTree())
@@ -36,17 +38,22 @@ def check_topology(family: str, given: Mapping[str, int | str | None]) -> list[P
         meant = _meant(family, given)
         return [wrong, *(check_topology(meant, given) if meant else ())]
     wanted = FAMILIES[family].parameters
-    missing = [
-        Problem(key=name, required=f"{_VALUES[name]}, {family} needs it", given="none")
-        for name in wanted
-        if given.get(name) is None
-    ]
+    missing = [_missing(name, family, given) for name in wanted if given.get(name) is None]
     surplus = [
         Problem(key=name, required=f"only {', '.join(wanted)} with {family}", given=str(value))
         for name, value in given.items()
         if value is not None and name not in wanted
     ]
     return missing + surplus or FAMILIES[family].check(parameters(family, given))
+
+
+def _missing(name: str, family: str, given: Mapping[str, int | str | None]) -> Problem:
+    """The problem of a parameter that is not given; of a degree, with those that there are."""
+    required, kind, todo = f"{_VALUES[name]}, {family} needs it", str(given.get("supernode")), ""
+    if name == "degree" and kind in SUPERNODE_KINDS:
+        required = f"{SUPERNODE_KINDS[kind].requirement} for {kind}"
+        todo = "such as {}, {} or {}".format(*islice(filter(partial(exists, kind), count(1)), 3))
+    return Problem(key=name, required=required, given="none", todo=todo)
 
 
 def _nearest_family(family: str) -> str:

@@ -60,7 +60,7 @@ class PolarStar:
         kind, degree = parameters["supernode"], parameters["degree"]
         if kind not in SUPERNODE_KINDS:
             todo = did_you_mean(str(kind), SUPERNODE_KINDS)
-            known = ", ".join(SUPERNODE_KINDS)
+            known = f"one of {', '.join(SUPERNODE_KINDS)}"
             problems.append(Problem(key="supernode", required=known, given=str(kind), todo=todo))
         else:
             problems += _check_degree(str(kind), degree)

@@ -13,7 +13,7 @@ from compilers.tables.generations import MANIFEST
 from inventory.document_errors import validate
 from inventory.inventory_file import schema_of
 from inventory.problems import InputError, did_you_mean
-from inventory.yamlfile import STDIN, Document, read
+from inventory.yamlfile import STDIN, Document, Unreadable, read
 from mininet_scenarios.scenario.scenario_format import HAPPENS, MOVES, Scenario
 
 SHIPPED = Path(__file__).parents[1] / "library"
@@ -80,7 +80,10 @@ def load_scenario(wanted: str) -> LoadedScenario:
         where = Path(fabric) if wanted == STDIN else Path(wanted).parent / fabric
         if (where / MANIFEST).is_file():
             return LoadedScenario(scenario, folder=where, document=document)
-        return LoadedScenario(scenario, fabric=load_fabric(where), document=document)
+        try:
+            return LoadedScenario(scenario, fabric=load_fabric(where), document=document)
+        except Unreadable as error:
+            raise document.unreadable(("fabric",), error) from None
     if "topology" in document.data and "fabric" not in document.data:
         loaded = load_fabric(wanted, document)
         return LoadedScenario(Scenario(name=loaded.spec.name), fabric=loaded)

@@ -68,14 +68,34 @@ function element(name, attributes, parent) {
   return made;
 }
 
+function radius() {
+  return picture.querySelector("defs rect").height.baseVal.value / 2;
+}
+
+// A straight line from u to v, or a bow where it would run through other nodes.
+function segment(u, v) {
+  const x = fabric.x[u], y = fabric.y[u], dx = fabric.x[v] - x, dy = fabric.y[v] - y;
+  const length = Math.hypot(dx, dy), r = radius();
+  const between = fabric.x.some((there, w) => {
+    const along = ((there - x) * dx + (fabric.y[w] - y) * dy) / length;
+    const beside = ((there - x) * dy - (fabric.y[w] - y) * dx) / length;
+    return w !== u && w !== v && along > 0 && along < length && Math.abs(beside) < r;
+  });
+  if (!between) return "L" + fabric.x[v] + " " + fabric.y[v];
+  const bow = Math.max(6 * r, length / 5) / length;
+  const over = [x + dx / 2 + bow * dy, y + dy / 2 - bow * dx].map((at) => at.toFixed(1));
+  return "Q" + over.join(" ") + " " + fabric.x[v] + " " + fabric.y[v];
+}
+
 function line(path, kind) {
-  const d = path.map((v, i) => (i ? "L" : "M") + fabric.x[v] + " " + fabric.y[v]).join("");
+  const start = "M" + fabric.x[path[0]] + " " + fabric.y[path[0]];
+  const d = start + path.slice(1).map((v, i) => segment(path[i], v)).join("");
   element("path", { class: kind, d: d, "data-path": path.join(" ") }, overlay);
 }
 
 function ring(v, kind) {
-  const r = picture.querySelector("defs rect").height.baseVal.value / 2 + 4;
-  element("circle", { class: kind, cx: fabric.x[v], cy: fabric.y[v], r: r }, overlay);
+  const at = { class: kind, cx: fabric.x[v], cy: fabric.y[v], r: radius() + 4 };
+  element("circle", at, overlay);
 }
 
 function add(parent, tag, text, kind) {

@@ -35,6 +35,15 @@ def test_help_names_every_verb(polarfab) -> None:
         assert polarfab(verb, "--help")[0] == 0
 
 
+def test_a_build_of_another_fabric_is_not_replaced_without_a_word(polarfab, tmp_path: Path) -> None:
+    file, build = tmp_path / "fabric.yaml", tmp_path / "build"
+    for number, name in enumerate(("lab", "lab", "hall")):
+        file.write_text(f"name: {name}\ntopology: {{family: polarfly, q: {2 + number}}}\n")
+        code, _, err = polarfab("compile", file, "-o", build)
+        held = f"{build} held a build of fabric lab; polarfab rollback {build} puts it back\n"
+        assert (code, held in err) == (0, name == "hall")
+
+
 def test_a_wrong_verb_suggests_the_near_one(polarfab) -> None:
     code, _, err = polarfab("verfy")
     assert code == 2

@@ -125,17 +125,36 @@ print(*sys.modules)
 """
 
 
-def test_what_a_shell_is_told_and_what_that_imports(desk):
-    # In a process of its own: verbs are not the same when they have completed.
+NAMES = {
+    "polarfab init lab --family po": ["polarfly", "polarstar"],
+    "polarfab draw polarstar --supernode pa": ["paley"],
+    "polarfab draw lab-build --pattern to": ["tornado"],
+}
+
+
+def told(desk: Path, asked: dict[str, list[str]]) -> tuple[dict[str, list[str]], str]:
+    """What a shell is told, and the modules that this imports.
+
+    In a process of its own: verbs are not the same when they have completed.
+    """
     done = subprocess.run(
-        [sys.executable, "-c", ASK, *TOLD],
+        [sys.executable, "-c", ASK, *asked],
         cwd=desk,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
     assert done.stderr == ""
-    *told, imported = done.stdout.replace("plain,", "").split("\n\n")
-    assert {words: lines.split() for words, lines in zip(TOLD, told, strict=True)} == TOLD
+    *lines, imported = done.stdout.replace("plain,", "").split("\n\n")
+    return {words: line.split() for words, line in zip(asked, lines, strict=True)}, imported
+
+
+def test_names_that_the_compiler_knows(desk):
+    assert told(desk, NAMES)[0] == NAMES
+
+
+def test_what_a_shell_is_told_and_what_that_imports(desk):
+    found, imported = told(desk, TOLD)
+    assert found == TOLD
     heavy = {"numpy", "pydantic", "yaml", "rich", "jinja2"}
     assert heavy & {*imported.split()} == set()

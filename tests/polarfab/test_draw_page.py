@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -90,6 +91,20 @@ def test_two_clicks_show_the_compiled_path(
         assert all(v in graph.neighbours(u) for u, v in pairwise(path))
     assert browser.save_screenshot(str(tmp_path / "lab.png"))
     assert (tmp_path / "lab.png").stat().st_size > 20_000
+
+
+@pytest.mark.browser
+def test_a_path_goes_around_nodes_that_are_not_on_it(
+    browser: Chrome, polarfab_verb, tmp_path: Path
+) -> None:
+    page = tmp_path / "row.html"
+    assert polarfab_verb("polarfly", "--q", 3, "-o", page)[0] == 0
+    open_page(browser, page)
+    click(browser, 0)  # 0, 7, 1, 5, 2, 4 stand in one row
+    click(browser, 2)
+    (path,) = browser.find_elements(By.CSS_SELECTOR, "#overlay path.minimal")
+    assert path.get_attribute("data-path") == "0 4 2"
+    assert re.sub(r"[^A-Z]", "", path.get_attribute("d") or "") == "MQL"
 
 
 @pytest.mark.browser
@@ -240,6 +255,10 @@ def test_ports_in_their_order_and_zoom_by_keyboard(
         (["polarfly", "--q", 7, "-o", "er7.png"], "required FILE.svg or FILE.html, given er7.png"),
         (["polarfli", "--q", 7, "-o", "er7.svg"], "did you mean polarfly?"),
         (["polarfly", "-o", "er7.svg"], "q: required a prime power, polarfly needs it"),
+        (
+            ["polarstar", "--q", 3, "--supernode", "paley", "-o", "star.svg"],
+            "2·degree+1 a prime power ≡ 1 modulo 4 for paley, given none; such as 2, 4 or 6",
+        ),
         (["polarfly", "--q", 6, "-o", "er7.svg"], "the nearest are 5 and 7"),
         (
             ["polarfly", "--q", 7, "--pair", "1", "-o", "er7.svg"],

@@ -49,12 +49,13 @@ def command(
     """Compile FABRIC (fabric.yaml, - for stdin) and the inventory it names.
 
     Every ordered pair is walked through the tables before the build is good for use, and every
-    failure that `protect` promises to survive. That takes most of the time in a large fabric
-    (12 s at q = 31): --quick leaves it out, and the build says so.
+    failure that `protect` promises to survive. These take most of the time where no certificate
+    covers them, and each is walked: --quick leaves them out, and the build says so.
 
     With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
     vertices, ports, addresses and labels are those of the whole fabric.
     """
+    from compilers.tables.generations import fabric_in
     from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
 
@@ -69,7 +70,9 @@ def command(
             found = written.verify(failures=() if quick else None, progress=bar)
 
     fabric = Fabric.from_spec(fabric_file).compile(phase or 0, phases or 0)
+    before = fabric_in(output)
     fabric = fabric.save(output, None if no_verify else prove)
+    _say_replaced(before, fabric.name, output)
     for build in fabric.builds:
         _say_less(build)
         for note in profile_notes(build):
@@ -88,6 +91,16 @@ def command(
         print_facts(f"{fabric.name}: {fabric.topology.title()}", (facts[0] | where).items())
     for build, report in zip(fabric.builds, found.reports if found else (), strict=False):
         stop_if_wrong(build, report)
+
+
+def _say_replaced(before: str, name: str, output: Path) -> None:
+    """Say that a build of another fabric had this folder, and how to have it back."""
+    from compilers.tables.generations import fabric_in, last
+
+    if before not in ("", name):
+        kept = fabric_in(last(output.resolve())) == before
+        back = f"polarfab rollback {output} puts it back" if kept else "it was not verified"
+        say(f"{output} held a build of fabric {before}; {back}")
 
 
 def _print_planes(

@@ -14,7 +14,9 @@ from polarfab.output import json_option, print_json, say, write_file
 
 @click.command("init")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--family", help="polarfly, polarstar, pn or oft; asked for on a terminal.")
+@click.option(
+    "--family", metavar="FAMILY", help="polarfly, polarstar, pn or oft; asked for on a terminal."
+)
 @parameter_options
 @click.option("--hosts", type=click.IntRange(0, 1024), help="Hosts per switch.  [default: 1]")
 @click.option("--name", help="What the fabric is called.  [default: the folder's name]")
@@ -41,7 +43,11 @@ def command(
 
     given = given_parameters((), q=q, supernode=supernode, degree=degree)
     if family is None:
-        family, given, hosts = _asked(given, hosts)
+        try:
+            family, given, hosts = _asked(given, hosts)
+        except click.Abort:
+            click.echo(err=True)  # Ctrl-C leaves the cursor behind the question
+            raise
     named = name or folder.resolve().name
     texts = starter_files(named, family, hosts=1 if hosts is None else hosts, **given)
     files = [folder / word for word in texts]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--pattern",
     "names",
-    metavar="NAME",
+    metavar="PATTERN",
     multiple=True,
     help="The traffic; again for more.  [default: every pattern]",
 )

@@ -133,7 +133,7 @@ def _print(report: dict[str, Any]) -> None:
         ("hosts cut off", len(loss["hosts"])),
         ("pairs of hosts cut off with them", loss["pairs"]),
         ("cables taken away", len(loss["cables"])),
-        ("pairs of hosts whose packets may be on one", loss["exposed_pairs"]),
+        ("pairs of hosts whose packets may use these", loss["exposed_pairs"]),
     ]
     if loss["switches"]:
         facts.append(("switches that go", ", ".join(loss["switches"][:8])))

@@ -57,7 +57,9 @@ def _range(value: str) -> range:
 @click.option("--modules", type=click.IntRange(1, 512), help="Hardware: optical modules per node.")
 @click.option("--links", type=click.IntRange(1, 512), help="Hardware: links per module.")
 @click.option("--min-nodes", type=click.IntRange(1, 10_000_000), help="Leave out smaller fabrics.")
-@click.option("--family", "names", multiple=True, help="Only this family; may be repeated.")
+@click.option(
+    "--family", "names", metavar="FAMILY", multiple=True, help="Only this family; may be repeated."
+)
 @click.option("--baselines", is_flag=True, help="Also the families that the papers compare with.")
 @click.option("--best", is_flag=True, help="Only the largest of each family at each radix.")
 @click.option("--sort", "key", default="nodes", show_default=True, help="A key of --json.")

@@ -40,7 +40,9 @@ RADIXES = range(8, 129)
     help="Of a fabric: its racks and cables, or what each link carries, each failed link does, "
     "each round of a move changes.",
 )
-@click.option("--pattern", metavar="NAME", help="The traffic, for --show load.  [default: uniform]")
+@click.option(
+    "--pattern", metavar="PATTERN", help="The traffic, for --show load.  [default: uniform]"
+)
 @click.option(
     "--from",
     "before",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glob import escape, glob
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -52,6 +53,32 @@ class ScenarioName(click.Path):
         return names or super().shell_complete(ctx, param, incomplete)
 
 
+class KnownName(click.ParamType):  # type: ignore[type-arg]
+    """One of the names that a part of the compiler knows."""
+
+    name = "name"
+
+    def __init__(self, module: str, known: str) -> None:
+        self.module, self.known = module, known
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        names = getattr(import_module(self.module), self.known)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+NAMES = {
+    "FAMILY": KnownName("compilers.topology.families", "FAMILIES"),
+    "KIND": KnownName("compilers.topology.supernodes", "SUPERNODE_KINDS"),
+    "PATTERN": KnownName("compilers.evaluation.traffic", "PATTERNS"),
+}
+
+
 def ready_for_completion(command: click.Command) -> None:
     """Have a verb, of which only the words are read, complete quickly and with values of ours.
 
@@ -64,3 +91,5 @@ def ready_for_completion(command: click.Command) -> None:
             param.type = BuildFolder(file_okay="|" in metavar)
         elif "SCENARIO" in metavar:
             param.type = ScenarioName()
+        elif metavar in NAMES:
+            param.type = NAMES[metavar]

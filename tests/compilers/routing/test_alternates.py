@@ -165,6 +165,8 @@ def test_explain_says_what_is_lost() -> None:
     for word in ("0-0", "zero", "0-"):
         with pytest.raises(InputError, match="required a node"):
             find_failure(build, word)
+    with pytest.raises(InputError, match=r"given 0-2; 0 is joined to 1, 4, 7, 10$"):
+        find_failure(build, "0-2")
 
 
 @pytest.mark.parametrize("q", [2, 3, 4, 5, 7])

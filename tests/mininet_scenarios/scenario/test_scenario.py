@@ -116,7 +116,10 @@ def test_a_build_folder_is_a_scenario_and_can_be_named_in_one(tmp_path, compiled
             f"name: x\n{FABRIC}expect: {{delivered: all}}\n",
             "scenario.yaml:3: expect.delivered: required a whole number, given all",
         ),
-        ("name: x\nfabric: nowhere.yaml\n", "nowhere.yaml: required a file.*, given no such file"),
+        (
+            "name: x\nfabric: nowhere.yaml\n",
+            "scenario.yaml:2: fabric: required a file.*, given nowhere.yaml, no such file",
+        ),
         (f"name: x\n{FABRIC}: [\n", "scenario.yaml:3: required YAML"),
         ("", "scenario.yaml: required a mapping"),
     ],
