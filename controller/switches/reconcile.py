@@ -85,9 +85,9 @@ class Held:
 class Difference:
     """The difference between a switch and its program, and the bundled messages that remove it.
 
-    added, changed and removed count rows and groups together, without the marker; foreign counts
-    those of others, whether they are kept or removed. shadowing: table and priority of each foreign
-    row that is kept and takes packets that a row of the program is for.
+    added, changed and removed count rows and groups together; foreign counts those of others,
+    whether they are kept or removed. shadowing: table and priority of each foreign row that is kept
+    and takes packets that a row of the program is for.
     """
 
     parts: tuple[bytes, ...]
