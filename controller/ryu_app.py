@@ -18,11 +18,11 @@ from controller.pulse import Pulse
 from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
-from controller.settings import AUDIT_PERIOD, Tls
+from controller.settings import AUDIT_PERIOD, Address, Tls
 from controller.switches import framework, listening
 from controller.switches.current import Current, read_build
 from controller.switches.file_limit import half_open_room
-from controller.switches.listening import Entrance
+from controller.switches.listening import Entrance, check_free
 from controller.switches.session import LiveFabric
 from controller.switches.tls_files import TlsFiles
 from controller.upkeep.repair_keeper import Keeper
@@ -33,6 +33,8 @@ BUILD, UNVERIFIED, STATUS = "POLARFAB_BUILD", "POLARFAB_UNVERIFIED", "POLARFAB_S
 ALONE = "POLARFAB_ALONE"
 """Set where no other app runs beside ours: what switches say is then not read for others."""
 RYU = framework.load("ryu")
+OPENFLOW_PORT = 6653
+"""Where Ryu listens if nothing else is said."""
 LOOK = 0.1
 """Seconds between two looks whether the loops still run."""
 
@@ -97,10 +99,15 @@ def _entrance(fabric: LiveFabric) -> Entrance | None:
     """Our listener, in place of Ryu's; None with TLS that asks switches for no certificate.
 
     Raises:
-        InputError: too few open files, or TLS files that cannot be used.
+        InputError: too few open files, TLS files that cannot be used, or a port that is in use.
     """
     conf, room = RYU.conf, half_open_room(fabric.expected)
     secret = conf.ctl_privkey is not None and conf.ctl_cert is not None
+    if not secret and (conf.ctl_privkey or conf.ctl_cert):
+        raise InputError.of("both --ctl-privkey and --ctl-cert, or neither", "one of them")
+    key = "--ofp-ssl-listen-port" if secret else "--ofp-tcp-listen-port"
+    port = conf.ofp_ssl_listen_port if secret else conf.ofp_tcp_listen_port
+    check_free(Address(conf.ofp_listen_host, port or OPENFLOW_PORT, key))
     if secret and conf.ca_certs is None:
         return None
     files = map(Path, (conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)) if secret else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,45 +16,22 @@ from controller.reporter import Reporter
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.move_journal import journalled
 from controller.rollout.mover import Mover
-from controller.settings import Address, Settings
+from controller.settings import Settings
 from controller.switches import listening
 from controller.switches.current import Current
 from controller.switches.file_limit import half_open_room
 from controller.switches.framework import Framework
-from controller.switches.listening import Entrance
+from controller.switches.listening import Entrance, check_free
 from controller.switches.session import LiveFabric
 from controller.switches.tls_files import TlsFiles
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
-from inventory.problems import InputError
 
 SIGNAL_POLL = 0.1
 """Seconds between two checks for a signal."""
 
 HANGUP = Actor("SIGHUP", "", "")
 """Who asks for the build of the folder: the one who may send a signal."""
-
-
-def check_free(address: Address) -> None:
-    """Check beforehand that we can listen: the framework would not report a failure.
-
-    Raises:
-        InputError: the port is in use, or the address is not this machine's.
-    """
-    try:
-        family, kind, protocol, _, where = socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(where)
-    except OSError as error:
-        raise InputError.of(
-            key=address.key,
-            required="an address of this machine with a free port",
-            given=f"{address} ({error.strerror or error})",
-            todo=f"stop what listens there, or give another {address.key} HOST:PORT",
-        ) from error
 
 
 def serve(

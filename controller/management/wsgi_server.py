@@ -80,9 +80,13 @@ def serve(address: Address, application: WSGIApplication, tls: TlsFiles | None) 
     import eventlet
     import eventlet.wsgi
 
-    family = eventlet.green.socket.AF_INET6 if ":" in address.host else None
-    options = {"family": family} if family else {}
-    listener = eventlet.listen((address.host, address.port), backlog=REQUESTS_AT_ONCE, **options)
+    families = eventlet.green.socket
+    listener = eventlet.listen(
+        (address.host, address.port),
+        family=families.AF_INET6 if ":" in address.host else families.AF_INET,
+        backlog=REQUESTS_AT_ONCE,
+        reuse_port=False,
+    )
     door = Door(listener, tls)
 
     class Protocol(eventlet.wsgi.HttpProtocol):  # type: ignore[misc]

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from controller.settings import Address
 from controller.switches.events import PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
 from controller.switches.half_open import HalfOpen
 from controller.switches.rejected_peers import RejectedPeers
 from controller.switches.tls_files import TlsFiles
+from inventory.problems import InputError
 
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
@@ -119,7 +121,8 @@ def use(framework: Framework, entrance: Entrance) -> None:
             self, address: tuple[str, int], handle: Callable[[Any, Any], None], **_: Any
         ) -> None:
             family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-            self.server = eventlet.listen(address, family=family, backlog=BACKLOG)
+            # A shared port would give some switches to one controller, some to another.
+            self.server = eventlet.listen(address, family=family, backlog=BACKLOG, reuse_port=False)
             self.handle = handle
 
         def serve_forever(self) -> None:
@@ -130,6 +133,30 @@ def use(framework: Framework, entrance: Entrance) -> None:
                 entrance.accepted(thread, sock, address)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
+
+
+def check_free(address: Address) -> None:
+    """Check beforehand that we can listen: the framework would not report a failure.
+
+    An owner that would share its port, as eventlet's listeners do, counts as well.
+
+    Raises:
+        InputError: the port is in use, or the address is not this machine's.
+    """
+    try:
+        family, kind, protocol, _, where = socket.getaddrinfo(
+            address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(where)
+    except OSError as error:
+        raise InputError.of(
+            key=address.key,
+            required="an address of this machine with a free port",
+            given=f"{address} ({error.strerror or error})",
+            todo=f"stop what listens there, or give another {address.key}",
+        ) from error
 
 
 def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:

@@ -233,12 +233,21 @@ def test_a_port_in_use_is_one_message(builds):
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        where = "127.0.0.1:{1}".format(*taken.getsockname())
-        command = [POLARFAB, "controller", builds[0], "--listen", where]
+        port = str(taken.getsockname()[1])
+        command = [POLARFAB, "controller", builds[0], "--listen", f"127.0.0.1:{port}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    assert done.returncode == 2
+        managed = [sys.executable, "-m", "controller.ryu_app", "--ofp-listen-host", "127.0.0.1"]
+        ryu = subprocess.run(
+            [*managed, "--ofp-tcp-listen-port", port],
+            env={**os.environ, "POLARFAB_BUILD": str(builds[0])},
+            capture_output=True,
+            text=True,
+            timeout=20,
+        )
+    assert (done.returncode, ryu.returncode) == (2, 2)
     assert len(done.stderr.splitlines()) == 1
     assert "in use" in done.stderr
+    assert "in use" in ryu.stderr
 
 
 @pytest.mark.parametrize("used", ["ryu", pytest.param("os-ken", marks=pytest.mark.long)])

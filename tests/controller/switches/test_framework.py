@@ -3,9 +3,9 @@ from importlib import metadata
 
 import pytest
 
-from controller.server import check_free
 from controller.settings import Address
 from controller.switches import framework
+from controller.switches.listening import check_free
 from inventory.problems import InputError
 
 
