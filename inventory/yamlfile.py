@@ -146,6 +146,8 @@ def _content(path: str | Path, file: str) -> bytes:
     except IsADirectoryError:
         inside = ", ".join(sorted(str(file) for file in Path(path).glob("*.yaml"))[:4])
         given, todo = "a folder", f"name a file, such as {inside}" if inside else "name a file"
+        if Path(path, "manifest.json").is_file():
+            given, todo = "a build", f"name its fabric.yaml, or check it: polarfab verify {file}"
     except PermissionError:
         given, todo = "a file without permission to read it", "change its mode or owner"
     except (OSError, ValueError) as error:

@@ -152,6 +152,7 @@ def test_old_words_of_every_verb_are_options_no_more() -> None:
         ),
         (("emulate", "."), "required a scenario file, a build or the name of a scenario, given ."),
         (("compile", "."), "given a folder; name a file, such as fabric.yaml, inventory.yaml"),
+        (("validate", "built"), "given a build; name its fabric.yaml, or check it: polarfab ver"),
         (("validate", "inventory.yaml"), "required a spec, with name and topology, given an inv"),
         (("render", "x", "--target", "nexus", "-o", "y"), "given nexus; did you mean nxos?"),
         (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),
@@ -163,6 +164,8 @@ def test_errors_have_one_form(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fabric.yaml").write_text("name: x\ntopology: {family: polarfly, q: 3}\n")
     (tmp_path / "inventory.yaml").write_text("generate: {type: switch-32}\n")
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built/manifest.json").write_text("{}")
     code, out, err = polarfab(*words)
     assert (code, out) == (2, "")
     assert err.startswith("error: ")
