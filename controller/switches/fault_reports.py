@@ -35,10 +35,13 @@ def fault_report(
     return kind(name, reason, error.type, error.code, entry, outcome.errors)
 
 
+ENOUGH = "it does all that this build asks for"
+
+
 def profile_report(current: Current, vertex: int, profile: Profile) -> ProfileLowered:
     """A switch has this profile, and what it does otherwise than the build asks."""
     lacks = "; ".join(profile.lacks(current.build)) if current.build else ""
-    return ProfileLowered(current.names[vertex], profile.name, lacks)
+    return ProfileLowered(current.names[vertex], profile.name, lacks or ENOUGH)
 
 
 def lesser_profiles(current: Current, vertices: Iterable[int]) -> dict[str, str]:

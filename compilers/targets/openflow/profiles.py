@@ -1,8 +1,8 @@
 """Pipeline profiles: what an OpenFlow 1.3 switch can do, from which its program follows.
 
 A node type names its profile in the inventory, with values of its own where it differs; the
-controller lowers it by what a switch refuses or says of itself. docs/openflow.md has the rows that
-each one makes.
+controller lowers it by what a switch refuses or says of itself. docs/targets/openflow.md has the
+rows that each one makes.
 """
 
 from __future__ import annotations

@@ -135,6 +135,13 @@ def test_a_refusal_counts_where_features_do_not_explain_it(case):
     assert net.fabric.lost() == []
 
 
+def test_a_lesser_profile_that_is_enough_is_told_so():
+    minimal = replace(routed(q=3), identity="1123456789abcdef")
+    net = InMemory(Shape(select_liveness=False), minimal)
+    (first, *_) = (event for event in net.sessions.drain() if event.kind == "profile")
+    assert first.text == "openflow13: it does all that this build asks for"
+
+
 def test_a_switch_that_never_tells_its_features_gets_its_program(monkeypatch):
     """Those that come too late are nobody's answer."""
     take, kept = ConformingSwitch.take, {}
