@@ -127,6 +127,8 @@ print(*sys.modules)
 
 NAMES = {
     "polarfab init lab --family po": ["polarfly", "polarstar"],
+    "polarfab topology po": ["polarfly", "polarstar"],
+    "polarfab draw l": ["lab-build"],
     "polarfab draw polarstar --supernode pa": ["paley"],
     "polarfab draw lab-build --pattern to": ["tornado"],
 }

@@ -29,30 +29,6 @@ def command(shell: str) -> None:
     click.echo(completion(cli, {}, "polarfab", "_POLARFAB_COMPLETE").source())
 
 
-class BuildFolder(click.Path):
-    """A build folder; where none begins with what is typed, files and folders on the way."""
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The build folders that begin so."""
-        found = sorted(glob(f"{escape(incomplete)}*/manifest.json"))  # noqa: PTH207 - as typed
-        builds = [CompletionItem(Path(manifest).parent.as_posix()) for manifest in found]
-        return builds or super().shell_complete(ctx, param, incomplete)
-
-
-class ScenarioName(click.Path):
-    """A scenario that comes with polarfab; where none begins with what is typed, a file."""
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """The names that begin so."""
-        found = sorted(Path(_scenarios[0], "library").glob(f"{escape(incomplete)}*.yaml"))
-        names = [CompletionItem(path.stem) for path in found]
-        return names or super().shell_complete(ctx, param, incomplete)
-
-
 class KnownName(click.ParamType):  # type: ignore[type-arg]
     """One of the names that a part of the compiler knows."""
 
@@ -72,11 +48,40 @@ class KnownName(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-NAMES = {
+KNOWN_NAMES = {
     "FAMILY": KnownName("compilers.topology.families", "FAMILIES"),
     "KIND": KnownName("compilers.topology.supernodes", "SUPERNODE_KINDS"),
     "PATTERN": KnownName("compilers.evaluation.traffic", "PATTERNS"),
 }
+
+
+class BuildFolder(click.Path):
+    """A build folder, or a family; where none begins so, files and folders on the way."""
+
+    families = False
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The families, where they may stand here, and the build folders that begin so."""
+        names = (
+            KNOWN_NAMES["FAMILY"].shell_complete(ctx, param, incomplete) if self.families else []
+        )
+        found = sorted(glob(f"{escape(incomplete)}*/manifest.json"))  # noqa: PTH207 - as typed
+        builds = [CompletionItem(Path(manifest).parent.as_posix()) for manifest in found]
+        return names + builds or super().shell_complete(ctx, param, incomplete)
+
+
+class ScenarioName(click.Path):
+    """A scenario that comes with polarfab; where none begins with what is typed, a file."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin so."""
+        found = sorted(Path(_scenarios[0], "library").glob(f"{escape(incomplete)}*.yaml"))
+        names = [CompletionItem(path.stem) for path in found]
+        return names or super().shell_complete(ctx, param, incomplete)
 
 
 def ready_for_completion(command: click.Command) -> None:
@@ -89,7 +94,8 @@ def ready_for_completion(command: click.Command) -> None:
         metavar = str(param.metavar)
         if "BUILD" in metavar:
             param.type = BuildFolder(file_okay="|" in metavar)
+            param.type.families = "FAMILY" in metavar
         elif "SCENARIO" in metavar:
             param.type = ScenarioName()
-        elif metavar in NAMES:
-            param.type = NAMES[metavar]
+        elif metavar in KNOWN_NAMES:
+            param.type = KNOWN_NAMES[metavar]
