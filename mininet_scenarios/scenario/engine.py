@@ -329,6 +329,6 @@ def hops_of(time_to_live: int) -> int:
     Where repairs halved it, it tells fewer than there were, but never less than half of them.
     """
     most, halved = MOST_HOPS - 1, 0
-    while time_to_live <= most // 2:
+    while 0 < time_to_live <= most // 2:
         most, halved = most // 2, halved + 1
     return most - time_to_live + max(0, halved - 1)

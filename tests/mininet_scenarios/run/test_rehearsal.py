@@ -203,7 +203,7 @@ def test_what_ping_prints():
         answers,
     )
     assert answers == {"10.0.0.6": Answers(2, 60, 61)}
-    assert (hops_of(61), hops_of(63)) == (2, 0)
+    assert (hops_of(61), hops_of(63), hops_of(0)) == (2, 0, 63)
 
 
 def test_the_histogram_leaves_out_what_does_not_arrive():
