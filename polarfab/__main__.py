@@ -1,5 +1,19 @@
-"""`python -m polarfab` is `polarfab`."""
+"""The commands `polarfab` and `python -m polarfab`: Ctrl-C is one line from the first import on."""
 
-from polarfab.cli import main
+from __future__ import annotations
 
-main()
+from polarfab.interruption import end_interrupted
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from polarfab import cli
+
+        cli.main()
+    except KeyboardInterrupt:
+        end_interrupted()
+
+
+if __name__ == "__main__":
+    main()

@@ -24,6 +24,7 @@ import click
 from inventory.problems import InputError, Problem, did_you_mean
 from polarfab import __version__
 from polarfab.failure_output import drop_output, tell, usage_problem
+from polarfab.interruption import end_interrupted
 from polarfab.next_steps import say_next
 from polarfab.old_words import renewed
 from polarfab.output import volume_options, warn
@@ -139,8 +140,7 @@ def main() -> None:
     except InputError as error:
         sys.exit(tell(*error.problems))
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        sys.exit(130)
+        end_interrupted()
     except MemoryError as error:
         sys.exit(_refused(MemoryError(f"this machine has too little memory for that: {error}")))
     except Exception as error:

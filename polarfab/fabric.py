@@ -10,7 +10,7 @@ Each method imports what it needs when it is called.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -261,10 +261,13 @@ class Fabric(RunnableFabric, DrawableFabric):
         """
         from compilers.tables.verified_mark import require_verified
 
-        with TemporaryDirectory(prefix="polarfab-") as name:
-            fabric = self if self.folder else self.save(Path(name) / "build")
-            if not self.folder and not unverified:
-                fabric.verify(failures=())
+        with ExitStack() as stack:
+            fabric = self
+            if not self.folder:
+                name = stack.enter_context(TemporaryDirectory(prefix="polarfab-"))
+                fabric = self.save(Path(name) / "build")
+                if not unverified:
+                    fabric.verify(failures=())
             for place in () if unverified else zip(fabric._folders, fabric.builds, strict=True):
                 require_verified(*place)
             yield fabric

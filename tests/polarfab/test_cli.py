@@ -278,3 +278,21 @@ def test_the_python_api(lab: Path, tmp_path: Path) -> None:
     for family, parameters in (("polarfly", {"q": 6}), ("polarfly", {}), ("polarfli", {"q": 7})):
         with pytest.raises(polarfab.InputError):
             polarfab.topology(family, **parameters)
+
+
+@pytest.mark.parametrize("module", ["polarfab.output", "compilers.topology.families"])
+def test_an_interrupt_at_any_import_is_one_line(module: str) -> None:
+    """Within the exec of a text, after which Python would die of the signal."""
+    program = f"""import signal, sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            exec("signal.raise_signal(signal.SIGINT)")
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["polarfab", "topology", "polarfly", "--q", "3"]
+from polarfab.__main__ import main
+main()
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr.strip()) == (130, "", "interrupted")
