@@ -27,6 +27,7 @@ from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
 from compilers.spec.policy import PROMISED
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MOST_HOPS, Walker
+from compilers.topology import polarfly
 from compilers.topology.distance import distances, neighbour_table
 
 PAIRS_AT_ONCE = 1 << 20
@@ -240,10 +241,9 @@ def _followed(
 def promised(build: Build) -> tuple[str, ...]:
     """The kinds of failures that may lose no pair: those of `protect`; two in a whole PolarFly."""
     kinds = PROMISED.get(build.protect, ())
-    q, graph = int(build.topology.parameters.get("q", 0)), build.topology.graph
-    links = q * (q + 1) ** 2 // 2
-    whole = build.topology.family == "polarfly" and graph.size == links
-    return (*kinds, "2") if kinds and whole and q >= SMALLEST_WITH_GOALS else kinds
+    if not kinds or not polarfly.is_whole(build.topology):
+        return kinds
+    return (*kinds, "2") if int(build.topology.parameters["q"]) >= SMALLEST_WITH_GOALS else kinds
 
 
 def usual(build: Build) -> tuple[str, ...]:

@@ -71,19 +71,19 @@ class Reached:
         weighted = np.count_nonzero(f.weighted.take(row, axis=1) >= 0, axis=0)
         # A host whose class has no weighted way follows the transit rule.
         none = (f.hosts[at] * width + column)[weighted == 0]
-        cells = np.concatenate((np.flatnonzero(depth == 1), none))
+        cells, entered = none, np.flatnonzero(depth == 1)
         strays = []
-        for level in range(2, MOST_HOPS + 2):
+        for level in range(1, MOST_HOPS + 2):
             arc, column = np.divmod(cells, width)
             out = towards.way_out(arc, column)
             home = arc // f.slots == towards.destinations[column]
             strays.append(cells[(out == NOWHERE) | ((out == HOME) != home)])
             moving = out >= 0
-            if not moving.any():
-                break
             cells = f.end[out[moving]].astype(np.int64) * width + column[moving]
             depth[cells] = level
-            cells = np.unique(cells)
+            cells, entered = np.unique(np.concatenate((cells, entered))), entered[:0]
+            if not len(cells):
+                break
         else:
             strays.append(cells)
         return cls(towards, depth, np.concatenate(strays), int(weighted.sum()))

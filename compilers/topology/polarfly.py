@@ -26,6 +26,13 @@ def order(q: int) -> int:
     return q * q + q + 1
 
 
+def is_whole(topology: Topology) -> bool:
+    """Whether a topology has all vertices and links of ER_q, and no more."""
+    q, graph = int(topology.parameters.get("q", 0)), topology.graph
+    size = graph.order, graph.size
+    return topology.family == "polarfly" and size == (order(q), q * (q + 1) ** 2 // 2)
+
+
 def points(q: int) -> NDArray[np.int32]:
     """int32[N, 3], the left-normalised vectors of F_q^3 in canonical order."""
     elements = np.arange(q, dtype=np.int32)

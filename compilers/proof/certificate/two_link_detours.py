@@ -14,6 +14,7 @@ import numpy as np
 from compilers.proof.detours import BACK, NEXT_HOP, Detours
 from compilers.proof.port_use import PortUse
 from compilers.tables.build import Build
+from compilers.topology import polarfly
 
 TRIANGLE_CELLS = 1 << 27
 """The most pairs of links of a switch, over all switches, for which triangles are looked for."""
@@ -21,10 +22,8 @@ TRIANGLE_CELLS = 1 << 27
 
 def has_triangle_detours(build: Build) -> bool:
     """Whether a build is a whole PolarFly, by family and links, and not too large for this."""
-    t, (order, width) = build.topology, build.wiring.far.shape
-    q = int(t.parameters.get("q", 0))
-    whole = t.family == "polarfly" and t.graph.size == q * (q + 1) ** 2 // 2
-    return whole and order * width * width <= TRIANGLE_CELLS
+    order, width = build.wiring.far.shape
+    return polarfly.is_whole(build.topology) and order * width * width <= TRIANGLE_CELLS
 
 
 def triangle_detours(build: Build) -> Detours:

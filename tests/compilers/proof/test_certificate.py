@@ -19,7 +19,7 @@ from compilers.proof.certificate.two_link_detours import (
     has_triangle_detours,
     triangle_detours,
 )
-from compilers.proof.delivery import _walk_minimal, verify
+from compilers.proof.delivery import _walk_minimal, promised, verify
 from compilers.proof.detours import Detours
 from compilers.proof.failure_walks import walk_failures
 from compilers.proof.proved import Proved
@@ -27,11 +27,13 @@ from compilers.proof.verification import judge
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.build_folder import save
+from compilers.topology.graph import Graph
 from inventory.problems import InputError
 from tests.compilers.proof.test_failure_walks import (
     SPOILS,
     over_the_apex,
     protected,
+    with_classes,
     without_bounce,
 )
 from tests.compilers.routed import routed
@@ -140,6 +142,91 @@ def test_it_agrees_on_mutants() -> None:
     assert sum(harmful(fabric(*mode), 12, seed=1) for mode in modes) >= 8
 
 
+def swapped_ports(build: Build, random: np.random.Generator) -> Build:
+    """Two ports of a switch for each other, in all its classes or in some arrays alone."""
+    s, classes = int(random.integers(len(build.wiring.far))), build.tables.classes
+    one, other = random.choice(build.wiring.port[s][build.wiring.far[s] >= 0], 2, replace=False)
+    changed = {}
+    for word in ("port", "alternate", "protection", "bounce"):
+        if random.random() < 0.7:
+            changed[word] = (ports := getattr(classes, word).copy())
+            ports[s] = np.select([ports[s] == one, ports[s] == other], [other, one], ports[s])
+    return with_classes(build, **changed)
+
+
+def swapped_cables(build: Build, random: np.random.Generator) -> Build:
+    """Two cables of a switch in each other's ports."""
+    s, w = int(random.integers(len(build.wiring.far))), build.wiring
+    one, other = random.choice(np.flatnonzero(w.far[s] >= 0), 2, replace=False)
+    port, far_port = w.port.copy(), w.far_port.copy()
+    port[s, [one, other]] = w.port[s, [other, one]]
+    for link in (one, other):
+        far_port[w.far[s, link], w.far[w.far[s, link]] == s] = port[s, link]
+    return replace(build, wiring=replace(w, port=port, far_port=far_port))
+
+
+def repaired_by_itself(build: Build, random: np.random.Generator) -> Build:
+    """The minimal port among the first ports of repair, at a third of the classes."""
+    protection = build.tables.classes.protection.copy()
+    some = random.random(protection.shape[:2]) < 0.3
+    protection[some, 0] = build.tables.classes.port[some]
+    return with_classes(build, protection=protection)
+
+
+def fewer_bounces(build: Build, random: np.random.Generator) -> Build:
+    bounce = build.tables.classes.bounce.copy()
+    bounce[random.random(bounce.shape[:2]) < 0.2] = 0
+    return with_classes(build, bounce=bounce)
+
+
+def other_weights(build: Build, random: np.random.Generator) -> Build:
+    """No weight, or one, for each way of a fifth of the classes."""
+    weight = build.tables.classes.weight.copy()
+    some = random.random(weight.shape[:2]) < 0.2
+    weight[some] = random.integers(0, 2, weight[some].shape)
+    return with_classes(build, weight=weight)
+
+
+def fewer_hosts(build: Build, random: np.random.Generator) -> Build:
+    ends = build.topology.endpoints & (random.random(len(build.topology.endpoints)) < 0.7)
+    return replace(build, topology=replace(build.topology, endpoints=ends))
+
+
+CHANGES = [
+    swapped_ports,
+    swapped_cables,
+    repaired_by_itself,
+    fewer_bounces,
+    other_weights,
+    fewer_hosts,
+]
+
+
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("pn", "oft", "iq", "damaged")]
+
+
+@pytest.mark.parametrize("name", ["odd", *LONG])
+@pytest.mark.parametrize("spread", [False, True])
+def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
+    random, lossy = np.random.default_rng(5), 0
+    for number in range(12):
+        changes = random.choice(len(CHANGES), size=1 + number % 3).tolist()
+        build = fabric(name, spread)
+        for change in changes:
+            build = CHANGES[change](build, random)
+        if build.topology.endpoints.any():
+            found = assert_alike(build, f"{[CHANGES[c].__name__ for c in changes]}")
+            lossy += any(report.lost_pairs for report in found.failures)
+    assert lossy >= 2
+
+
+def test_hosts_without_a_weighted_way_take_as_many_links_as_others() -> None:
+    build = fabric("odd", False)
+    nothing = with_classes(build, weight=np.zeros_like(build.tables.classes.weight))
+    assert walk_ways(nothing).max_hops == walk_ways(build).max_hops == 2
+    assert_alike(nothing)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("name", [*FABRICS, "damaged"])
@@ -225,6 +312,16 @@ def test_triangles_give_the_detours_of_a_polarfly(q: int) -> None:
 def test_detours_of_damaged_and_other_fabrics_are_walked() -> None:
     assert not has_triangle_detours(damaged(True))
     assert not has_triangle_detours(fabric("iq", True))
+
+
+def test_a_grown_fabric_with_as_many_links_is_no_whole_polarfly() -> None:
+    """No two failures lose a pair: only ER_q keeps that promise."""
+    build = fabric("odd", False)
+    more = np.append(build.topology.graph.edges()[1:], [[12, 13]], axis=0)
+    grown = replace(build.topology, graph=Graph.from_edges(14, more))
+    assert promised(build) == ("link", "node", "2")
+    assert promised(replace(build, topology=grown)) == ("link", "node")
+    assert not has_triangle_detours(replace(build, topology=grown))
 
 
 WRONG = {
