@@ -9,8 +9,8 @@ from typing import NoReturn
 def end_interrupted() -> NoReturn:
     """Say so in one line and leave with code 130.
 
-    Python would die of SIGINT instead where the exec of a text was interrupted, as dataclasses do
-    when they are imported; another exec of a text makes it forget that.
+    `python -m` would die of SIGINT instead where the exec of a text was interrupted, as dataclasses
+    do when they are imported; another exec of a text makes it forget that.
     """
     exec("")  # noqa: S102
     print("interrupted", file=sys.stderr)

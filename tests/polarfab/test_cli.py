@@ -281,8 +281,8 @@ def test_the_python_api(lab: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", ["polarfab.output", "compilers.topology.families"])
-def test_an_interrupt_at_any_import_is_one_line(module: str) -> None:
-    """Within the exec of a text, after which Python would die of the signal."""
+def test_an_interrupt_at_any_import_is_one_line(module: str, tmp_path: Path) -> None:
+    """Within the exec of a text, after which `python -m` would die of the signal."""
     program = f"""import signal, sys
 class Interrupt:
     def find_spec(self, name, *_):
@@ -294,5 +294,7 @@ sys.argv = ["polarfab", "topology", "polarfly", "--q", "3"]
 from polarfab.__main__ import main
 main()
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    (tmp_path / "interrupted_run.py").write_text(program)
+    command = [sys.executable, "-m", "interrupted_run"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr.strip()) == (130, "", "interrupted")
