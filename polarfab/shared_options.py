@@ -125,6 +125,22 @@ framework_option = click.option(
 )
 
 
+def _report_place(_ctx: click.Context, _param: click.Parameter, place: Path | None) -> Path | None:
+    """A folder, or a file of a form that reports have.
+
+    Raises:
+        InputError: a file of another form.
+    """
+    if place is None or not place.suffix[1:].isalpha() or place.is_dir():
+        return place
+    from mininet_scenarios.verdict.report import FORMS
+
+    if place.suffix not in FORMS:
+        required = f"a folder, or a file that ends in {', '.join(FORMS)}"
+        raise InputError.of(required, str(place), key="--report")
+    return place
+
+
 run_options = together(
     click.option(
         "--keep",
@@ -136,6 +152,7 @@ run_options = together(
         "--report",
         metavar="DIR|FILE",
         type=click.Path(path_type=Path),
+        callback=_report_place,
         help="Write a report: FILE.html, FILE.xml (JUnit), FILE.json, or all three into DIR.",
     ),
 )

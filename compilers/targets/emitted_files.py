@@ -36,6 +36,8 @@ def check_planes(
     """
     folders = [folder / f"plane-{n}" for n in range(1, len(builds) + 1)]
     folders = folders if len(builds) > 1 else [folder]
+    if target:
+        _require_some(builds[0], folders[0], target)
     chosen = target_of(target or written_by(builds[0], folders[0]))
     found = []
     for build, out in zip(builds, folders, strict=True):
@@ -49,10 +51,7 @@ def written_by(build: Build, folder: Path) -> str:
     Raises:
         InputError: no target's, or those of several.
     """
-    known = [name for _, name in nodes(build)]
-    switch = next((folder / name for name in known if (folder / name).is_dir()), folder)
-    host = next(folder.glob("hosts/*"), folder)
-    here = {path.name for place in (folder, switch, host) for path in place.glob("*")}
+    here = _file_names(build, folder)
     fitting = {name: set(target_of(name).files) for name in BUILT_IN}
     fitting = {name: files for name, files in fitting.items() if files <= here}
     # What one target writes can be a part of what another does.
@@ -66,3 +65,27 @@ def written_by(build: Build, folder: Path) -> str:
         given=f"files of {' and of '.join(largest)}" if largest else "files of none",
         todo="say which with --target",
     )
+
+
+def _require_some(build: Build, folder: Path, target: str) -> None:
+    """Refuse a folder that has no file of a target, but those of another."""
+    if not set(target_of(target).files) & _file_names(build, folder):
+        try:
+            other = written_by(build, folder)
+        except InputError:
+            return
+        raise InputError.of(
+            file=str(folder),
+            key="--target",
+            required=f"files of {target}",
+            given=f"files of {other}",
+            todo=f"--target {other}, or the folder that `render --target {target}` wrote",
+        )
+
+
+def _file_names(build: Build, folder: Path) -> set[str]:
+    """The names of the files for all, for the first switch that has a folder, and for a host."""
+    known = [name for _, name in nodes(build)]
+    switch = next((folder / name for name in known if (folder / name).is_dir()), folder)
+    host = next(folder.glob("hosts/*"), folder)
+    return {path.name for place in (folder, switch, host) for path in place.glob("*")}

@@ -79,3 +79,19 @@ def test_auto_is_the_model_where_mininet_lacks_an_ability(tmp_path, polarfab):
     assert "x: polarfly q=3 on model" in out
     code, _, err = polarfab("emulate", file, "--engine", "mininet")
     assert (code, "use --engine ovs-fabric or model" in err) == (2, True)
+
+
+def test_a_report_of_another_form_is_refused_before_the_run(polarfab, tmp_path):
+    code, out, err = polarfab("emulate", "first-light-q3", "--report", tmp_path / "x.pdf")
+    assert (code, out) == (2, "")
+    assert "--report: required a folder, or a file that ends in .html, .xml, .json, given" in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("fabrics")
+def test_files_of_another_target_are_told_as_such(polarfab):
+    assert polarfab("compile", "fabric.yaml", "-o", "build")[0] == 0
+    assert polarfab("render", "build", "--target", "frr", "-o", "out")[0] == 0
+    code, _, err = polarfab("verify", "build", "--emitted", "out", "--target", "ovs")
+    assert code == 2
+    assert "--target: required files of ovs, given files of frr; --target frr, or" in err
