@@ -37,18 +37,24 @@ def dead_switch_traffic(build: Build) -> DeadSwitchTraffic:
     step = max(1, WAYS_AT_ONCE // (len(ends) * len(f.weighted)))
     most = packets = links = 0
     for first in range(0, len(ends), step):
-        towards = Towards.of(f, ends[first : first + step])
-        entering, waiting = _from_hosts(towards, ends)
-        packets += len(entering) + len(waiting)
-        moving = _merged(np.concatenate((entering, _forwarded(towards, waiting)[1])))
-        for crossed in range(1, MOST_HOPS):
-            cell, count = moving
-            if not len(cell):
-                break
-            links, most = links + int(count.sum()), max(most, crossed)
-            going, cell = _forwarded(towards, cell)
-            moving = _merged(cell, count[going])
+        sent, taken = links_taken(Towards.of(f, ends[first : first + step]), ends)
+        most, packets, links = max(most, len(taken)), packets + sent, links + sum(taken)
     return DeadSwitchTraffic(most, links / packets if packets else 0.0)
+
+
+def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[int]]:
+    """How many packets hosts of `sources` send, a way each, and how many take a 1st, a 2nd link, …
+
+    All destinations are down, each for the packets to it.
+    """
+    entering, waiting = _from_hosts(towards, sources)
+    cell, count = _merged(np.concatenate((entering, _forwarded(towards, waiting)[1])))
+    taken: list[int] = []
+    while len(cell) and len(taken) < MOST_HOPS - 1:
+        taken.append(int(count.sum()))
+        going, cell = _forwarded(towards, cell)
+        cell, count = _merged(cell, count[going])
+    return len(entering) + len(waiting), taken
 
 
 def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers]:

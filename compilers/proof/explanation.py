@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compilers.proof.channels import along
+from compilers.proof.dead_switches import links_taken
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED, MOST_HOPS, Walker
@@ -134,8 +135,14 @@ def _ways(towards: Towards, source: int, dead: tuple[int, ...]) -> list[tuple[in
     f = towards.forwarding
     destination = int(towards.destinations[0])
     here = int(f.hosts[source])
-    if gone := [v for v in (source, destination) if f.links + v in dead]:
-        return [(NOWHERE, Failing((source,), f"switch {gone[0]} is down"))]
+    if f.links + source in dead:
+        return [(NOWHERE, Failing((source,), f"switch {source} is down"))]
+    if f.links + destination in dead:
+        most = len(links_taken(towards, np.array([source]))[1])
+        around = f"; packets to it take up to {most} links where repairs halve the TTL"
+        repaired = len(f.order) > 1 and len(dead) == 1
+        fault = f"switch {destination} is down{around * repaired}"
+        return [(NOWHERE, Failing((source,), fault))]
     chosen = f.weighted[:, towards.rows[source]]
     chosen = chosen[chosen >= 0]
     down = f.down(chosen, tuple(np.array(part) for part in dead))

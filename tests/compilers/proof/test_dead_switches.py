@@ -1,10 +1,13 @@
 """Packets to a switch that is down, against a walker in plain Python, a packet at a time."""
 
+import re
+
 import numpy as np
 import pytest
 
 from compilers.proof.dead_switches import dead_switch_traffic
 from compilers.proof.delivery import verify
+from compilers.proof.explanation import explain, find_failure
 from tests.compilers.proof.oracle import Oracle
 from tests.compilers.routed import routed
 
@@ -55,3 +58,15 @@ def test_the_report_on_dead_nodes_says_it():
     assert verify(build, failures=["node"]).to_dead_switch == dead_switch_traffic(build)
     assert verify(build, failures=["link"]).to_dead_switch is None
     assert verify(routed(q=3), failures=["node"]).to_dead_switch is None
+
+
+def test_explain_tells_how_far_packets_to_a_dead_switch_go():
+    build = routed(q=3, protect="node")
+    taken = []
+    for source in range(1, build.tables.switches):
+        (way,) = explain(build, source, 0, [find_failure(build, "0")]).failing
+        said = re.fullmatch(r"switch 0 is down; packets to it take up to (\d+) links .*", way.fault)
+        taken.append(int(said[1]))
+    oracle = Oracle(build, set(), {0})
+    first = [oracle.transit(source, 0, 0) for source in range(1, build.tables.switches)]
+    assert taken == [links_taken(oracle, s, port, 0) for s, port in enumerate(first, 1)]
