@@ -97,8 +97,14 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             RUN,
             HERE + "test_ovs_live.py::test_hosts_reach_each_other_with_one_ttl_less_a_switch",
         ),
-        "alternates": (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
-        SHARES: (RUN, FAILURES + "test_entering_traffic_spreads_by_weight"),
+        "alternates": (
+            RUN,
+            FAILURES + "test_entering_traffic_spreads_by_weight_and_packets_to_a_dead_switch_end",
+        ),
+        SHARES: (
+            RUN,
+            FAILURES + "test_entering_traffic_spreads_by_weight_and_packets_to_a_dead_switch_end",
+        ),
         REPAIR: (RUN, FAILURES + "test_every_link_of_q3_goes_down_in_turn"),
         "lossless": ("", "OpenFlow has no PFC"),
         EBGP: ("", "the controller repairs"),

@@ -18,7 +18,7 @@ def b64(value):
 def class_rules(build, vertex):
     """(groups, rules) of the classes of a switch, one class after the other."""
     c = build.tables.classes
-    width, links = c.port.shape[1], build.wiring.port.shape[1]
+    width = c.port.shape[1]
     groups, rules = [], []
     halved = (("move", "nw_ttl", 1, "nw_ttl", 0, 7), ("load", "nw_ttl", 7, 1, 0))
 
@@ -31,7 +31,7 @@ def class_rules(build, vertex):
         ways = [(p, p) for p in ports] + [(back, 0xFFFFFFF8)] * bool(back)
         if len(ways) == 1 and not first:
             return group(role, 2, (0, ANY, ANY, ("output", ways[0][1])))
-        direct = links <= k < 2 * links
+        direct = c.port[vertex, :k].tolist().count(port) == 1  # the second class of a port
         made = [
             (0, p, ANY, *(halved if direct and p != port else ()), ("output", to)) for p, to in ways
         ]

@@ -203,7 +203,7 @@ def test_frr_refuses_by_name_what_bgp_cannot_do(tmp_path):
 
 
 def test_frr_refuses_weights_that_static_routes_have_not(tmp_path):
-    with pytest.raises(InputError, match=r"equal-cost: target frr with version=8\.4 cannot"):
+    with pytest.raises(InputError, match=r"equal-cost, as target frr with version=8\.4 cannot"):
         target("frr").render(CASES["unequal"], tmp_path / "out")
 
 

@@ -178,7 +178,7 @@ def test_golden(tmp_path, golden):
 
 def test_refusals(tmp_path):
     build = routed(q=2, protect="link")
-    with pytest.raises(InputError, match=r"routing\.protect: required none: target srv6 cann"):
+    with pytest.raises(InputError, match=r"routing\.protect: required none, as target srv6 cann"):
         target("srv6").render(build, tmp_path)
     build = routed(q=2)
     with pytest.raises(InputError, match="ipv6: required an IPv6 pool: target srv6 carries"):
