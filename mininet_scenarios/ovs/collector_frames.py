@@ -57,6 +57,8 @@ class CollectorFrames:
     ) -> list[HostFrame]:
         """Send each frame from its host; what hosts get until so many awaited ones have come.
 
+        One that comes twice, as it was sent again, counts once.
+
         patience: seconds without any frame after which it ends, too.
 
         Raises:
@@ -68,10 +70,10 @@ class CollectorFrames:
                 out = frame_out(data, host % COLLECTED + 1)
                 self.connections[host // COLLECTED].outgoing += out
             heard += self._heard(settled(self.connections))
-        missing = answers - sum(map(awaited, heard))
-        while missing > 0 and (more := self._heard(_waiting(self.connections, patience))):
+        came = set(filter(awaited, heard))
+        while len(came) < answers and (more := self._heard(_waiting(self.connections, patience))):
             heard += more
-            missing -= sum(map(awaited, more))
+            came.update(filter(awaited, more))
         return heard
 
     def _heard(self, packets: list[tuple[int, bytes]]) -> list[HostFrame]:

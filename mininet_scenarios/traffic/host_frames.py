@@ -37,10 +37,12 @@ class HostFrames:
     ) -> list[HostFrame]:
         """Send each frame from its host; what hosts get until so many awaited ones have come.
 
+        One that comes twice, as it was sent again, counts once.
+
         patience: seconds without any frame after which it ends, too.
         """
         heard: list[HostFrame] = []
-        came = 0
+        came: set[HostFrame] = set()
         for first in range(0, len(frames), WAVE):
             wave = frames[first : first + WAVE]
             for host, data in wave:
@@ -48,9 +50,9 @@ class HostFrames:
                     self.sockets[host].send(data)
             sent = first + len(wave)
             still = STILL if sent < len(frames) else patience
-            while came < min(answers, sent) and (more := self._hear(still)):
+            while len(came) < min(answers, sent) and (more := self._hear(still)):
                 heard += more
-                came += sum(map(awaited, more))
+                came.update(filter(awaited, more))
         return heard
 
     def _hear(self, patience: float) -> list[HostFrame]:

@@ -1,6 +1,9 @@
 """Frames that a slow machine drops or holds back arrive all the same; those of a fault do not."""
 
+from types import SimpleNamespace
+
 from mininet_scenarios.traffic.frame_exchange import PATIENCE, exchanged
+from mininet_scenarios.traffic.host_frames import HostFrames
 
 FRAMES = [(0, b"one"), (1, b"two"), (0, b"three"), (1, b"silent")]
 DUE = [b"one", b"two", b"three", None]
@@ -54,3 +57,13 @@ def test_other_frames_do_not_pass_for_those_that_are_awaited():
     heard, _ = exchanged(ends, FRAMES, DUE, answer)
     assert ends.quiet == [PATIENCE[0]]
     assert (9, b"two") in heard
+
+
+def test_a_frame_that_comes_twice_does_not_stand_for_another(monkeypatch):
+    """As when the first of two that were sent again came late."""
+    ends, late = HostFrames([]), iter([[(1, b"one"), (1, b"one")], [(1, b"two")], []])
+    ends.sockets = [SimpleNamespace(send=lambda _: None)]
+    monkeypatch.setattr(ends, "_hear", lambda _: next(late))
+    heard = ends.exchange([(0, b"one"), (0, b"two")], lambda _: True, 2, PATIENCE[0])
+    ends.poll.close()
+    assert {data for _, data in heard} == {b"one", b"two"}
