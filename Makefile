@@ -2,15 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# A third test runs while two wait for switches.
-PYTEST := $(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
+# Many wait for switches: two cores are busy with five.
+PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 TEST_TOOLS := pytest pytest-xdist hypothesis jsonschema trustme
-EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,docs,dev
+EXTRAS := ryu,os-ken,http,mininet,bench,plots,analyse,archives,cluster,docs,dev
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ping, ip, unshare; for tests only a browser,
-# routers, a subnet manager with a fabric to manage, shells, and for long tests containers.
+# routers, a subnet manager with a fabric to manage, a scheduler, network simulators, shells, and for long
+# tests containers.
 DEBIAN_PACKAGES := openvswitch-switch mininet iputils-ping iperf3 iproute2 util-linux
-test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr opensm ibsim-utils libumad2sim0 infiniband-diags prometheus zsh
+test test-all: DEBIAN_PACKAGES += chromium chromium-driver etcd-server fish frr opensm ibsim-utils ibutils libumad2sim0 infiniband-diags prometheus \
+  g++ libns3-dev libsimgrid-dev slurm-client slurmctld zsh
 test-all: DEBIAN_PACKAGES += podman runc
 
 # The stamp names the checkout: a virtual environment survives neither a move nor a new Python.
@@ -24,7 +26,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-versions docs recording release lint clean python debian stale
+.PHONY: help demo test test-all test-versions docs recording release lint checks clean python debian stale
 .NOTPARALLEL:
 .ONESHELL:
 SHELL := /bin/sh
@@ -38,11 +40,22 @@ help: ## this list
 demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switches and check it
 	$(BIN)/polarfab emulate first-light-q3 --engine auto
 
-test: lint docs | debian ## set up, then lint, types, import arrows, the manual and the tests
+test: checks | debian ## set up, then lint, types, import arrows, the manual and the tests
 	$(PYTEST)
 
-test-all: lint docs | debian ## the same with the tests marked long
+test-all: checks | debian ## the same with the tests marked long
 	$(PYTEST) -m ""
+
+# Side by side, since each keeps one core busy. Collecting once compiles the tests, which else every
+# worker does for itself.
+checks: $(STAMP) | debian
+	@{
+	  $(BIN)/pytest -q --collect-only -m "" > $(VENV)/collected.log 2>&1 || { tail -n 60 $(VENV)/collected.log; exit 1; }
+	  $(MAKE) --no-print-directory DEBIAN_PACKAGES= docs
+	} &
+	manual=$$!
+	$(MAKE) --no-print-directory DEBIAN_PACKAGES= lint || { wait; exit 1; }
+	wait $$manual
 
 # Quick tests that use every dependency: Python 3.11 with the lowest versions that pyproject.toml
 # allows, and the newest Python that is here with those of constraints.txt.
@@ -60,19 +73,24 @@ test-versions: $(STAMP) ## quick tests with the lowest versions allowed, and on 
 	  done
 	  return 1
 	}
-	for wanted in "$$lowest 3.11" "constraints.txt 3.13 3.12"; do
-	  set -- $$wanted
+	quick() {
 	  versions=$$1
 	  shift
-	  python=$$(interpreter "$$@") || { echo "Python $$* is not here: not tested"; continue; }
+	  python=$$(interpreter "$$@") || { echo "Python $$* is not here: not tested"; return 0; }
 	  version=$$("$$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 	  echo "Python $$version with the versions of $$versions"
 	  "$$python" -m venv --without-pip --clear $(VENV)/python$$version
 	  $(BIN)/python -m pip --quiet --disable-pip-version-check --python $(VENV)/python$$version/bin/python \
 	    install --no-compile --constraint $$versions --editable '.[os-ken,http,plots]' $(TEST_TOOLS)
-	  $(VENV)/python$$version/bin/python -m pytest -q -n 2 -m 'not (live or browser or long)' --ignore-glob '*_page.py' \
+	  $(VENV)/python$$version/bin/python -m pytest -q -m 'not (live or browser or long)' --ignore-glob '*_page.py' \
 	    $(QUICK)
-	done
+	}
+	quick constraints.txt 3.13 3.12 > $(VENV)/newest.log 2>&1 &
+	newest=$$!
+	quick $$lowest 3.11 &
+	wait $$! || { wait; exit 1; }
+	wait $$newest || { cat $(VENV)/newest.log; exit 1; }
+	cat $(VENV)/newest.log
 
 mutants: $(STAMP) ## change builds and sources on purpose: verify and the tests have to see it
 	$(BIN)/pytest -n 2 -m '' tests/mutants
@@ -160,8 +178,8 @@ $(STAMP): pyproject.toml constraints.txt build-constraints.txt $(STALE) | debian
 	touch $(UNFINISHED)
 	echo "Set-up: installing polarfab and what it needs into $(VENV) (a minute or two)"
 	pip="$(BIN)/python -m pip --quiet --disable-pip-version-check"
-	$$pip install --constraint constraints.txt --upgrade pip
-	$$pip install --constraint constraints.txt --build-constraint build-constraints.txt \
+	$$pip install --no-compile --constraint constraints.txt --upgrade pip
+	$$pip install --no-compile --constraint constraints.txt --build-constraint build-constraints.txt \
 	  --editable '.[$(EXTRAS)]'
 	rm $(UNFINISHED)
 	printf '%s\n' '$(CURDIR)' > $(STAMP)

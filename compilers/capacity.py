@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.targets.openflow.class_groups import groups
+from compilers.targets.openflow.class_groups import class_groups, groups
 from compilers.wiring.wiring import Wiring
 from compilers.wiring.wiring_checks import Site
 from inventory.problems import Finding
@@ -49,12 +49,29 @@ def needed(
 
 
 def _openflow_groups(classes: Classes) -> NDArray[np.int64]:
-    """int64[S]: the groups of each switch, counted at one of each shape."""
+    """int64[S]: the groups of each switch, counted at one of each shape; at all that are fitted."""
+    if _without_weight(classes):
+        switch, number = np.nonzero(classes.port > 0)
+        of_roles = class_groups(classes, switch, number)
+        order = len(classes.port)
+        return sum(
+            (np.bincount(switch[role.there], minlength=order) for role in of_roles),
+            np.zeros(order, np.int64),
+        )
     parts = (classes.port, classes.weight, classes.protection, classes.bounce)
     shape = np.column_stack([(part.reshape(len(part), -1) > 0).sum(axis=1) for part in parts])
     _, examples, which = np.unique(shape, axis=0, return_index=True, return_inverse=True)
     counts = [sum(len(g.classes) for g in groups(classes, v)) for v in examples.tolist()]
     return np.array(counts, np.int64)[which.ravel()]
+
+
+def _without_weight(classes: Classes) -> bool:
+    """Whether a port of some class has no share: then counts of weights do not tell how many."""
+    if not isinstance(classes.weight, np.ndarray):
+        return False
+    minimal = (classes.weight[..., 0] == 0) & (classes.port > 0)
+    others = (classes.weight[..., 1:] == 0) & np.greater(classes.alternate, 0)
+    return bool(minimal.any() or others.any())
 
 
 def over_capacity(

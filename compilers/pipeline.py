@@ -7,13 +7,14 @@ from typing import Any
 from compilers.cabling.cable_plan import numbered, too_long
 from compilers.cabling.phases import Stage, installed
 from compilers.capacity import over_capacity
-from compilers.memory import beyond_memory
+from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.exact_rows import with_exceptions
 from compilers.routing.policy_passes import choices, require_searchable
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
-from compilers.spec.fabric_spec import RoutingSpec
+from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
+from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
@@ -88,15 +89,26 @@ def compile_placed(
         addressing=addressing,
         tables=tables,
         hardware=known,
-        base=spec.base.model_dump(mode="json", exclude_defaults=True) | _own_numbers(inventory),
+        base=_base(spec.base) | _own_numbers(inventory),
         vars=spec.vars,
         node_vars=_node_vars(inventory),
     )
+    if routing.demand and not (beside and tables is beside.tables):
+        from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
+
+        largest = share(routing.largest_share, spec.topology.q or 0)
+        with loaded.reported():
+            build = with_demand(build, loaded.demand, float(largest))
     dual = build.addressing.ipv6 is not None
-    beyond = over_capacity(tables, wiring, inventory, dual)
+    beyond = over_capacity(build.tables, wiring, inventory, dual)
     with loaded.reported([*beyond, *misnamed(build, spec.targets)]):
         require_targets(build, spec.targets)
     return build
+
+
+def _base(base: BaseSpec) -> dict[str, Any]:
+    """What a spec says of `base`, as JSON; nothing is built where it says nothing."""
+    return base.model_dump(mode="json", exclude_defaults=True) if base.model_fields_set else {}
 
 
 def _own_numbers(inventory: Inventory) -> dict[str, dict[str, int]]:
@@ -131,11 +143,11 @@ def _tables(
 
 def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
     """The requested policy that `on_missing` reduced, for reports."""
-    words = ("balance", "protect", "minimal_share")
+    words = ("balance", "protect", "minimal_share", "adjacent", "demand")
     return {
         f"asked_{word}": getattr(asked, word)
         for word in words
-        if getattr(asked, word) != getattr(done, word)
+        if getattr(asked, word) not in (None, getattr(done, word))
     }
 
 
@@ -147,4 +159,8 @@ def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
         "minimal_share": routing.minimal_share,
         "disjoint": "edge" if routing.edge_disjoint(family) else "none",
     }
+    if routing.adjacent != "minimal":
+        shares["adjacent"] = routing.adjacent
+    if routing.demand:
+        shares |= {"demand": routing.demand, "largest_share": routing.largest_share}
     return shares | ({"threshold": routing.threshold} if routing.balance == "ugal-pf" else {})

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from compilers.cabling.phases import Stage
-from compilers.memory import beyond_memory
+from compilers.estimates import beyond_memory
 from compilers.pipeline import compile_placed
 from compilers.policy_support import beyond_targets
 from compilers.spec.fabric_file import LoadedFabric

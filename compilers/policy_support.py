@@ -9,16 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from compilers.spec.fabric_spec import EQUAL_COST, FabricSpec, RoutingSpec
-from compilers.targets.features import BALANCE_NEEDS, IN_NODE_TYPES, PROTECT_NEEDS, SHARES, WEIGHTS
-from compilers.targets.target_lookup import target
+from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
+from compilers.spec.share import EQUAL_COST
+from compilers.targets.features import (
+    ADJACENT_NEEDS,
+    BALANCE_NEEDS,
+    IN_NODE_TYPES,
+    PROTECT_NEEDS,
+    SHARES,
+    WEIGHTS,
+)
 from inventory.problems import Finding, InputError, Problem, few
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.tables.build import Build
+    from compilers.targets.target import Target
     from inventory.model import Inventory
 
-LEAST_POLICY = {"balance": "minimal", "protect": "none", "minimal_share": EQUAL_COST}
+LEAST_POLICY: dict[str, str | None] = {
+    "balance": "minimal",
+    "protect": "none",
+    "minimal_share": EQUAL_COST,
+    "demand": None,
+    "adjacent": "minimal",
+}
 
 
 def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
@@ -28,7 +42,8 @@ def beyond_targets(spec: FabricSpec) -> Iterator[Finding]:
     """
     for word, least in LEAST_POLICY.items() if spec.routing.on_missing == "refuse" else ():
         for name, missing in _targets_without(spec, _needs(spec.routing, word)):
-            todo = f"choose {least}, let `on_missing: minimal` do so, or take {name} out of"
+            less = f"choose {least}" if least else f"remove `{word}`"
+            todo = f"{less}, let `on_missing: minimal` do so, or take {name} out of"
             yield Finding(
                 ("routing", word),
                 f"a policy that target {name} can do",
@@ -55,7 +70,7 @@ def affordable(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
 def misnamed(build: Build, targets: Iterable[str]) -> Iterator[Finding]:
     """Node types whose ports have no name that these targets' systems can have."""
     for name in targets:
-        if interfaces := target(name).interfaces:
+        if interfaces := _target(name).interfaces:
             yield from interfaces.wrong_names(interfaces.named(build, name))
 
 
@@ -68,11 +83,18 @@ def require_targets(build: Build, targets: Iterable[str]) -> None:
     problems: list[Problem] = []
     for name in targets:
         try:
-            target(name).check(build)
+            _target(name).check(build)
         except InputError as error:
             problems += error.problems
     if problems:
         raise InputError(few(problems))
+
+
+def _target(name: str) -> Target:
+    """The target of a name; templates and readers are imported where a spec names one."""
+    from compilers.targets.target_lookup import target
+
+    return target(name)
 
 
 def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
@@ -80,13 +102,16 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
         return BALANCE_NEEDS[routing.balance]
     if word == "protect":
         return PROTECT_NEEDS[routing.protect]
-    shared = routing.balance != "minimal" and routing.minimal_share != EQUAL_COST
+    if word == "adjacent":
+        return ADJACENT_NEEDS[routing.adjacent]
+    least = LEAST_POLICY[word]
+    shared = routing.balance != "minimal" and getattr(routing, word) != least
     return frozenset({SHARES} if shared else ())
 
 
 def _targets_without(spec: FabricSpec, needs: frozenset[str]) -> Iterator[tuple[str, list[str]]]:
     for name in spec.targets:
-        able = target(name).capabilities.features
+        able = _target(name).capabilities.features
         # One that shares no traffic at all is told so where balance is.
         if (missing := needs - able) and not (missing == {SHARES} and WEIGHTS not in able):
             yield name, sorted(missing)

@@ -14,7 +14,7 @@ from controller.reporter import Reporter
 from controller.switches import connection
 from controller.switches.events import CertificatesKept, CertificatesLoaded, UnnamedPeer
 from controller.switches.framework import Framework
-from controller.switches.inbox import Inbox
+from controller.switches.inbox import ENDED, NAMED, Inbox
 from controller.switches.listening import Entrance
 from controller.switches.session import LiveFabric
 from inventory.problems import InputError
@@ -27,12 +27,8 @@ TICKS_A_LOOK = 8
 
 def app_class(framework: Framework) -> Any:
     """The app as a class of the framework: `App(reporter=…, reload=…, member=…)`."""
-    seen, on = framework.ofp_event, framework.handler.set_ev_cls
-    main, dead, hub = (
-        framework.handler.MAIN_DISPATCHER,
-        framework.handler.DEAD_DISPATCHER,
-        framework.hub,
-    )
+    handler, hub = framework.handler, framework.hub
+    main, dead = handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER
 
     class App(framework.app):  # type: ignore[misc, name-defined]
         """Programs the switches of a build. All threads are the hub's: one runs at a time.
@@ -60,7 +56,7 @@ def app_class(framework: Framework) -> Any:
             self.member, self.entrance, self.hung_up = member, entrance, False
             self.pulse = pulse or Pulse(self.fabric.tell)
             self.sessions: Roles | LiveFabric = member.roles if member else reporter.fabric
-            self.inbox = Inbox(hub, self)
+            self.inbox = Inbox(hub, self, self.fabric.clock)
             connection.use(framework, self, others)
 
         def start(self) -> None:
@@ -72,25 +68,30 @@ def app_class(framework: Framework) -> Any:
             # It never ends, so nothing may wait for it.
             self.pulse.follow("handling what switches say", hub.spawn(self.inbox.work))
 
-        @on(seen.EventOFPStateChange, [main, dead])
-        def on_state(self, event: Any) -> None:
-            """A switch has sent its datapath id, or a connection has ended."""
-            datapath = event.datapath
-            if event.state == main:
-                self._named(datapath)
-            elif datapath.id is None:
+        @handler.set_ev_cls(framework.ofp_event.EventOFPStateChange, handler.HANDSHAKE_DISPATCHER)
+        def on_handshake(self, _: Any) -> None:
+            """Nothing: for a handler of this the framework loads what greets switches."""
+
+        def changed(self, datapath: Any) -> None:
+            """A switch has named itself, or a connection has ended: a message among the others."""
+            if datapath.state == main:
+                if self.entrance:
+                    self.entrance.identified(datapath.address, self._of_build(datapath))
+                self.inbox.put(datapath, NAMED)
+            elif datapath.state == dead:
+                self.inbox.put(datapath, ENDED)
+
+        def _named(self, datapath: Any) -> None:
+            host, port = datapath.address[:2]
+            nodes = self.entrance.nodes(datapath.address) if self.entrance else None
+            self.sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
+
+        def _ended(self, datapath: Any) -> None:
+            if datapath.id is None:
                 reason = "it disconnected before"
                 self.fabric.rejected.add(UnnamedPeer, str(datapath.address[0]), reason)
             else:
                 self.sessions.closed(datapath)
-            self.flush()
-
-        def _named(self, datapath: Any) -> None:
-            (host, port), nodes = datapath.address[:2], None
-            if self.entrance:
-                self.entrance.identified(datapath.address, self._of_build(datapath))
-                nodes = self.entrance.nodes(datapath.address)
-            self.sessions.connected(datapath, datapath.id, f"{host}:{port}", nodes)
 
         def _of_build(self, datapath: Any) -> bool:
             return datapath.id in self.fabric.current.programs.by_datapath_id
@@ -102,7 +103,12 @@ def app_class(framework: Framework) -> Any:
 
         def handle(self, datapath: Any, message: bytes) -> None:
             """Handle a message from the inbox."""
-            self.sessions.received(datapath, message)
+            if message is NAMED:
+                self._named(datapath)
+            elif message is ENDED:
+                self._ended(datapath)
+            else:
+                self.sessions.received(datapath, message)
             self.flush()
 
         def busy(self, datapath: Any) -> bool:
@@ -156,6 +162,7 @@ def app_class(framework: Framework) -> Any:
                     self.hung_up = False
                     step("reading the build again", self.reload)
                     step("reading certificates again", partial(self.follow_files, now=True))
+                self.fabric.heard.look(self.inbox.oldest)
                 step("repairing and moving", self.fabric.tick)
                 if self.entrance:
                     step("ending idle connections", self.entrance.tick)

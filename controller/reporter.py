@@ -19,6 +19,10 @@ REMIND = 10.0
 PROGRESS = 1.0
 """Seconds between two counts of programmed switches."""
 
+STATUS_SHARE = 20
+"""Between events the status is made again when this many times as long as it took has passed."""
+STATUS_AGE = 2.0
+"""Seconds after which it is made in any case: on a busy machine it may take long by chance."""
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 """The time in front of a line (ISO 8601)."""
 
@@ -41,6 +45,7 @@ class Reporter:
     _unwritable: str = ""
     _spoke: float = 0.0
     _counted: int = 0
+    _due: float = 0.0
 
     def start(self, where: str) -> None:
         """Print that the controller listens, and write a first status.
@@ -70,14 +75,9 @@ class Reporter:
         for event in events:
             for observe in self.observers:
                 observe(event)
-        unwritable = ""
-        try:
-            self._status()
-        except OSError as error:
-            unwritable = error.strerror or str(error)
-        if unwritable and unwritable != self._unwritable:
-            events.append(FileUnwritable(str(self.status_file), unwritable))
-        self._unwritable = unwritable
+        if events:
+            self._due = 0.0
+        events += self._kept_status()
         if self.as_json:
             for event in events:
                 self.write(json.dumps(event.record()))
@@ -85,6 +85,11 @@ class Reporter:
             for line in self._lines(events):
                 self._say(line)
                 self._spoke = self.clock()
+
+    def finish(self) -> None:
+        """Report what has happened, with the status as it is at the end."""
+        self._due = 0.0
+        self.tick()
 
     def _say(self, line: str) -> None:
         self.write(f"{strftime(STAMP, gmtime(self.wall()))} {line}")
@@ -108,10 +113,30 @@ class Reporter:
         """Whether no switches are expected here, because another controller leads."""
         return bool(self.fabric.status().get("leading", {}).get("role") == "follower")
 
+    def _kept_status(self) -> list[Event]:
+        """Write the status if it is due: with every event, before its line is printed, but that of
+        thousands of switches not at every tick in which nothing happens: it would take a tenth of
+        an idle controller's time. Tells once that it cannot be written.
+        """
+        if (began := self.clock()) < self._due:
+            return []
+        unwritable = ""
+        try:
+            self._status()
+        except OSError as error:
+            unwritable = error.strerror or str(error)
+        self._due = began + min(STATUS_SHARE * (self.clock() - began), STATUS_AGE)
+        before, self._unwritable = self._unwritable, unwritable
+        if not unwritable or unwritable == before:
+            return []
+        return [FileUnwritable(str(self.status_file), unwritable)]
+
     def _status(self) -> None:
         """Replace the status file, if the status has changed."""
+        if self.status_file is None:
+            return
         text = json.dumps(self.fabric.status())
-        if self.status_file is None or text == self._written:
+        if text == self._written:
             return
         beside = self.status_file.with_name(f".{self.status_file.name}.part")
         beside.write_text(text)

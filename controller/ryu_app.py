@@ -25,6 +25,7 @@ from controller.switches.file_limit import half_open_room
 from controller.switches.listening import Entrance, check_free
 from controller.switches.session import LiveFabric
 from controller.switches.tls_files import TlsFiles
+from controller.upkeep.background import in_thread
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 from inventory.problems import InputError
@@ -129,7 +130,7 @@ def _read() -> Current:
 def _started() -> tuple[Reporter, Keeper]:
     """The reporter of the fabric that the environment names, started, and its keeper."""
     fabric, status = LiveFabric(_read(), RYU.error_names), os.environ.get(STATUS)
-    keeper = Keeper(fabric)
+    keeper = Keeper(fabric, start=in_thread)
     RollingAudit(fabric, AUDIT_PERIOD, lambda: keeper.change)
     say = partial(print, flush=True)  # into a pipe or a journal, too
     reporter = Reporter(fabric, say, status_file=Path(status) if status else None)

@@ -24,6 +24,7 @@ from controller.switches.framework import Framework
 from controller.switches.listening import Entrance, check_free
 from controller.switches.session import LiveFabric
 from controller.switches.tls_files import TlsFiles
+from controller.upkeep.background import in_thread
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rolling_audit import RollingAudit
 
@@ -52,7 +53,7 @@ def serve(
     """
     settings.check()
     fabric = LiveFabric(read(), framework.error_names, settings.foreign)
-    keeper = Keeper(fabric, settings.duties)
+    keeper = Keeper(fabric, settings.duties, in_thread)
     if settings.audit:
         RollingAudit(fabric, settings.audit, lambda: keeper.change)
     tls = TlsFiles(settings.tls) if settings.tls else None
@@ -79,7 +80,7 @@ def serve(
     member, resign = None, None
     if settings.group:
         new_mover = partial(Mover, fabric, keeper.foresee, history=history)
-        member, resign = cluster_member.join(settings, new_mover, history, reporter.tick)
+        member, resign = cluster_member.join(settings, new_mover, history, reporter.finish)
     mover = member.mover if member else journalled(fabric, keeper.foresee, history)
 
     def reload() -> None:
@@ -107,4 +108,4 @@ def serve(
     pulse.notify("STOPPING=1")
     if resign:
         resign()
-    reporter.tick()
+    reporter.finish()

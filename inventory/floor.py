@@ -67,11 +67,13 @@ class Cabling(Model):
 class Placement(Model):
     """Placement of clusters (of PolarFly, or PolarStar supernodes) in racks.
 
-    layout: its name, the usual one of the topology without; order: the clusters as they come, or
-    so that cables are short.
+    layout: its name, the usual one of the topology without; `partition`: of any graph, a rack each,
+    with few links between them. order: the clusters as they come, or so that cables are short.
     """
 
-    layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes"] | None = None
+    layout: Literal["fans", "stars", "supernodes", "clusters", "subplanes", "partition"] | None = (
+        None
+    )
     order: Literal["listed", "shortest"] = "listed"
 
 
@@ -88,7 +90,7 @@ class Generate(Model):
 
     type: TypeName
     name: PortName = "n{}"
-    racks: RackGrid = RackGrid()
+    racks: RackGrid = RackGrid.model_construct()
 
 
 class Cable(Model):

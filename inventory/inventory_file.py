@@ -15,6 +15,7 @@ from inventory.floor_checks import check_floor
 from inventory.library import library_names, library_type
 from inventory.model import Inventory, Node, NodeType
 from inventory.problems import Finding, InputError, KeyPath, did_you_mean, shown
+from inventory.values import Model
 from inventory.yamlfile import Document, read_or_take
 
 MOST_TYPE_PORTS = 65_000
@@ -225,4 +226,6 @@ def _repeated(uses: Uses, required: str) -> Iterator[Finding]:
 
 def schema_of(model: type[BaseModel]) -> dict[str, object]:
     """The JSON schema of a model, for an editor's completion."""
+    for each in Model.__subclasses__():  # pydantic 2.7 writes defaults of built models only
+        each.model_rebuild()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}

@@ -26,6 +26,7 @@ from inventory.values import (
 
 Limit = Annotated[Whole, Field(ge=0)]
 Priority = Annotated[Whole, Field(ge=1, le=5)]
+PortRole = Literal["any", "fabric", "host"]
 Capability = Literal[
     "openflow", "ipv6", "weights", "ingress", "repair", "aggregates", "srv6", "infiniband"
 ]
@@ -51,7 +52,7 @@ class PortBlock(Model):
     name: PortName = "eth{}"
     count: Annotated[Whole, Field(ge=1, le=65_000)]
     first: Annotated[Whole, Field(ge=0, le=1_000_000)] = 1
-    role: Literal["any", "fabric", "host"] = "any"
+    role: PortRole = "any"
     step: Annotated[Whole, Field(ge=1, le=1000)] = 1
     modules: Annotated[Whole, Field(ge=1, le=1000)] = 1
     first_module: Annotated[Whole, Field(ge=0, le=10_000)] = 0
@@ -167,7 +168,7 @@ class NodeType(Model):
     names: dict[Name, SystemPortName] = Field(default_factory=dict)
     platform: PlatformFile = ()
     units: Annotated[Whole, Field(ge=1, le=100)] = 1
-    tables: TableLimits = TableLimits()
+    tables: TableLimits = TableLimits.model_construct()
     openflow: OpenFlowKeys | None = None
     buffer: PacketBuffer | None = None
     capabilities: tuple[Capability, ...] | None = None
@@ -241,8 +242,8 @@ class Inventory(Model):
     nodes: Annotated[tuple[Node, ...], Field(min_length=1)] = ()
     generate: Generate | None = None
     racks: tuple[Rack, ...] = ()
-    placement: Placement = Placement()
-    cabling: Cabling = Cabling()
+    placement: Placement = Placement.model_construct()
+    cabling: Cabling = Cabling.model_construct()
     cables: tuple[Cable, ...] = ()
     dead_links: tuple[DeadLink, ...] = ()
     groups: dict[Name, Vars] = Field(default_factory=dict)

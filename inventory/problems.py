@@ -118,14 +118,14 @@ class Refused(InputError):
         return type(self), (self.findings,)
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
-    """The member of `words` most like `word`, or "" where none is like it."""
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.5)), "")
+def nearest(word: str, words: Iterable[str], alike: float = 0.5) -> str:
+    """The member of `words` most like `word`, or "" where none is as much `alike`, from 0 to 1."""
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=alike)), "")
 
 
-def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(word: str, words: Iterable[str], otherwise: str = "", alike: float = 0.5) -> str:
     """`did you mean …?` where a word is like one of `words`, else `otherwise`."""
-    meant = nearest(word, words)
+    meant = nearest(word, words, alike)
     return f"did you mean {meant}?" if meant else otherwise
 
 

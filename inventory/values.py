@@ -168,6 +168,9 @@ Vars = dict[Name, Any]
 
 
 class Model(BaseModel):
-    """A frozen value read from YAML: unknown keys and wrong types are refused."""
+    """A frozen value read from YAML: unknown keys and wrong types are refused.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    A model's validator is built when it is first used: most commands read no inventory.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

@@ -84,6 +84,27 @@ class Document:
         return sorted(few(map(self.placed, findings)), key=lambda problem: problem.line)
 
 
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file's text, its name in messages, and the SHA-256 digest of its bytes, in hex."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+def read_text(path: str | Path) -> TextFile:
+    """Read the UTF-8 text file at `path`.
+
+    Raises:
+        Unreadable: there is no such file, or none that can be read.
+        InputError: it is not UTF-8.
+    """
+    file = str(path) if str(path).isprintable() else repr(str(path))
+    content = _content(path, file)
+    return TextFile(file, _text(content, file), hashlib.sha256(content).hexdigest())
+
+
 def read_or_take(source: str | Path | Mapping[str, Any]) -> Document:
     """The YAML file of this name (`read`), or a program's own mapping (`from_values`).
 

@@ -10,6 +10,9 @@ from pathlib import Path as File
 import yaml
 
 import polarfab
+from compilers.drawing.plots import Curve, Panel, plot
+from compilers.exports.nccl_order import ring_order
+from compilers.trees.allreduce_time import SPEED, AllreduceTime
 
 SMALL = {
     "name": "er3",
@@ -46,6 +49,14 @@ def pictures() -> Iterator[tuple[str, str]]:
 
     `pytest --update-golden tests/manual` writes them.
     """
+    small = polarfab.topology("polarfly", q=3)
+    order = ring_order(small.graph, range(small.graph.order))
+    trees = polarfab.Fabric.from_spec({**SMALL, "routing": {}}).compile().trees().trees
+    edges = zip(trees, (MINIMAL, OTHER), strict=True)
+    lines = [(edge, colour, "") for tree, colour in edges for edge in tree.edges.tolist()]
+    yield "trees.svg", overlaid(polarfab.draw(small), lines)
+    yield "allreduce.svg", plot([allreduce(q) for q in (7, 13)], "svg", plain=True).decode()
+    yield "ring.svg", overlaid(polarfab.draw(small), [(order, OTHER, "")])
     flown = polarfab.topology("polarfly", q=7)
     yield "polarfly-q7.svg", polarfab.draw(flown, racks=["quadrics", "fan3"])
     before = polarfab.Fabric.from_spec(CABLED).compile()
@@ -56,6 +67,34 @@ def pictures() -> Iterator[tuple[str, str]]:
     yield "load.svg", after.chart("load", pattern="tornado")
     yield "failures.svg", after.chart("failures")
     yield "rounds.svg", after.chart("rounds", before=before)
+    addressed = SMALL | {"addressing": {"ipv6": "fd00::/48"}}
+    carried = polarfab.Fabric.from_spec(addressed).compile()
+    ways = [path.nodes for path in carried.paths(0, 2, 4).paths]
+    dashes = ["", "6 4", "6 4", "2 4"]
+    colours = [MINIMAL, OTHER, OTHER, DEAD]
+    yield "path-set.svg", overlaid(carried.draw(), list(zip(ways, colours, dashes, strict=True)))
+
+
+def allreduce(q: int) -> Panel:
+    """How many links' worth an allreduce gets over trees of PolarFly, beside a ring."""
+    fabric = polarfab.Fabric.from_spec({"name": "er", "topology": {"family": "polarfly", "q": q}})
+    compiled, sizes = fabric.compile(), [1 << power for power in range(12, 33)]
+    known = {
+        kind: [AllreduceTime.of(compiled.trees(kind), size) for size in sizes]
+        for kind in ("disjoint", "low-depth")
+    }
+    times = known["disjoint"]
+    seconds = {f"{kind} trees": [each.trees for each in found] for kind, found in known.items()}
+    seconds["ring"] = [each.ring for each in times]
+    seconds["ForestColl, at most"] = [each.forestcoll for each in times]
+    powers = tuple(float(size.bit_length() - 1) for size in sizes)
+    rates = {
+        name: tuple(8e-9 * size / (took * SPEED) for size, took in zip(sizes, of, strict=True))
+        for name, of in seconds.items()
+    }
+    curves = tuple(Curve(name, powers, rate) for name, rate in rates.items())
+    axes = "vector, 2 to the power of … bytes", "vector over time, in links"
+    return Panel(f"Allreduce on PolarFly q = {q}", *axes, curves)
 
 
 def overlaid(picture: str, paths: Sequence[tuple[Path, str, str]]) -> str:

@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from manual.figures import figures
+from manual.papers import papers
 from manual.reference import pages
 
 ROOT = Path(__file__).parents[1]
@@ -34,6 +35,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add what does not stand in docs/."""
     made = {there: (ROOT / here).read_text() for here, there in OUTSIDE.items()}
     made |= dict(pages())
+    made |= dict(papers())
     made |= {f"concepts/{name}.svg": picture for name, picture in figures()}
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from compilers.targets.options import Option
     from compilers.targets.target import Target
     from inventory.problems import InputError
-    from mininet_scenarios.run.emulation import emulate
+    from mininet_scenarios.run.plane_emulation import emulate
     from polarfab.fabric import Fabric
-    from polarfab.topologies import analyse, design, draw, topology
+    from polarfab.topologies import analyse, design, draw, reproduce, topology
 
 __version__ = "0.1.0"
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "design",
     "draw",
     "emulate",
+    "reproduce",
     "topology",
 ]
 HOMES = {
@@ -46,8 +47,8 @@ HOMES = {
     "InputError": "inventory.problems",
     "Option": "compilers.targets.options",
     "Target": "compilers.targets.target",
-    "emulate": "mininet_scenarios.run.emulation",
-    **dict.fromkeys(("analyse", "design", "draw", "topology"), "polarfab.topologies"),
+    "emulate": "mininet_scenarios.run.plane_emulation",
+    **dict.fromkeys(("analyse", "design", "draw", "reproduce", "topology"), "polarfab.topologies"),
 }
 """The module of each public name."""
 

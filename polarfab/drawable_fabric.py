@@ -29,7 +29,9 @@ class DrawableFabric(ABC):
             InputError: no such form, layout or rack, or the fabric is too large.
         """
         from compilers.drawing.picture import draw, of_build
+        from compilers.estimates import Size, require
 
+        require(Size.of_build(self.build), "draw")
         return draw(of_build(self.build), form, layout, tuple(racks))
 
     def chart(
@@ -55,6 +57,9 @@ class DrawableFabric(ABC):
             InputError: no such chart, form or pattern, or no build to move from.
         """
         from compilers.drawing.picture import draw_chart
+        from compilers.estimates import Size, require
 
+        if show == "load" and pattern in ("", "uniform"):
+            require(Size.of_build(self.build), "draw load")
         old = before.build if before else None
         return draw_chart(self.build, show, form, pattern, old, progress)

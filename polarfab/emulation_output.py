@@ -57,13 +57,14 @@ def run(
     `again` are the words that run it again, without engine and framework.
     """
     from mininet_scenarios.run.emulation import Emulation, Silent, WrongTables
+    from mininet_scenarios.run.plane_emulation import run_planes
     from mininet_scenarios.scenario.engine import EngineError
 
     if unverified and loaded.folder:
         say(f"{loaded.folder} may be unverified: its tables may lose packets or loop")
     observer = Silent() if as_json else Narrator()
     try:
-        found = Emulation(loaded, keep, unverified, terminal, observer).run()
+        found = run_planes(Emulation(loaded, keep, unverified, terminal, observer))
     except EngineError as error:
         warn(f"the emulation failed: {error}")
         say(f"the logs are in {keep}" if keep else "run it with --keep DIR to keep the logs")
@@ -86,15 +87,16 @@ def run(
 
 
 def _print_timeline(result: Result) -> None:
-    """The first events, those in which most pairs were cut off."""
+    """Events in their order; of many those in which most pairs were cut off."""
     probed = result.watched is not None
     columns = ["s", "event", "pairs", "to be delivered", "delivered", "most links"]
     columns += ["packets lost", "of one pair", "until, s"] if probed else []
-    order = sorted(result.happened, key=lambda e: (e.reached or 0) - (e.pairs or 0))[:LISTED_RUNS]
+    lost = [(event.reached or 0) - (event.pairs or 0) for event in result.happened]
+    worst = sorted(range(len(lost)), key=lost.__getitem__)[:LISTED_RUNS]
     rows = [
         [e.at, e.what, e.pairs, e.expected, e.reached, e.max_hops]
         + ([e.lost, e.worst, e.converged] if probed else [])
-        for e in sorted(order, key=lambda e: e.at)
+        for e in map(result.happened.__getitem__, sorted(worst))
     ]
     more = len(result.happened) > len(rows)
     title = f"timeline: {LISTED_RUNS} of {len(result.happened)} events" if more else "timeline"

@@ -14,18 +14,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from inventory.problems import InputError
+from polarfab.cabled_fabric import CabledFabric
 from polarfab.drawable_fabric import DrawableFabric
 from polarfab.runnable_fabric import Progress, RunnableFabric
+from polarfab.simulated_fabric import SimulatedFabric
+from polarfab.source_routed_fabric import SourceRoutedFabric
 
 if TYPE_CHECKING:
-    from networkx import Graph
-
-    from compilers.audit.wiring_report import WiringReport
-    from compilers.cabling.cable_schedule import CableSchedule
     from compilers.evaluation.fabric_counts import FabricCounts
     from compilers.evaluation.saturation import PatternThroughput
     from compilers.expansion.growth_report import GrowthReport
@@ -37,12 +35,13 @@ if TYPE_CHECKING:
     from compilers.tables.build import Build
     from compilers.targets.plane_rendering import Rendering
     from compilers.topology.labelled_graph import Topology
+    from compilers.trees.tree_set import TreeSet
     from compilers.update.compare import Comparison
     from compilers.update.move_report import MoveReport
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fabric(RunnableFabric, DrawableFabric):
+class Fabric(CabledFabric, RunnableFabric, DrawableFabric, SourceRoutedFabric, SimulatedFabric):
     """A fabric, immutable. What needs tables compiles them, once.
 
     loaded: spec and inventory, None where it began as a build. folder: where its build is, None in
@@ -102,6 +101,8 @@ class Fabric(RunnableFabric, DrawableFabric):
         Raises:
             InputError: it does not answer, or refuses.
         """
+        from tempfile import TemporaryDirectory
+
         from controller.management.client import Client
         from controller.rollout.build_archive import unpack
 
@@ -129,11 +130,13 @@ class Fabric(RunnableFabric, DrawableFabric):
     @cached_property
     def topology(self) -> Topology:
         """Its graph, without the damage that an inventory tells of until it is compiled."""
+        from compilers.estimates import require_graph
         from compilers.topology.families import build_topology
 
         if self.loaded is None or self.compiled:
             return (self.compiled or self.compile().compiled)[0].topology
-        return build_topology((spec := self.loaded.spec.topology).family, spec.parameters())
+        require_graph((spec := self.loaded.spec.topology).family, spec.parameters())
+        return build_topology(spec.family, spec.parameters())
 
     @cached_property
     def builds(self) -> tuple[Build, ...]:
@@ -203,10 +206,10 @@ class Fabric(RunnableFabric, DrawableFabric):
         Raises:
             InputError: the folder holds something else, or cannot be written.
         """
-        from compilers.tables.plane_folders import load_planes, save_planes
+        from compilers.tables.plane_folders import save_planes
 
-        def written(part: Path) -> object:
-            return prove and prove(Fabric(self.loaded, part, load_planes(part)))
+        def written(part: Path, builds: tuple[Build, ...]) -> object:
+            return prove and prove(Fabric(self.loaded, part, builds))
 
         path = Path(folder).resolve()  # `.` is another folder once it is replaced
         made = self.compiled or self.compile().compiled
@@ -226,6 +229,7 @@ class Fabric(RunnableFabric, DrawableFabric):
         channels: bool | None = False,
         progress: Progress | None = None,
         method: str = "auto",
+        scheduler: str = "",
     ) -> Verification:
         """Judge every ordered pair by the tables; a build in a folder is marked if it passed.
 
@@ -235,15 +239,25 @@ class Fabric(RunnableFabric, DrawableFabric):
             seed: of the sample.
             channels: count the channels of a lossless fabric; None for where that is quick.
             progress: called with (done, all) in each of the walks.
-            method: `walk`, `certificate` for ways and single failures, or `auto` for what is quick.
+            method: `walk`, `certificate` for ways and failures, or `auto` for what is quick.
+            scheduler: the address of a Dask scheduler whose workers share the walks.
 
         Raises:
-            InputError: there is no such kind of failure, or no such method.
+            InputError: there is no such kind of failure, no such method, no such scheduler, or too
+                little memory.
         """
+        from compilers.estimates import Size, fits, require
         from compilers.proof.verification import judge
+        from compilers.workers.choice import workers_at
 
+        size = Size.of_build(self.builds[0])
+        if not scheduler:
+            require(size, "verify", *(["channels"] if channels else []))
+        if channels is None and not fits(size, "channels"):
+            channels = False
         given = self.builds, self._folders, progress, failures, sample, seed, channels, method
-        return judge(*given)
+        with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
+            return judge(*given, workers)
 
     @property
     def proved(self) -> tuple[Proved, ...]:
@@ -259,6 +273,8 @@ class Fabric(RunnableFabric, DrawableFabric):
         Raises:
             InputError: verification has not passed on it.
         """
+        from tempfile import TemporaryDirectory
+
         from compilers.tables.verified_mark import require_verified
 
         with ExitStack() as stack:
@@ -303,12 +319,13 @@ class Fabric(RunnableFabric, DrawableFabric):
         check: bool = True,
         accept: Sequence[str] = (),
         progress: Progress | None = None,
+        scheduler: str = "",
     ) -> tuple[Rendering, ...]:
         """Write every switch's configuration in FOLDER/<node>/, planes in FOLDER/plane-1/<node>/.
 
         Args:
             target: a name that `polarfab targets` lists.
-            folder: where to.
+            folder: where to; .tar, .tar.gz or .tar.zst: an archive of the same files.
             templates: a folder of your own templates, TARGET/FILE.j2.
             options: of the target.
             nodes: only these switches.
@@ -316,18 +333,26 @@ class Fabric(RunnableFabric, DrawableFabric):
             check: read the files back and compare them with the tables before they are good.
             accept: how statements of your own templates begin that no reader knows, or files.
             progress: called with (switches done, all switches) for each plane.
+            scheduler: the address of a Dask scheduler whose workers share the switches.
 
         Raises:
             EmittedWrongError: the files say something else than the tables.
             InputError: there is no such target, or it cannot do what the fabric asks for, an
                 option, a template or a node is wrong, or verification has not passed.
         """
-        from compilers.targets.plane_rendering import render_planes
+        from compilers.estimates import Size, require
+        from compilers.targets.plane_rendering import PlaneRendering
+        from compilers.workers.choice import workers_at
 
-        with self.usable(unverified) as fabric:
-            own = Path(templates) if templates else None
-            given = (Path(folder), own, options, nodes, progress, check, accept)
-            return render_planes(fabric.builds, target, *given)
+        if not nodes and not scheduler:
+            require(Size.of_build(self.builds[0]), "render")
+        own = Path(templates) if templates else None
+        with ExitStack() as stack:
+            fabric = stack.enter_context(self.usable(unverified))
+            pairs = zip(fabric.builds, fabric._folders, strict=True)
+            workers = stack.enter_context(workers_at(scheduler, pairs))
+            given = (own, options, nodes, progress, check, accept, workers)
+            return PlaneRendering(fabric.builds, target, *given).into(Path(folder))
 
     def check_emitted(
         self,
@@ -363,12 +388,36 @@ class Fabric(RunnableFabric, DrawableFabric):
         parser = package()
         return tuple(check_messages(build, parser, progress) for build in self.builds)
 
+    def trees(
+        self,
+        kind: str = "disjoint",
+        root: str | int | None = None,
+        fail: Iterable[str] = (),
+        members: Sequence[str | int] = (),
+    ) -> TreeSet:
+        """Spanning trees for allreduce, broadcast and multicast.
+
+        Args:
+            kind: `disjoint`, no link is in two trees, or `low-depth`, short and two on a link.
+            root: the switch at the root of every tree; None: where each is least deep.
+            fail: what is down, nodes, and links as `A-B`; trees that lose links are joined again.
+            members: switches to reach from the root; none for all.
+
+        Raises:
+            InputError: there is no such switch or link, or what is up is not connected.
+        """
+        from compilers.trees.tree_set import plan_trees
+
+        return plan_trees(self.build, kind, root, fail, members)
+
     def throughput(
         self,
         patterns: Sequence[str] = (),
         hosts: int = 0,
         seed: int = 0,
         progress: Progress | None = None,
+        scheduler: str = "",
+        optimum: bool = False,
     ) -> tuple[PatternThroughput, ...]:
         """The saturation of traffic patterns, by the tables.
 
@@ -377,80 +426,35 @@ class Fabric(RunnableFabric, DrawableFabric):
             hosts: a switch; 0 for as built.
             seed: of the patterns that chance has a part in.
             progress: called with (patterns done, all patterns).
+            scheduler: the address of a Dask scheduler whose workers share the patterns.
+            optimum: look for the best of all paths; else the bound that distances give.
 
         Raises:
-            InputError: there is no such pattern.
+            InputError: there is no such pattern, no such scheduler, or too little memory.
         """
+        from compilers.estimates import Size, require, throughput_works
         from compilers.evaluation.saturation import saturations
+        from compilers.workers.choice import workers_at
 
-        return saturations(self.build, patterns, hosts, seed, progress)
+        if not scheduler:
+            require(Size.of_build(self.build), *throughput_works(patterns, optimum))
+        with workers_at(scheduler, zip(self.builds, self._folders)) as workers:  # noqa: B905
+            return saturations(self.build, patterns, hosts, seed, progress, workers, optimum)
 
-    def to_networkx(self) -> Graph[int]:
-        """The cabled nodes as a networkx graph: `compilers.cabling.networkx_graph` has its keys."""
-        from compilers.cabling.networkx_graph import to_networkx
-
-        return to_networkx(self.build)
-
-    def cables(self, phases: int = 8, phase: int = 0, rack: str = "") -> CableSchedule:
-        """The cable schedule of all planes; `.text("csv")` and so on is what people print.
-
-        Args:
-            phases: how many phases the installation has at most.
-            phase: only the cables of this phase, from 1; 0 for all.
-            rack: only the cables with an end in the rack of this name.
-
-        Raises:
-            InputError: there is no such phase or rack.
-        """
-        from compilers.cabling.cable_schedule import CableSchedule
-
-        return CableSchedule.of(self.builds, phases, phase, rack)
-
-    def netbox(
-        self, site: str = "", role: str = "switch", interfaces: Path | None = None
-    ) -> dict[str, str]:
-        """The hardware as files for NetBox's imports, name to text, in the order to import them.
-
-        Args:
-            site: that everything stands in; the fabric's name without it.
-            role: of every device.
-            interfaces: Nautobot's export of interfaces, for `nautobot-cables.csv`.
-
-        Raises:
-            InputError: the inventory cannot hold the fabric, or it began as a build.
-        """
-        from compilers.cabling.netbox_export import files
-
-        if self.loaded is None:
-            raise InputError.of("a fabric from its spec", "a build")
-        return dict(files(self.loaded, site or self.name, role, interfaces))
-
-    def check_wiring(self, facts: Iterable[str | Path], form: str | None = None) -> WiringReport:
-        """Compare neighbour tables with the plan of all planes, and find the smallest repair.
-
-        Args:
-            facts: files with neighbour tables (lldpctl, SONiC, EOS, …), and folders of them.
-            form: their format; None where the content tells.
-
-        Raises:
-            InputError: a file cannot be read, or none is of a node of this fabric.
-        """
-        from compilers.audit.wiring_report import WiringReport
-
-        return WiringReport.of(self.builds, map(Path, facts), form)
-
-    def expand(self, clusters: str) -> GrowthReport:
+    def expand(self, clusters: str, beside: Iterable[Fabric] = (), seed: int = 0) -> GrowthReport:
         """The larger fabric (`.build`) with more clusters on unused ports; no cable is moved.
 
-        Args:
-            clusters: `quadric:N` or `fan:N` for odd q, `nucleus` for even q.
+        clusters: `quadric:N` or `fan:N` for odd q, `nucleus` for even q; `switch:N` in a graph or
+        jellyfish, where cables are moved. beside: other planes, whose places in racks are taken.
+        seed: of the links that new switches take the place of.
 
         Raises:
             InputError: the fabric does not grow so, or lacks ports or addresses for it.
         """
         from compilers.expansion.growth_report import GrowthReport
 
-        return GrowthReport.of_clusters(self.build, clusters)
+        others = [plane.build for plane in beside]
+        return GrowthReport.of_clusters(self.build, clusters, others, seed)
 
     def remaining(self, larger: Fabric) -> GrowthReport:
         """What is to be added to come from this part of a fabric to more of the same fabric.

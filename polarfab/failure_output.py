@@ -20,6 +20,9 @@ import click
 from inventory.problems import Problem, did_you_mean, few
 from polarfab.output import warn
 
+MISSPELT = 0.6
+"""How much a value is like one of few choices that was meant: tcsh is another shell than zsh."""
+
 
 def tell(*problems: Problem) -> int:
     """Print problems, alike ones folded without --verbose; gives the exit code of bad input."""
@@ -59,8 +62,10 @@ def usage_problem(error: click.ClickException) -> Problem:
             return Problem("an option", error.option_name, _meant(error) or seen)
         case click.BadParameter() if param:
             given = _given(error.message)
-            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen)
-            return Problem(_wanted(param.type), given, todo, key=_name(param, context))
+            todo = did_you_mean(given, getattr(param.type, "choices", ()), seen, MISSPELT)
+            several = param.nargs > 1 and param.metavar
+            wanted = several or _wanted(param.type)
+            return Problem(wanted, given, todo, key=_name(param, context))
     text = error.format_message().rstrip(".")
     if found := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", text):
         options = {word for each in context.command.params for word in each.opts} if context else ()

@@ -52,16 +52,26 @@ def given_parameters(words: tuple[str, ...], **options: int | str | None) -> dic
     return given
 
 
+def is_family(subject: str) -> bool:
+    """Whether a word names a family, one that is for comparison only included."""
+    from compilers.topology.families import family_named
+
+    return family_named(subject) is not None
+
+
 def chosen_topology(subject: str, given: Mapping[str, Any]) -> Topology:
     """The graph of a family with these parameters, of a fabric.yaml or of a build.
 
     Raises:
         InputError: it is none of them, or its parameters are wrong.
     """
-    from compilers.topology.families import build_any
+    from compilers.estimates import require_graph
+    from compilers.topology.families import build_topology
 
-    fabric = chosen_fabric(subject, given)
-    return fabric.topology if fabric else build_any(subject, given)
+    if fabric := chosen_fabric(subject, given):
+        return fabric.topology
+    require_graph(subject, given)
+    return build_topology(subject, given)
 
 
 def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
@@ -70,14 +80,13 @@ def chosen_fabric(subject: str, given: Mapping[str, Any]) -> Fabric | None:
     Raises:
         InputError: it is none of them, or parameters are given with a fabric.
     """
-    from compilers.topology.baselines import BASELINES
-    from compilers.topology.families import FAMILIES
+    from compilers.topology.families import known_families
 
-    if subject in FAMILIES or subject in BASELINES:
+    if is_family(subject):
         return None
     place = Path(subject)
     if subject != "-" and not place.exists():
-        known = [*FAMILIES, *BASELINES]
+        known = known_families()
         todo = did_you_mean(subject, known, "no file or folder is called so")
         raise InputError.of(f"a build, a fabric.yaml or one of {', '.join(known)}", subject, todo)
     surplus = [

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -85,14 +86,22 @@ def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
         writer.writerows(rows)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on stdout, numbers to the right; the first rows of many, the columns that fit."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    whole: bool = False,
+) -> None:
+    """A table on stdout, numbers to the right; the first rows of many, unless `whole`.
+
+    Columns that do not fit are left out.
+    """
     from rich.table import Table
 
     from polarfab.table_widths import fitting
 
     body = [list(row) for row in rows]
-    shown = body if volume() > 0 else body[:MOST_ROWS]
+    shown = body if whole or volume() > 0 else body[:MOST_ROWS]
     numeric = [
         bool(body) and all(isinstance(row[i], int | float) for row in body)
         for i, _ in enumerate(columns)
@@ -117,11 +126,29 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 def print_facts(title: str, facts: Iterable[tuple[str, object]]) -> None:
     """Two columns, a name and a value per line, on stdout."""
+    rows = [(in_words(name), _cell(value)) for name, value in facts]
+    if not _print_plain(title, rows):
+        _print_folded(title, rows)
+
+
+def _print_plain(title: str, rows: Sequence[tuple[str, str]]) -> bool:
+    """Print two columns that need no folding, without rich, which takes 50 ms to import."""
+    name, value = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    texts = [title, *(f" {one:<{name}}  {other:<{value}} " for one, other in rows)]
+    if not all(text.replace("–", "-").isascii() and len(text) <= _width() for text in texts):
+        return False
+    if title:
+        click.echo(click.style(title, bold=True))
+    click.echo("\n".join(texts[1:]))
+    return True
+
+
+def _print_folded(title: str, rows: Sequence[tuple[str, str]]) -> None:
     from rich.table import Table
 
     table = Table(show_header=False, box=None)
-    for name, value in facts:
-        table.add_row(in_words(name), _cell(value))
+    for row in rows:
+        table.add_row(*row)
     if title:
         _console().print(title, style="bold")
     _console().print(table)
@@ -141,9 +168,13 @@ def _console() -> Any:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
 
+    return PipeConsole(width=_width(), highlight=False, emoji=False, markup=False)
+
+
+def _width() -> int:
+    """Columns of the terminal; `PIPE_WIDTH` of what is none, unless COLUMNS says another."""
     told = sys.stdout.isatty() or "COLUMNS" in os.environ
-    wide = None if told else PIPE_WIDTH
-    return PipeConsole(width=wide, highlight=False, emoji=False, markup=False)
+    return shutil.get_terminal_size().columns if told else PIPE_WIDTH
 
 
 def _cell(value: object) -> str:
@@ -152,7 +183,7 @@ def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.4g}"
+        return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e15 else f"{value:,.4g}"
     return "–" if value is None else str(value)
 
 

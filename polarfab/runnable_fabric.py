@@ -101,17 +101,17 @@ class RunnableFabric(ABC):
             InputError: there is no such target or switch, ssh would take the name of one for
                 another address, verification has not passed, or there are no rounds.
         """
-        from compilers.targets.plane_rendering import render_planes
+        from compilers.targets.plane_rendering import PlaneRendering
         from controller.devices.device_push import DevicePush
 
         with self.usable(unverified) as fabric, TemporaryDirectory() as folder:
             build, out, before = fabric.build, Path(folder) / "new", None
             with _said_of(self):
-                render_planes((build,), target, out, None, options, nodes, None, True)
+                PlaneRendering((build,), target, None, options, nodes).into(out)
             if old:
                 before = old.build, Path(folder) / "old"
                 with _said_of(old):
-                    render_planes((before[0],), target, before[1], None, options, (), None, True)
+                    PlaneRendering((before[0],), target, None, options).into(before[1])
             return DevicePush(build, target, options or {}, out, way, progress, before).run(nodes)
 
     def apply(
@@ -149,7 +149,7 @@ class RunnableFabric(ABC):
 
         The options, and what is raised, are those of `polarfab.emulate`.
         """
-        from mininet_scenarios.run.emulation import emulate
+        from mininet_scenarios.run.plane_emulation import emulate
 
         with self.usable(unverified) as fabric:
             return emulate(str(fabric.folder), engine, framework, unverified=unverified)

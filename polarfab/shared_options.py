@@ -60,17 +60,28 @@ def target_options(
             shell_complete=complete_target,
             help=f"The system, as `polarfab targets` lists them{more and f'; {more}'}.",
         ),
-        click.option(
-            "--set",
-            "words",
-            metavar="NAME=VALUE",
-            multiple=True,
-            help="An option of the target; again for more"
-            f"{'; the same as at `render`' if rendered else ''}.",
-        ),
+        set_option("; the same as at `render`" if rendered else ""),
     )
 
 
+def set_option(more: str = "", of: str = "the target") -> Decorator[Any]:
+    """--set NAME=VALUE."""
+    return click.option(
+        "--set",
+        "words",
+        metavar="NAME=VALUE",
+        multiple=True,
+        help=f"An option of {of}; again for more{more}.",
+    )
+
+
+fail_option = click.option(
+    "--fail",
+    "failures",
+    metavar="A-B|NODE",
+    multiple=True,
+    help="Show what happens while the link between two nodes, or a node, is down.",
+)
 only_nodes = click.option(
     "--node", "names", multiple=True, help="Only this switch; again for more."
 )
@@ -79,6 +90,13 @@ accept_option = click.option(
     metavar="TEXT",
     multiple=True,
     help="Statements that begin so, or a file, come from templates of your own; again for more.",
+)
+
+scheduler_option = click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    default="",
+    help="Have the workers of this Dask scheduler share the work, not this machine's cores.",
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
     from compilers.evaluation.comparison.candidates import Candidate
+    from compilers.reproduction.exhibit import Evidence
     from compilers.topology.labelled_graph import Topology
 
 
@@ -17,11 +18,14 @@ def topology(family: str, **parameters: int | str | None) -> Topology:
     """The topology of a family, of those for comparison too: `topology("polarfly", q=7)`.
 
     Raises:
-        InputError: there is no such family, or its parameters have no construction.
+        InputError: there is no such family, its parameters have no construction, or memory cannot
+            hold it.
     """
-    from compilers.topology.families import build_any
+    from compilers.estimates import require_graph
+    from compilers.topology.families import build_topology
 
-    return build_any(family, parameters)
+    require_graph(family, parameters)
+    return build_topology(family, parameters)
 
 
 def starter_files(
@@ -83,6 +87,7 @@ def analyse(
     seed: int = 0,
     clusters: int = 4,
     progress: Callable[[int, int], None] | None = None,
+    scheduler: str = "",
 ) -> dict[str, Analysis]:
     """Measure a graph: facts and rows by the name of the analysis.
 
@@ -94,16 +99,23 @@ def analyse(
         seed: of the failures.
         clusters: how many clusters to grow by.
         progress: called with (done, all) in each analysis.
+        scheduler: the address of a Dask scheduler whose workers share distances, load, resilience.
 
     Raises:
-        InputError: there is no such analysis, it is not for this graph, or lacks a library.
+        InputError: there is no such analysis, it is not for this graph, lacks a library, or takes
+            more memory than there is; or there is no such scheduler.
     """
+    from compilers.estimates import Size, require
     from compilers.evaluation.analysis.analyses import Options, applicable
     from compilers.evaluation.analysis.analyses import analyse as analysed
+    from compilers.workers.choice import workers_at
 
-    options = Options(runs, seed, clusters)
     names = what or applicable(topology)
-    return {name: analysed(topology, name, options, progress) for name in names}
+    if not scheduler:
+        require(Size.of_topology(topology), *(f"analyse {name}" for name in names))
+    with workers_at(scheduler) as workers:
+        options = Options(runs, seed, clusters, workers)
+        return {name: analysed(topology, name, options, progress) for name in names}
 
 
 def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequence[str] = ()) -> str:
@@ -114,5 +126,28 @@ def draw(topology: Topology, form: str = "svg", layout: str = "", racks: Sequenc
     """
     from compilers.drawing.picture import draw as drawn
     from compilers.drawing.picture import of_topology
+    from compilers.estimates import Size, require
 
+    require(Size.of_topology(topology), "draw")
     return drawn(of_topology(topology), form, layout, tuple(racks))
+
+
+def reproduce(figure: str, *, quick: bool = False, folder: Path | None = None) -> Evidence:
+    """A table or figure of a paper, computed: `reproduce("polarstar-fig7")`.
+
+    Its `verdict`, and `claims` with the printed and our values; `columns` and `rows` of a table,
+    `panels` and `diagrams` of a figure.
+
+    Args:
+        figure: as `polarfab reproduce list` names it.
+        quick: of sizes that take seconds.
+        folder: where simulated points of whole sizes are kept.
+
+    Raises:
+        InputError: there is no such figure.
+    """
+    from compilers.reproduction.catalogue import exhibit
+    from compilers.reproduction.catalogue import reproduce as reproduced
+
+    ((_, evidence),) = reproduced([exhibit(figure)], quick, folder=folder)
+    return evidence

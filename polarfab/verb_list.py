@@ -22,6 +22,7 @@ SECTIONS = (
             "analyse": "Distances, paths, load, bisection, resilience, growth of a fabric.",
             "topology": "Print a fabric graph: edges, json, graphml, dot, booksim.",
             "draw": "The fabric as a picture or an interactive page, and plots.",
+            "reproduce": "Tables and figures of the papers, computed, drawn and judged.",
         },
     ),
     Section(
@@ -33,7 +34,10 @@ SECTIONS = (
             "compile": "Spec and inventory to verified tables in a build folder.",
             "verify": "Walk every ordered pair through a build's tables.",
             "explain": "The paths between two nodes, hop by hop, with ports.",
+            "paths": "The paths that hosts choose from over all planes, as SRv6 carriers.",
+            "localise": "The fewest probes over all links; what failed, by those that were lost.",
             "throughput": "How much hosts can send under traffic patterns, by the tables.",
+            "simulate": "Latency over load, packet by packet through the tables.",
             "diff": "What differs between two builds, or between the configurations of both.",
         },
     ),
@@ -55,6 +59,14 @@ SECTIONS = (
             "render": "Write every switch's configuration for a target.",
             "push": "Have routers hold the build's routes: read, add, take away, prove, save.",
             "check-routes": "Routing tables of switches against the build: missing, stale, wrong.",
+        },
+    ),
+    Section(
+        "Run jobs on it",
+        "hosts",
+        {
+            "export": "For schedulers: which hosts are near. For network simulators: the routes.",
+            "trees": "Spanning trees for allreduce, broadcast and multicast.",
         },
     ),
     Section(

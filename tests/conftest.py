@@ -4,9 +4,11 @@ import difflib
 import gc
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +27,13 @@ LIVE_COMMANDS = {
     "opensm": "opensm",
     "ibsim": "ibsim-utils",
     "saquery": "infiniband-diags",
+    "slurmctld": "slurmctld",
+    "scontrol": "slurm-client",
+    "ibdmchk": "ibutils",
+    "g++": "g++",
+    "smpirun": "libsimgrid-dev",
 }
+NS3_HEADERS = Path("/usr/include/ns3")
 BROWSER_COMMANDS = {"chromium": "chromium", "chromedriver": "chromium-driver"}
 SHELL_COMMANDS = {"zsh": "zsh", "fish": "fish"}
 CONTAINER_COMMANDS = {"podman": "podman", "runc": "runc"}
@@ -54,6 +62,8 @@ def missing_commands(packages: dict[str, str]) -> list[str]:
 def missing_for_live() -> tuple[str, ...]:
     """Say what this machine lacks for live tests, a phrase a part."""
     lacking = missing_commands(LIVE_COMMANDS)
+    if not NS3_HEADERS.is_dir():
+        lacking.append("the headers of ns-3 (Debian package libns3-dev)")
     if os.geteuid() != 0:
         lacking.append("root, or root in a user namespace (unshare --user --map-root-user)")
     elif shutil.which("unshare"):
@@ -89,6 +99,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.xdist_group(item.path.stem))
     slow = {item.path for item in items if item.get_closest_marker("live")}
     items.sort(key=lambda item: item.path.stem != "test_packaging" and item.path not in slow)
+
+
+def pytest_configure() -> None:
+    """Have Ctrl-C end what tests start: a shell that puts tests into the background ignores it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart() -> None:
+    """Collecting tests makes next to no garbage: looking for it took a fifth of that time."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: garbage need not be looked for there again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

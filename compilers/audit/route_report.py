@@ -19,10 +19,10 @@ from compilers.audit.route_differences import (
 )
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
-from compilers.targets.parallel import on_all_cores
 from compilers.targets.routed.static_routes import fabric_pools
 from compilers.targets.target import Progress, Target
 from compilers.targets.target_lookup import target
+from compilers.workers.local_processes import on_all_cores
 from inventory.device_files import device_files
 from inventory.problems import InputError, Problem, did_you_mean, few
 from inventory.route_tables.held_routes import RULES, RouteTables

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,15 @@ from inventory.problems import InputError
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WiringReport:
-    """The audit of neighbour tables. ports: the names of the ports in `audit`."""
+    """The audit of neighbour tables.
+
+    ports: the names of the ports in `audit`. starts: the first vertex of each plane in there.
+    """
 
     name: str
     audit: WiringAudit
     ports: PortFinder
+    starts: tuple[int, ...] = (0,)
 
     @classmethod
     def of(
@@ -46,7 +52,8 @@ class WiringReport:
             raise InputError.of(required, "none", "files are named by the node: n12.json")
         types = hardware.types if hardware else ()
         name = " and ".join(build.name for build in builds)
-        return cls(name, check(wiring, wired, types), PortFinder(wiring, types))
+        starts = tuple(accumulate((len(b.wiring.names) for b in builds[:-1]), initial=0))
+        return cls(name, check(wiring, wired, types), PortFinder(wiring, types), starts)
 
     @property
     def good(self) -> bool:
@@ -94,12 +101,18 @@ class WiringReport:
         import yaml
 
         taken = self.adopted()
-        nodes = "".join(f"#   {name}: vertex {vertex}\n" for name, vertex in taken.vertex.items())
+        nodes = "".join(f"#   {name}: {self._place(v)}\n" for name, v in taken.vertex.items())
         text = f"# Set in nodes, as these stand elsewhere:\n{nodes}" if nodes else ""
         data = {"cables": list(taken.cables)}
         if taken.dead_links:
             data["dead_links"] = list(taken.dead_links)
         return text + yaml.safe_dump(data, sort_keys=False, default_flow_style=None)
+
+    def _place(self, vertex: int) -> str:
+        """The vertex, and of several planes the plane, as a node of the inventory has them."""
+        plane = bisect(self.starts, vertex)
+        of_plane = f"plane {plane}, " * (len(self.starts) > 1)
+        return f"{of_plane}vertex {vertex - self.starts[plane - 1]}"
 
     def _end(self, port: int) -> dict[str, str]:
         return {"node": self.ports.node(port), "port": self.ports.name(port)}

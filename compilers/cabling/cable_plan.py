@@ -72,7 +72,7 @@ class Cables:
     def lanes(self, wiring: Wiring) -> NDArray[np.int64]:
         """int64[E]: the lanes of each cable by the port at its first end, 0 where unknown."""
         here = wiring.node_type[self.ends[:, 0]], self.ports[:, 0]
-        lanes, parallel = (_by_port(self.hardware, wiring, w)[here] for w in ("lanes", "parallel"))
+        lanes, parallel = (by_port(self.hardware, wiring, w)[here] for w in ("lanes", "parallel"))
         each: NDArray[np.int64] = -(-lanes // parallel)
         return each
 
@@ -83,7 +83,7 @@ class Cables:
         return keys
 
 
-def _by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
+def by_port(known: Hardware, wiring: Wiring, word: str) -> NDArray[np.int64]:
     """int64[T, ports + 1]: the attribute `word` of each port of each type."""
     table = np.zeros((len(known.types), max(map(len, wiring.port_names)) + 1), np.int64)
     for t, facts in enumerate(known.types):
@@ -97,7 +97,7 @@ def hardware_of(build: Build) -> Hardware:
     if build.hardware is not None:
         return build.hardware
     hosts = build.wiring.host_port.shape[1]
-    inventory = generated_inventory(build.topology, hosts)
+    inventory = generated_inventory(build.topology, hosts, names=build.wiring.names)
     return hardware(inventory, build.wiring, clusters(build.topology))
 
 
@@ -114,7 +114,7 @@ def cables_of(wiring: Wiring, known: Hardware) -> Cables:
     tail, link = np.nonzero(wiring.far > np.arange(len(wiring.far))[:, None])
     ends = np.stack((tail, wiring.far[tail, link]), axis=1).astype(np.int32)
     ports = np.stack((wiring.port[tail, link], wiring.far_port[tail, link]), axis=1)
-    many = _by_port(known, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
+    many = by_port(known, wiring, "parallel")[wiring.node_type[ends[:, 0]], ports[:, 0]]
     ends, ports = np.repeat(ends, many, axis=0), np.repeat(ports, many, axis=0)
     socket = (np.arange(len(ends)) - np.repeat(np.cumsum(many) - many, many)).astype(np.int32)
     turned = _before(known, ends[:, 1], ends[:, 0])

@@ -20,10 +20,13 @@ from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput
+    from compilers.simulation.latency_curve import LatencyCurve
 
 COLOURS = ("#b34700", "#0063a0", "#00805a", "#a1005a", "#000000", "#8a6d00", "#5b6b7b", "#5a3fc0")
 DASHES = ("-", "--", "-.", ":")
 CAPTION_WIDTH = 84
+MOST_ACROSS = 4
+"""Panels of a row."""
 WAYS = {"minimal": "minimal", "as_emitted": "as emitted", "adaptive": "adaptive"}
 """The routes of a saturation, in words."""
 MARKS = ("s", "o", "^", "D", "v", "x", "P", "*", "<", ">", "h", "+")
@@ -116,6 +119,28 @@ def acceptance(throughputs: Sequence[PatternThroughput], title: str) -> tuple[Pa
     return tuple(panels)
 
 
+def latencies(curves: Sequence[tuple[str, LatencyCurve]], title: str) -> tuple[Panel, ...]:
+    """Mean latency of sustained loads, and accepted load, over offered load, in per cent.
+
+    Args:
+        curves: a name and what was simulated.
+        title: of the first panel.
+    """
+    sustained, accepted = [], []
+    for name, curve in curves:
+        points = sorted(curve.points, key=lambda point: point.offered)
+        held = [each for each in points if each.sustained and each.mean_latency is not None]
+        x = tuple(100 * each.offered for each in held)
+        sustained.append(Curve(name, x, tuple(each.mean_latency or 0.0 for each in held)))
+        x = tuple(100 * each.offered for each in points)
+        accepted.append(Curve(name, x, tuple(100 * each.accepted for each in points)))
+    across = "offered, % of injection"
+    return (
+        Panel(title, across, "mean latency, cycles", tuple(sustained)),
+        Panel("Accepted", across, "accepted, %", tuple(accepted)),
+    )
+
+
 def failures(curves: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> tuple[Panel, ...]:
     """Diameter and mean distance over the fraction of failed links.
 
@@ -176,7 +201,7 @@ def _curve(name: str, rows: Sequence[dict[str, Any]], key: str) -> Curve:
 def plot(
     panels: Sequence[Panel], form: str, size: tuple[float, float] = (6.2, 5.0), plain: bool = False
 ) -> bytes:
-    """The panels side by side, as `svg` or `png`; the same bytes for the same panels.
+    """The panels in rows of up to `MOST_ACROSS`, as `svg` or `png`; the same bytes each time.
 
     Args:
         panels: at least one.
@@ -207,12 +232,15 @@ def plot(
         }
     )
     with style:
-        figure = Figure(figsize=(size[0] * len(panels), size[1]), layout="constrained")
+        across = min(len(panels), MOST_ACROSS)
+        down = -(-len(panels) // across)
+        figure = Figure(figsize=(size[0] * across, size[1] * down), layout="constrained")
         FigureCanvasAgg(figure)
-        for axes, panel in zip(
-            figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True
-        ):
+        places = figure.subplots(down, across, squeeze=False).ravel()
+        for axes, panel in zip(places, panels, strict=False):
             _draw(axes, panel)
+        for axes in places[len(panels) :]:
+            axes.set_visible(False)
         out = io.BytesIO()
         nothing = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
         figure.savefig(out, format=form, dpi=150, metadata=nothing)

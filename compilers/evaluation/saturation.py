@@ -9,21 +9,24 @@ with weights fitted to the traffic, one set per switch and class (`balance: ugal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.traffic import PATTERNS, Traffic
-from compilers.proof.forwarding import Forwarding, Towards
+from compilers.demand.all_paths import path_optimum
+from compilers.demand.fluid import Fluid
+from compilers.demand.weight_fit import fit
+from compilers.evaluation.traffic import PATTERNS, two_legs
 from compilers.tables.build import Build
-from compilers.tables.walk import MOST_HOPS
+from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, Problem, did_you_mean
 
-PACKETS_AT_ONCE = 1 << 21
 PATHS_TO_FIT = 300_000
-ROUNDS = 400
+LEAST_SWITCHES = 256
+"""Switches below which another process for a pattern costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,10 @@ class PatternThroughput:
     """A pattern's saturation by minimal routes, as emitted, and with weights fitted to it.
 
     The latter two are None if the build has no alternates; `adaptive` also if the pattern has more
-    paths than PATHS_TO_FIT.
+    paths than PATHS_TO_FIT, or packets are marked: their weights are fixed. valiant: over any
+    switch, drawn for each packet; None in fabrics of more than `MOST_MIDDLES`. optimum: a share
+    that no routing over any paths exceeds; routed: what one reaches, None where only distances
+    were looked at. share_of_optimum: of what is emitted.
     """
 
     pattern: str
@@ -53,106 +59,10 @@ class PatternThroughput:
     minimal: Saturation
     as_emitted: Saturation | None = None
     adaptive: Saturation | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fluid:
-    """The arcs that ingress traffic leaves by, and their shares: [1 + A, S·(C + 2)] each."""
-
-    forwarding: Forwarding
-    ways: NDArray[np.int32]
-    emitted: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, build: Build) -> Fluid:
-        """Join the tables of a build with its cables."""
-        forwarding = Forwarding.of(build)
-        weight = np.moveaxis(build.tables.classes.weight, 2, 0)
-        weight = np.pad(weight, ((0, 0), (0, 0), (0, 2))).reshape(len(weight), -1)
-        ways = forwarding.weighted.copy()
-        ways[0] = forwarding.order[0]
-        return cls(forwarding, ways, weight / np.maximum(1, weight.sum(axis=0)))
-
-    def minimal(self) -> NDArray[np.float64]:
-        """The shares that send all traffic over the minimal ports."""
-        shares = np.zeros_like(self.emitted)
-        shares[0] = 1
-        return shares
-
-    def loads(self, traffic: Traffic, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[S·L]: the load of each arc, in units of what a switch's hosts send."""
-        load = np.zeros(len(self.forwarding.end))
-        for towards, part, column in self._parts(traffic):
-            row = towards.row(part.source, column)
-            for way, share in zip(self.ways, shares, strict=True):
-                amount = part.amount * share[row]
-                some = np.flatnonzero(amount > 0)
-                for arcs, packet in self._follow(towards, way[row[some]], column[some]):
-                    load += np.bincount(arcs, amount[some[packet]], minlength=len(load))
-        return load
-
-    def fitted(self, traffic: Traffic) -> NDArray[np.float64]:
-        """float64[S·L]: the loads of the best weights found for this traffic.
-
-        There is one weight per switch, class and way. In every round a way loses weight by the
-        price of its links; prices rise more steeply towards the hottest link, and steps get
-        smaller. The result is within a few per cent of the optimum of the linear program (tests).
-        """
-        arc, flow, way = self._paths(traffic)
-        rows = np.concatenate([t.row(p.source, c) for t, p, c in self._parts(traffic)])
-        used, group = np.unique(rows, return_inverse=True)
-        variable = way * len(used) + group[flow]
-        amount = traffic.amount[flow]
-        shares = self.emitted[:, used]
-        allowed, size = shares > 0, shares.size
-        best = np.full(len(self.forwarding.end), np.inf)
-        for round_ in range(ROUNDS):
-            load = np.bincount(arc, amount * shares.ravel()[variable], minlength=len(best))
-            if load.max() < best.max():
-                best = load
-            price = (load / load.max()) ** (4 + round_ / 10)
-            cost = np.bincount(variable, amount * price[arc], minlength=size).reshape(shares.shape)
-            cost = np.maximum(0, cost - np.where(allowed, cost, np.inf).min(axis=0))
-            stride = 1 / (1 + round_ / 20) / max(cost.max(), 1e-12)
-            shares = np.where(allowed, shares * np.exp(-cost * stride), 0)
-            shares = np.where(allowed, np.maximum(shares / shares.sum(axis=0), 1e-9), 0)
-        return best
-
-    def _parts(self, traffic: Traffic) -> Iterator[tuple[Towards, Traffic, NDArray[np.int64]]]:
-        """Traffic by blocks of destinations, and the column of each flow in its block."""
-        order = self.forwarding.switches
-        step = max(1, PACKETS_AT_ONCE // order)
-        for first in range(0, order, step):
-            part = traffic.between(first, first + step)
-            if len(part.source):
-                towards = Towards.of(self.forwarding, np.arange(first, min(first + step, order)))
-                yield towards, part, part.destination - first
-
-    def _paths(self, traffic: Traffic) -> tuple[NDArray[np.int64], ...]:
-        """int64[n] three times: an arc, the flow that passes it, and the flow's way."""
-        found, done = [], 0
-        for towards, part, column in self._parts(traffic):
-            row = towards.row(part.source, column)
-            for number, way in enumerate(self.ways):
-                some = np.flatnonzero(self.emitted[number, row] > 0)
-                for arcs, packet in self._follow(towards, way[row[some]], column[some]):
-                    flow = done + some[packet]
-                    found.append((arcs.astype(np.int64), flow, np.full(len(flow), number)))
-            done += len(row)
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
-
-    def _follow(
-        self, towards: Towards, out: NDArray[np.int32], column: NDArray[np.int64]
-    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
-        """The arcs that packets leave by, one hop at a time, and the number of each packet."""
-        packet = np.arange(len(out))
-        for _ in range(MOST_HOPS):
-            going = out >= 0
-            out, packet = out[going], packet[going]
-            if not len(out):
-                return
-            yield out, packet
-            out = towards.way_out(self.forwarding.end[out], column[packet])
+    valiant: Saturation | None = None
+    optimum: float | None = None
+    routed: float | None = None
+    share_of_optimum: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,8 +96,11 @@ class LinkLoads:
         emitted = fitted = None
         if (fluid.emitted[1:] > 0).any():  # there are alternates
             emitted = fluid.loads(traffic, fluid.emitted)
-            if 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
-                fitted = min(fluid.fitted(traffic), minimal, emitted, key=lambda load: load.max())
+            if not fluid.marks and 0 < len(traffic.source) * len(fluid.ways) <= PATHS_TO_FIT:
+                least = min(minimal, emitted, key=lambda load: load.max())
+                full = least.max() * hosts <= 1  # hosts can send all they have
+                found = least if full else fit(fluid.paths(traffic)).loads
+                fitted = min(found, least, key=lambda load: load.max())
         return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
 
     def saturation(self, load: NDArray[np.float64]) -> Saturation:
@@ -203,15 +116,32 @@ class LinkLoads:
         )
 
 
-def throughput(build: Build, pattern: str, hosts: int, seed: int = 0) -> PatternThroughput:
-    """The saturation of a pattern; the arguments are those of `LinkLoads.of`."""
+def throughput(
+    build: Build, pattern: str, hosts: int, seed: int = 0, optimum: bool = False
+) -> PatternThroughput:
+    """The saturation of a pattern; the arguments are those of `LinkLoads.of`.
+
+    optimum: look for the best of all paths, a second at q = 7 and minutes at q = 31; else there is
+    the bound that distances give.
+    """
     found = LinkLoads.of(build, pattern, hosts, seed)
-    others = (found.as_emitted, found.adaptive)
-    return PatternThroughput(
-        pattern,
-        found.flows,
-        found.saturation(found.minimal),
-        *(None if load is None else found.saturation(load) for load in others),
+    loads = found.minimal, found.as_emitted, found.adaptive
+    ways = [None if load is None else found.saturation(load) for load in loads]
+    result = PatternThroughput(pattern, found.flows, *ways)  # type: ignore[arg-type]
+    if not found.flows:
+        return result
+    traffic = PATTERNS[pattern](build.topology, hosts, seed)
+    over = two_legs(traffic, build.topology.endpoints)
+    valiant = found.saturation(found.fluid.loads(over, found.fluid.minimal())) if over else None
+    best = path_optimum(build.topology.graph, traffic, search=optimum, enough=1 / hosts)
+    most, routed = (min(1.0, 1 / (hosts * load)) for load in best)
+    emitted = result.as_emitted or result.minimal
+    return replace(
+        result,
+        valiant=valiant,
+        optimum=most,
+        routed=routed or None,
+        share_of_optimum=emitted.share / most,
     )
 
 
@@ -221,6 +151,8 @@ def saturations(
     hosts: int = 0,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    workers: Workers = THIS_PROCESS,
+    optimum: bool = False,
 ) -> tuple[PatternThroughput, ...]:
     """The saturation of several patterns.
 
@@ -230,6 +162,8 @@ def saturations(
         hosts: hosts per switch; 0 for as built.
         seed: of the patterns that chance has a part in.
         progress: called with (patterns done, all patterns).
+        workers: that share the patterns.
+        optimum: look for the best of all paths; else there is the bound that distances give.
 
     Raises:
         InputError: there is no such pattern.
@@ -238,11 +172,19 @@ def saturations(
         raise InputError(problems)
     found, names = [], patterns or tuple(PATTERNS)
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
-    for done, name in enumerate(names, 1):
-        found.append(throughput(build, name, hosts, seed))
+    follow = partial(_follower, hosts=hosts, seed=seed, optimum=optimum)
+    least = 2 if build.tables.switches >= LEAST_SWITCHES else len(names) + 1
+    for done, result in enumerate(workers.over(follow, build, names, least=least), 1):
+        found.append(result)
         if progress:
             progress(done, len(names))
     return tuple(found)
+
+
+def _follower(
+    build: Build, hosts: int, seed: int, optimum: bool
+) -> Callable[[str], PatternThroughput]:
+    return lambda pattern: throughput(build, pattern, hosts, seed, optimum)
 
 
 def _unknown(name: str) -> Problem:

@@ -8,44 +8,16 @@ number the other switches without them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.demand.traffic_matrix import Traffic
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 
+ENDS = ("source", "destination")
 Allowed = Callable[[int], NDArray[np.int64]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Traffic:
-    """Flows, by ascending destination.
-
-    source, destination: int64[n], switches. amount: float64[n], the share of the source's traffic.
-    """
-
-    source: NDArray[np.int64]
-    destination: NDArray[np.int64]
-    amount: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls, source: NDArray[np.int64], destination: NDArray[np.int64], amount: float = 1.0
-    ) -> Traffic:
-        """Flows of equal amounts; flows between the same two switches add up."""
-        width = int(max(source.max(initial=0), destination.max(initial=0))) + 1
-        leaving = source != destination
-        keys, count = np.unique(destination[leaving] * width + source[leaving], return_counts=True)
-        to, start = np.divmod(keys, width)
-        return cls(source=start, destination=to, amount=(count * amount).astype(np.float64))
-
-    def between(self, first: int, last: int) -> Traffic:
-        """The flows to destinations first ≤ d < last."""
-        low, high = np.searchsorted(self.destination, (first, last))
-        part = slice(low, high)
-        return Traffic(self.source[part], self.destination[part], self.amount[part])
 
 
 def uniform(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
@@ -87,6 +59,28 @@ def _at_distance(topology: Topology, links: int, seed: int) -> Traffic:
     return _matched(np.flatnonzero(topology.endpoints), topology.graph.order, allowed, seed)
 
 
+def longest(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
+    """A permutation whose paths are long in sum, near to the worst there is (Jyothi et al., 2016).
+
+    As many pairs as possible are at the diameter, as many of the rest a link nearer, and so on.
+    """
+    table, ends = neighbour_table(topology.graph), np.flatnonzero(topology.endpoints)
+    left, free = ends, topology.endpoints.copy()
+    parts = []
+    for links in range(topology.diameter, 0, -1):
+
+        def allowed(s: int, links: int = links) -> NDArray[np.int64]:
+            far = distances(table, np.array([s]), depth=links)[0]
+            return np.flatnonzero((far == links) & free)
+
+        found = _matched(left, topology.graph.order, allowed, seed)
+        parts.append(found)
+        left = np.setdiff1d(left, found.source)
+        free[found.destination] = False
+    pairs = (np.concatenate([getattr(part, end) for part in parts]) for end in ENDS)
+    return Traffic.of(*pairs)
+
+
 def bit_shuffle(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: ARG001
     """Host number rotated left by a bit, over the largest power of two of hosts."""
     number, bits = _host_numbers(topology, hosts)
@@ -121,19 +115,27 @@ def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: 
 
     There are no flows in families without supernodes.
     """
-    k = topology.hierarchy
-    if k == 1:
+    if topology.hierarchy == 1:
         return Traffic.of(*np.zeros((2, 0), np.int64))
+    return between_groups(topology, topology.hierarchy, topology.diameter, seed)
+
+
+def between_groups(topology: Topology, k: int, links: int, seed: int) -> Traffic:
+    """Every group of k switches to one other, between switches with hosts so many links apart.
+
+    PolarStar paper, §9.6. Groups are of switches whose numbers follow each other.
+    """
     table, modules = neighbour_table(topology.graph), topology.graph.order // k
+    ends = topology.endpoints.reshape(modules, k)
 
     def farthest(s: int) -> NDArray[np.bool_]:
-        """bool[modules, k]: the members of each supernode that are at the diameter."""
+        """bool[modules, k]: the members of each group that are so far."""
         far = distances(table, np.array([s]))[0].reshape(modules, k)
-        found: NDArray[np.bool_] = far == topology.diameter
+        found: NDArray[np.bool_] = (far == links) & ends
         return found
 
     def remote(x: int) -> NDArray[np.int64]:
-        count = farthest(x * k).sum(axis=1)
+        count = farthest(x * k + int(ends[x].argmax())).sum(axis=1)
         return np.flatnonzero(count == count.max())
 
     among = _matched(np.arange(modules), modules, remote, seed)
@@ -144,7 +146,8 @@ def adversarial(topology: Topology, hosts: int, seed: int) -> Traffic:  # noqa: 
         y = int(facing[s // k])
         return y * k + np.flatnonzero(farthest(s)[y])
 
-    return _matched(np.flatnonzero(facing.repeat(k) >= 0), topology.graph.order, allowed, seed)
+    sources = np.flatnonzero((facing.repeat(k) >= 0) & topology.endpoints)
+    return _matched(sources, topology.graph.order, allowed, seed)
 
 
 def _matched(sources: NDArray[np.int64], order: int, allowed: Allowed, seed: int) -> Traffic:
@@ -179,7 +182,31 @@ PATTERNS: dict[str, Callable[[Topology, int, int], Traffic]] = {
     "permutation": random_permutation,
     "perm1hop": perm1hop,
     "perm2hop": perm2hop,
+    "longest": longest,
     "shuffle": bit_shuffle,
     "reverse": bit_reverse,
     "adversarial": adversarial,
 }
+
+
+MOST_MIDDLES = 1024
+"""Switches in the middle up to which Valiant's traffic is followed: it has a flow for each pair."""
+
+
+def two_legs(traffic: Traffic, endpoints: NDArray[np.bool_]) -> Traffic | None:
+    """Valiant's traffic: each packet over a switch with hosts, drawn at random, as two flows.
+
+    It goes minimally to a switch that is neither of its ends, and from there (PolarFly paper,
+    §VII-B). None where there is no such switch, or more than `MOST_MIDDLES`.
+    """
+    ends = np.flatnonzero(endpoints)
+    count, middles = len(ends), len(ends) - 2
+    if not 0 < middles <= MOST_MIDDLES:
+        return None
+    place = np.cumsum(endpoints) - 1
+    direct = np.zeros((count, count))
+    np.add.at(direct, (place[traffic.source], place[traffic.destination]), traffic.amount)
+    legs = (direct.sum(axis=1)[:, None] + direct.sum(axis=0) - 2 * direct) / middles
+    np.fill_diagonal(legs, 0)
+    source, destination = np.nonzero(legs > 0)
+    return Traffic.of(ends[source], ends[destination], legs[source, destination])

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from compilers.expansion.spare_ports import Spare, needed, room
 from compilers.topology.families import FAMILIES
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.replicated_clusters import Expansion, added_clusters, check, expand
+from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError, Problem
 
 
@@ -60,6 +62,16 @@ class BaseFabric:
             lacking = len(complete) - self.topology.graph.size
             todo = "install or repair them first, or plan from the build of the whole fabric"
             raise InputError.of("a whole fabric", f"{lacking:,} links missing", todo)
+
+    def most(self, method: str, spare: Spare, wiring: Wiring) -> int:
+        """The most clusters for which no node runs out of ports; every one needs more of them."""
+        count = 0
+        while not self.problems(method, count + 1):
+            larger = self.grown(method, count + 1)
+            if (needed(larger) > room(spare, larger, wiring)).any():
+                break
+            count += 1
+        return count
 
     def grown(self, method: str, count: int) -> Expansion:
         """The fabric with `count` more clusters; `added` counts from the fabric as it is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,19 +14,24 @@ from compilers.expansion.generated_ports import with_ports
 from compilers.expansion.grown_racks import grown_hardware
 from compilers.expansion.grown_wiring import grown_wiring
 from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_taken
-from compilers.expansion.spare_ports import Spare, needed, require_room, room
+from compilers.expansion.spare_ports import Spare, require_room
+from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
+from compilers.routing.marked_spread import require_unmarked
 from compilers.routing.policy_passes import choices
 from compilers.routing.shortest_paths import LARGEST_SHORTEST, links_taken, routes
 from compilers.spec.address_blocks import block_count
 from compilers.spec.fabric_spec import RoutingSpec
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Tables
-from compilers.topology.labelled_graph import Topology
+from compilers.topology.random_growth import GROWING
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.addressing import Addressing, default_host_macs, parse_mac
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
+
+FITTED = ("demand", "largest_share")
+"""Words of a policy that tables with new classes do not follow: shares are equal there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +43,8 @@ class Grown:
     int64[N'], ports for links that stay unused. taken: spare nodes, by their vertices. fits: the
     number of clusters of the kind that the old fabric's ports allow. changes: for each old
     switch, int64[S] each, the table changes: rows_added, rows_changed, classes_added,
-    classes_changed.
+    classes_changed. before: all cables of the old fabric. removed: int64[R], those among them that
+    are taken away.
     """
 
     build: Build
@@ -50,22 +56,33 @@ class Grown:
     taken: SpareNodes
     fits: int
     changes: Mapping[str, NDArray[np.int64]]
+    before: Cables
+    removed: NDArray[np.int64]
 
 
-def grow(build: Build, method: str, count: int) -> Grown:
+def grow(
+    build: Build, method: str, count: int, beside: Sequence[Build] = (), seed: int = 0
+) -> Grown:
     """The build grown by `count` clusters on unused ports, with new tables.
+
+    A random graph grows by switches, whose links take the place of others (`random_growth`).
 
     Rows stay as they are wherever they still lead along a shortest path. New nodes have the type of
     those that they copy: the inventory's spares where they stand, then nodes that are made up and
     fill the inventory's racks that have room, then racks of their own.
     Made-up hardware gets the ports that it needs. An expanded fabric grows further by clusters of
-    the same kind only.
+    the same kind only. `beside` are other planes, whose places in racks are taken; `seed` that
+    of the links that random graphs swap.
 
     Raises:
         InputError: the topology cannot grow by these clusters or is damaged, or it lacks ports or
-            addresses, or the larger fabric has more than `LARGEST_SHORTEST` switches.
+            addresses, packets are marked, or the larger fabric has more than `LARGEST_SHORTEST`
+            switches.
     """
-    base = BaseFabric.of(build.topology)
+    require_unmarked(build, "a fabric that grows")
+    topology = build.topology
+    swaps = topology.family in GROWING
+    base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)
     base.require(method, count)
     expansion = base.grown(method, count)
     old, order = build.topology.graph.order, expansion.topology.graph.order
@@ -74,16 +91,19 @@ def grow(build: Build, method: str, count: int) -> Grown:
     wired, known = with_ports(build.wiring, hardware_of(build), expansion)
     build = replace(build, wiring=wired)
     spare = Spare.of(build.wiring, known.types)
-    fits = _fits(base, method, spare, build.wiring)
+    fits = base.most(method, spare, build.wiring)
     require_room(spare, expansion, build.wiring, fits)
     taken = spares_taken(known, build.wiring, expansion)
     addressing = _addressing(build.addressing, order, known.plane, taken)
     before = cables_of(build.wiring, known)
     wiring = grown_wiring(build.wiring, expansion, spare, known, taken)
-    tables = _tables(build, expansion.topology, wiring)
-    hardware = grown_hardware(expansion, wiring, known, before, taken)
+    tables = _tables(build, expansion, wiring)
+    others = [(other.wiring, hardware_of(other)) for other in beside]
+    hardware = grown_hardware(expansion, wiring, known, before, taken, others)
     larger = replace(
         build,
+        policy={word: said for word, said in build.policy.items() if word not in FITTED},
+        inputs={role: digest for role, digest in build.inputs.items() if role not in FITTED},
         topology=expansion.topology,
         wiring=wiring,
         addressing=addressing,
@@ -102,18 +122,18 @@ def grow(build: Build, method: str, count: int) -> Grown:
         taken=taken,
         fits=fits,
         changes=changes(build.tables, tables),
+        before=before,
+        removed=_among(before, expansion),
     )
 
 
-def _fits(base: BaseFabric, method: str, spare: Spare, wiring: Wiring) -> int:
-    """The most clusters for which no node runs out of ports; every one needs more of them."""
-    count = 0
-    while not base.problems(method, count + 1):
-        larger = base.grown(method, count + 1)
-        if (needed(larger) > room(spare, larger, wiring)).any():
-            break
-        count += 1
-    return count
+def _among(cables: Cables, expansion: Expansion) -> NDArray[np.int64]:
+    """int64[R]: the cables of links that are taken away."""
+    keys, gone = (
+        np.sort(ends.astype(np.int64), axis=1) @ [len(expansion.origin), 1]
+        for ends in (cables.ends, expansion.removed)
+    )
+    return np.flatnonzero(np.isin(keys, gone))
 
 
 def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> Addressing:
@@ -130,10 +150,14 @@ def _addressing(old: Addressing, order: int, plane: int, taken: SpareNodes) -> A
     return replace(old, host_mac=macs)
 
 
-def _tables(build: Build, topology: Topology, wiring: Wiring) -> Tables:
-    kept = links_taken(build.tables, build.wiring.port)
+def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> Tables:
+    topology, stays = expansion.topology, expansion.stays(build.wiring.far)
+    place = np.where(stays, np.cumsum(stays, axis=1) - 1, -1)
+    taken = links_taken(build.tables, build.wiring.port)
+    kept = np.where(taken < 0, -1, np.take_along_axis(place, np.maximum(taken, 0), axis=1))
     tables = Tables(routes=routes(topology, kept), classes=Classes.minimal(wiring.port.copy()))
     asked = {word: build.policy[word] for word in RoutingSpec.model_fields if word in build.policy}
     spec = RoutingSpec.model_validate({"balance": build.balance, "protect": build.protect, **asked})
-    policy = spec.policy(int(topology.parameters["q"]), topology.family)
+    q = topology.parameters.get("q")
+    policy = spec.policy(int(q) if q else None, topology.family)
     return choices(tables, topology, wiring, policy)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -14,20 +15,25 @@ from compilers.cabling.schedule_columns import cable_name, labels_of
 from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware
-from compilers.wiring.wiring import Wiring
+from compilers.wiring.wiring import Wiring, of_plane
 
 Values = TypeVar("Values", np.int32, np.bool_)
 
 
 def grown_hardware(
-    expansion: Expansion, wiring: Wiring, known: Hardware, before: Cables, taken: SpareNodes
+    expansion: Expansion,
+    wiring: Wiring,
+    known: Hardware,
+    before: Cables,
+    taken: SpareNodes,
+    beside: Sequence[tuple[Wiring, Hardware]] = (),
 ) -> Hardware:
     """The hardware of the larger fabric: new nodes in racks with room, then in racks of their own.
 
     Spares that stand in a rack stay there. The rest of a cluster goes whole into the first rack
     with room, else over those with room in their order, else into new racks, in a row behind the
     last. Every cable gets an inventory entry, so that it keeps its label when cables are
-    renumbered.
+    renumbered. `beside` are other planes: what stands where they have something.
     """
     old, layout = len(known.rack), expansion.layout
     first = int(layout.rack[old:].min())
@@ -35,7 +41,7 @@ def grown_hardware(
     height = max(known.types[t].units for t in wiring.node_type[old:].tolist())
     units = max(int(known.rack_units.max()), height)
     seats = units // height
-    free = _free(wiring, known, height)
+    free = _free([(wiring, known), *beside], known, height)
     rack, unit = np.full(len(fresh), -1, np.int64), np.zeros(len(fresh), np.int64)
     index = {name: r for r, name in enumerate(known.rack_names)}
     for v, node in taken.items():
@@ -50,9 +56,11 @@ def grown_hardware(
             parts = -(-len(members) // seats)
             behind = len(known.rack_names) + len(labels)
             places = [(behind + p, 1 + n * height) for p in range(parts) for n in range(seats)]
-            labels += [f"{name}-part{p + 1}" if p else name for p in range(parts)]
+            own = of_plane(known.plane) + name
+            labels += [f"{own}-part{p + 1}" if p else own for p in range(parts)]
         rack[members], unit[members] = np.array(places[: len(members)]).T
-    row = int(known.rack_place[:, 0].max()) + 1
+    rows = [int(part.rack_place[:, 0].max()) for part in (known, *(k for _, k in beside))]
+    row = max(rows) + 1
     stand = np.stack((np.full(len(labels), row), np.arange(len(labels))), axis=1)
     nodes = [taken.get(v) for v in range(old, old + len(fresh))]
     larger = replace(
@@ -86,24 +94,16 @@ def _with_hosts(known: Hardware, added: int, taken: SpareNodes) -> Hardware:
     return replace(known, host_rack=rack, host_unit=unit, host_broken=broken, host_guid=tuple(guid))
 
 
-def _free(wiring: Wiring, known: Hardware, height: int) -> list[list[int]]:
+def _free(
+    parts: Sequence[tuple[Wiring, Hardware]], known: Hardware, height: int
+) -> list[list[int]]:
     """For each rack, the units at which nodes of this height can stand, one above the other."""
-    taken: list[set[int]] = [set() for _ in known.rack_names]
-    kinds = wiring.node_type[: len(known.rack)].tolist()
-    nodes = zip(known.rack.tolist(), known.unit.tolist(), kinds, strict=True)
-    for rack, unit, kind in nodes:
-        taken[rack].update(range(unit, unit + known.types[kind].units))
-    for v, host in np.argwhere(known.host_rack >= 0).tolist():
-        taken[known.host_rack[v, host]].add(int(known.host_unit[v, host]))
-    heights = {facts.name: facts.units for facts in known.types}
-    at = dict(zip(known.rack_names, taken, strict=True))
-    for spare in known.spares:
-        if spare.rack in at and spare.unit:
-            at[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
-        for there in (host for host in spare.hosts if host.rack in at):
-            at[there.rack].add(there.unit or 1)
+    taken: dict[str, set[int]] = defaultdict(set)
+    for wiring, part in parts:
+        _take(taken, wiring, part)
     free = []
-    for units, full in zip(known.rack_units.tolist(), taken, strict=True):
+    for name, units in zip(known.rack_names, known.rack_units.tolist(), strict=True):
+        full = taken[name]
         starts, unit = [], 1
         while unit + height - 1 <= units:
             clear = full.isdisjoint(range(unit, unit + height))
@@ -111,6 +111,22 @@ def _free(wiring: Wiring, known: Hardware, height: int) -> list[list[int]]:
             unit += height if clear else 1
         free.append(starts)
     return free
+
+
+def _take(taken: dict[str, set[int]], wiring: Wiring, known: Hardware) -> None:
+    """Add the units that nodes, hosts and spares have, by the names of racks."""
+    kinds = wiring.node_type[: len(known.rack)].tolist()
+    nodes = zip(known.rack.tolist(), known.unit.tolist(), kinds, strict=True)
+    for rack, unit, kind in nodes:
+        taken[known.rack_names[rack]].update(range(unit, unit + known.types[kind].units))
+    for v, host in np.argwhere(known.host_rack >= 0).tolist():
+        taken[known.rack_names[known.host_rack[v, host]]].add(int(known.host_unit[v, host]))
+    heights = {facts.name: facts.units for facts in known.types}
+    for spare in known.spares:
+        if spare.unit:
+            taken[spare.rack].update(range(spare.unit, spare.unit + heights.get(spare.type, 1)))
+        for there in spare.hosts:
+            taken[there.rack].add(there.unit or 1)
 
 
 def _places(free: list[list[int]], count: int) -> list[tuple[int, int]]:

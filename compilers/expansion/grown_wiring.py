@@ -9,7 +9,7 @@ from compilers.expansion.spare_nodes import SpareNodes
 from compilers.expansion.spare_ports import Spare, far_ports, grown_ports
 from compilers.topology.replicated_clusters import Expansion
 from compilers.wiring.hardware import Hardware, PortFacts
-from compilers.wiring.wiring import Wiring, host_names_at
+from compilers.wiring.wiring import Wiring, host_names_at, of_plane
 from inventory.problems import InputError
 
 
@@ -50,21 +50,22 @@ def grown_wiring(
 
 
 def _names(wiring: Wiring, expansion: Expansion, known: Hardware, taken: SpareNodes) -> list[str]:
-    """The spare's, or the vertex, if nodes are named by it, else the copied node's name and the
-    copy's number.
+    """The spare's, or the vertex, if nodes are named by it, else the copied node's name, or the
+    expansion's stem, and the copy's number.
 
     A name that another has gets an x.
     """
     old = len(wiring.names)
     by_vertex = list(wiring.names) == [str(v) for v in range(old)]
     copies = expansion.topology.coordinates[old:, -1].tolist()
+    stem = expansion.stem and of_plane(known.plane) + expansion.stem
     used = {*wiring.names, *wiring.host_names, *(s.name for s in known.spares)}
     used |= {host.name for spare in known.spares for host in spare.hosts}
     names = []
     for v, (origin, copy) in enumerate(
         zip(expansion.origin[old:].tolist(), copies, strict=True), old
     ):
-        name = str(v) if by_vertex else f"{wiring.names[origin]}-{copy}"
+        name = str(v) if by_vertex else f"{stem or wiring.names[origin]}-{copy}"
         while name in used:
             name += "x"
         names.append(taken[v].name if v in taken else name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,26 +29,33 @@ class GrowthReport:
     """The additions to a fabric.
 
     build: of the larger fabric. facts: the plan in numbers, and the table changes of each installed
-    switch. rows: the new cables.
+    switch. rows: the new cables. gone: those of the installed fabric that are taken away.
     """
 
     build: Build
     facts: dict[str, Any]
     rows: Rows
+    gone: Rows | None = None
 
     @classmethod
-    def of_clusters(cls, build: Build, clusters: str) -> GrowthReport:
-        """The report on clusters added to a build, such as `quadric:2`, `fan:1` or `nucleus`.
+    def of_clusters(
+        cls, build: Build, clusters: str, beside: Sequence[Build] = (), seed: int = 0
+    ) -> GrowthReport:
+        """The report on clusters added to a build, as `quadric:2`, `fan:1`, `nucleus`, `switch:3`.
+
+        `beside` are other planes, whose places in racks are taken; `seed` is that of swapped links.
 
         Raises:
             InputError: the build cannot grow by these clusters, or lacks ports or addresses.
         """
         match = CLUSTERS.fullmatch(clusters)
         if match is None:
-            todo = "write it like quadric:2, fan:1 or nucleus"
+            todo = "write it like quadric:2, fan:1, nucleus or switch:2"
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
-        found = grow(build, match[1], int(match[2] or 1))
-        return cls(found.build, _grown(build, found), _rows(found.build, found.cables, found.added))
+        found = grow(build, match[1], int(match[2] or 1), beside, seed)
+        rows = _rows(found.build, found.cables, found.added)
+        gone = _rows(build, found.before, found.removed) if len(found.removed) else None
+        return cls(found.build, _grown(build, found), rows, gone)
 
     @classmethod
     def of_rest(cls, build: Build, larger: Build) -> GrowthReport:
@@ -65,11 +74,23 @@ class GrowthReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The facts and the new cables, for JSON."""
-        return self.facts | {"added": list(as_records(self.rows))}
+        removed = {"removed": list(as_records(self.gone))} if self.gone else {}
+        return self.facts | {"added": list(as_records(self.rows)), **removed}
 
     def csv(self) -> str:
         """The new cables as CSV."""
-        return "".join(as_csv(self.rows))
+        return added_cables([self])
+
+
+def added_cables(reports: Sequence[GrowthReport]) -> str:
+    """The new cables of all planes as CSV."""
+    return "".join(as_csv(chain.from_iterable(report.rows for report in reports)))
+
+
+def removed_cables(reports: Sequence[GrowthReport]) -> str:
+    """The cables of all planes that are taken away as CSV; "" where none are."""
+    gone = [report.gone for report in reports if report.gone]
+    return "".join(as_csv(chain.from_iterable(gone))) if gone else ""
 
 
 def _grown(build: Build, found: Grown) -> dict[str, Any]:

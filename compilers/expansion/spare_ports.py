@@ -42,8 +42,12 @@ class Spare:
 
 
 def needed(expansion: Expansion) -> NDArray[np.int64]:
-    """int64[N']: the number of new links at each vertex."""
-    return np.bincount(expansion.added.ravel(), minlength=len(expansion.origin))
+    """int64[N']: by how many links each vertex has more."""
+    added, removed = (
+        np.bincount(links.ravel(), minlength=len(expansion.origin))
+        for links in (expansion.added, expansion.removed)
+    )
+    return np.asarray(added - removed, np.int64)
 
 
 def room(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int64]:
@@ -87,26 +91,27 @@ def _of_copies(spare: Spare, expansion: Expansion, wiring: Wiring) -> list[tuple
 
 
 def grown_ports(spare: Spare, expansion: Expansion, wiring: Wiring) -> NDArray[np.int32]:
-    """int32[N', K']: the port of each link; old links keep theirs, new ones take spare ports."""
+    """int32[N', K']: the port of each link.
+
+    Old links keep theirs; new ones take those of links that are taken away there, then spare ones.
+    """
     graph = expansion.topology.graph
     port = np.zeros(graph.padded().shape, np.int32)
-    old, links = wiring.port.shape
-    # New vertices have higher numbers, so old neighbours keep their places.
-    port[:old, :links] = wiring.port
+    stays = expansion.stays(wiring.far)
+    gone = (wiring.far >= 0) & ~stays
     free = (*spare.free, *_of_copies(spare, expansion, wiring))
     for vertex, degree in enumerate(graph.degrees.tolist()):
-        taken = _degree(wiring, vertex)
-        port[vertex, taken:degree] = free[vertex][: degree - taken]
+        # New vertices have higher numbers, so old neighbours keep their order, and come first.
+        inside = vertex < len(wiring.names)
+        kept = wiring.port[vertex, stays[vertex]].tolist() if inside else []
+        freed = wiring.port[vertex, gone[vertex]].tolist() if inside else []
+        port[vertex, :degree] = [*kept, *freed, *free[vertex]][:degree]
     return port
-
-
-def _degree(wiring: Wiring, vertex: int) -> int:
-    return int(np.count_nonzero(wiring.port[vertex])) if vertex < len(wiring.names) else 0
 
 
 def far_ports(port: NDArray[np.int32], graph: Graph) -> NDArray[np.int32]:
     """int32[N, K]: the port at the other end of each link."""
     far = np.zeros_like(port)
     present = graph.padded() >= 0
-    far[present] = port[present][graph.reverse()]
+    far[present] = graph.mirrored(port[present])
     return far

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compilers.proof.forwarding import Forwarding, Numbers
-from compilers.proof.packet_states import Progress, reachable
+from compilers.proof.packet_states import BlockWalk, Progress, Reached
 from compilers.tables.build import Build
+from compilers.workers.shards import THIS_PROCESS, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ def walk_ways(
     progress: Progress | None = None,
     destinations: Numbers | None = None,
     forwarding: Forwarding | None = None,
+    workers: Workers = THIS_PROCESS,
 ) -> Ways:
     """Walk every way that packets of hosts may take, without failures.
 
@@ -35,11 +37,13 @@ def walk_ways(
         progress: called with destinations done and all.
         destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
         forwarding: of this build, where it is made already.
+        workers: that share the destinations.
     """
-    ways = strays = longest = 0
-    f = forwarding or Forwarding.of(build)
-    for reached in reachable(build, f, progress, destinations):
-        ways += reached.ways
-        strays += len(reached.strays)
-        longest = max(longest, int(reached.depth.max()))
-    return Ways(ways, strays, longest)
+    found = BlockWalk(_counted, forwarding).over(build, workers, progress, destinations)
+    ways, strays, hops = zip((0, 0, 0), *found, strict=True)
+    return Ways(sum(ways), sum(strays), max(hops))
+
+
+def _counted(_: Build, reached: Reached) -> tuple[int, int, int]:
+    """The counts of `Ways`, towards some destinations."""
+    return reached.ways, len(reached.strays), int(reached.depth.max())

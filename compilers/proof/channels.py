@@ -151,11 +151,16 @@ class _Walk:
         entry, column = entry[away], column[away]
         hosts = entry * width + column
         row = towards.row(entry // f.slots, column)
-        for weighted in f.weighted:
+        marked = np.zeros(len(held) * f.marks, np.bool_)
+        for number, weighted in enumerate(f.weighted):
             way = weighted[row]
-            into = f.end[way].astype(np.int64) * width + column
-            held[into[way >= 0]] = 0
-        states: Numbers = np.flatnonzero(held == 0)
+            into = (f.end[way].astype(np.int64) * width + column)[way >= 0]
+            if number and f.marks:
+                marked[into] = True
+            else:
+                held[into] = 0
+        self._spread(towards, np.flatnonzero(marked), held)
+        states: Numbers = np.flatnonzero(held >= 0)
         hops = 1
         while len(states) and hops <= MOST_HOPS:
             states = self._step(towards, states, held)
@@ -165,6 +170,17 @@ class _Walk:
         held[hosts] = 0
         seen = np.flatnonzero(held >= 0)
         return seen, held[seen]
+
+    def _spread(self, towards: Towards, marked: Numbers, held: NDArray[np.int8]) -> None:
+        """Move marked packets, which have taken one link, on by another."""
+        width = len(towards.destinations)
+        arcs, column = np.divmod(marked, width)
+        held[marked[~towards.spreads(arcs // self.forwarding.slots, column)]] = 0
+        which, out = towards.onward(arcs, column)
+        channel = self._wait(arcs[which], out).astype(np.int8)
+        into = self.forwarding.end[out].astype(np.int64) * width + column[which]
+        np.maximum.at(held, into, channel)
+        self.channel = max(self.channel, int(channel.max(initial=0)))
 
     def _step(self, towards: Towards, states: Numbers, held: NDArray[np.int8]) -> Numbers:
         """Move packets on by one link; returns the states whose highest channel has risen."""

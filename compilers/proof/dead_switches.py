@@ -11,11 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compilers.proof import few_destinations
 from compilers.proof.forwarding import Forwarding, Numbers, Towards
+from compilers.proof.packet_states import SPREAD_AFTER
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
 WAYS_AT_ONCE = 1 << 20
+FOLLOWED_UP_TO = 1 << 18
+"""The most packets that are followed; where there are more, those of some pairs by chance."""
+DOWN_OF_A_KIND = 2
 TTLS = MOST_HOPS + 1
 """As many as a packet with a TTL of 64 can come to have, 0 included."""
 
@@ -24,22 +29,42 @@ TTLS = MOST_HOPS + 1
 class DeadSwitchTraffic:
     """Links that packets of hosts take which are sent to a switch that is down, with TTL 64.
 
-    most: of any. mean: over all pairs and ways. Where switches cannot halve the TTL, it is 63.
+    most: of any that was followed. mean: over these. switches: that were down, one at a time; fewer
+    than there are where pairs were chosen by chance. Where switches cannot halve the TTL, it is 63.
     """
 
     most: int
     mean: float
+    switches: int
 
 
-def dead_switch_traffic(build: Build) -> DeadSwitchTraffic:
-    """Follow the packets of all hosts to each switch, while that one is down."""
-    f, ends = Forwarding.of(build), np.flatnonzero(build.topology.endpoints)
-    step = max(1, WAYS_AT_ONCE // (len(ends) * len(f.weighted)))
+def dead_switch_traffic(build: Build, seed: int = 1) -> DeadSwitchTraffic:
+    """Follow the packets of hosts to each switch while that one is down; to some, if they are many.
+
+    Args:
+        build: its tables deliver every pair.
+        seed: chooses the switches, of each kind of vertices, and the sources.
+    """
+    down, sources = _pairs(build, seed)
+    f = Forwarding.of(few_destinations.towards(build, down))
+    step = max(1, WAYS_AT_ONCE // (len(sources) * len(f.weighted)))
     most = packets = links = 0
-    for first in range(0, len(ends), step):
-        sent, taken = links_taken(Towards.of(f, ends[first : first + step]), ends)
+    for first in range(0, len(down), step):
+        sent, taken = links_taken(Towards.of(f, down[first : first + step]), sources)
         most, packets, links = max(most, len(taken)), packets + sent, links + sum(taken)
-    return DeadSwitchTraffic(most, links / packets if packets else 0.0)
+    return DeadSwitchTraffic(most, links / packets if packets else 0.0, len(down))
+
+
+def _pairs(build: Build, seed: int) -> tuple[Numbers, Numbers]:
+    """int64[D] and int64[n], ascending: the switches that are down, and the sources of packets."""
+    ends = np.flatnonzero(build.topology.endpoints)
+    ways = build.tables.classes.weight.shape[2]
+    if len(ends) ** 2 * ways <= FOLLOWED_UP_TO:
+        return ends, ends
+    mixed = np.random.default_rng(seed).permutation(ends)
+    kind = build.topology.kind[mixed]
+    down = np.concatenate([mixed[kind == k][:DOWN_OF_A_KIND] for k in np.unique(kind)])
+    return np.sort(down), np.sort(mixed[: max(2, FOLLOWED_UP_TO // (len(down) * ways))])
 
 
 def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[int]]:
@@ -47,18 +72,36 @@ def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[int]]:
 
     All destinations are down, each for the packets to it.
     """
-    entering, waiting = _from_hosts(towards, sources)
+    entering, waiting, marked = _from_hosts(towards, sources)
     cell, count = _merged(np.concatenate((entering, _forwarded(towards, waiting)[1])))
     taken: list[int] = []
+    sent = len(entering) + len(waiting)
+    if len(marked):
+        spread = _spread(towards, marked)
+        sent += len(spread)
+        taken.append(int(count.sum()) + len(spread))
+        going, cell = _forwarded(towards, cell)
+        again = np.concatenate((np.repeat(cell, count[going]), spread))
+        cell, count = _merged(again)
     while len(cell) and len(taken) < MOST_HOPS - 1:
         taken.append(int(count.sum()))
         going, cell = _forwarded(towards, cell)
         cell, count = _merged(cell, count[going])
-    return len(entering) + len(waiting), taken
+    return sent, taken
 
 
-def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers]:
+def _spread(towards: Towards, marked: Numbers) -> Numbers:
+    """The cells of marked packets after their second link, each once for every way."""
+    f, width = towards.forwarding, len(towards.destinations)
+    arc, column = np.divmod(marked // TTLS, width)
+    which, out = towards.onward(arc, column)
+    return (f.end[out].astype(np.int64) * width + column[which]) * TTLS + MOST_HOPS - SPREAD_AFTER
+
+
+def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """Cells of packets that have crossed their first link, and of those that their switch repairs.
+
+    And of those that have crossed it marked, and will be spread.
 
     A cell is (arc·D + column)·T + TTL, T = 65: the arc that a packet came in by, its destination.
     """
@@ -67,10 +110,13 @@ def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers]:
     at = sources[source]
     ways = f.weighted.take(towards.row(at, column), axis=1)
     up = (ways >= 0) & (f.end.take(ways, mode="wrap") // f.slots != towards.destinations[column])
-    entered = f.end[ways[up]].astype(np.int64) * width + column[np.nonzero(up)[1]]
+    way, packet = np.nonzero(up)
+    into = f.end[ways[up]]
+    entered = (into.astype(np.int64) * width + column[packet]) * TTLS + MOST_HOPS - 1
+    marked = (way > 0) & towards.spreads(into // f.slots, column[packet]) & f.marks
     none = ~up.any(axis=0)
     waiting = f.hosts[at[none]] * width + column[none]
-    return entered * TTLS + MOST_HOPS - 1, waiting * TTLS + MOST_HOPS
+    return entered[~marked], waiting * TTLS + MOST_HOPS, entered[marked]
 
 
 def _forwarded(towards: Towards, cell: Numbers) -> tuple[Numbers, Numbers]:

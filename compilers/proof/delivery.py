@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial, reduce
+from itertools import zip_longest
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -14,27 +17,35 @@ from numpy.typing import NDArray
 
 from compilers.proof.alternate_ways import Ways, walk_ways
 from compilers.proof.certificate.certified import CERTIFIED, CertificateUse, by_chance, certify
+from compilers.proof.certificate.line_certificate import line_certificate
 from compilers.proof.certificate.minimal_rows import minimal_rows
-from compilers.proof.certificate.two_link_detours import has_triangle_detours, triangle_detours
+from compilers.proof.certificate.program_certificate import program_certificate
+from compilers.proof.certificate.row_sample import sampled_rows_minimal
+from compilers.proof.certificate.star_classes import StarClasses
+from compilers.proof.certificate.star_sets import StarSets
+from compilers.proof.certificate.two_link_classes import TwoLinkClasses
+from compilers.proof.certificate.two_link_detours import TriangleDetours
 from compilers.proof.channels import Channels, channels
 from compilers.proof.dead_switches import DeadSwitchTraffic, dead_switch_traffic
-from compilers.proof.detours import Detours
 from compilers.proof.failure_walks import FailureReport, walk_failures
-from compilers.proof.packet_states import Progress, packets
+from compilers.proof.packet_states import LEAST_BLOCKS, Progress, packets
+from compilers.proof.policy_soundness import chooses
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
-from compilers.routing.bounce_goals import SMALLEST_WITH_GOALS
-from compilers.spec.policy import PROMISED
+from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
+from compilers.spec.policy import MARKED, PROMISED
 from compilers.tables.build import Build
-from compilers.tables.walk import FAULTS, LOOPED, MOST_HOPS, Walker
+from compilers.tables.switch_blocks import switch_blocks
+from compilers.tables.walk import FAULTS, LOOPED, Walker
 from compilers.topology import polarfly
 from compilers.topology.distance import distances, neighbour_table
+from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
 PAIRS_AT_ONCE = 1 << 20
 PAIR_EXAMPLES = 10
 ITSELF = -128
-FOLLOWED_UP_TO = 1 << 22
-"""The most packets for which those to a dead switch are followed, in five seconds or so."""
+LEAST_MARKED_TWICE = 4
+"""The smallest q at which two failures leave every marked packet a way."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked unasked: PolarFly up to q = 9, in a second."""
 METHODS = ("auto", "walk", "certificate")
@@ -65,8 +76,7 @@ class Report:
     under each failure of one link or node that was asked for by name; None unless asked for.
     channels_under: these kinds. certificate: what was proved by one, not by
     walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
-    can be followed. to_dead_switch: packets to a node that failed, where switches repair and these
-    packets are few enough to be followed.
+    can be followed. to_dead_switch: packets to a node that failed, where switches repair.
     """
 
     pairs: int
@@ -157,6 +167,7 @@ def verify(
     seed: int = 1,
     with_channels: bool = False,
     method: str = "auto",
+    workers: Workers = THIS_PROCESS,
 ) -> Report:
     """Judge every ordered pair of switches with hosts, over every way that its packets may take.
 
@@ -169,29 +180,40 @@ def verify(
             quick.
         seed: of the sample, and of the destinations that are walked beside a certificate.
         with_channels: whether to count channels and prove the fabric free of deadlock.
-        method: of `METHODS`, for minimal paths, the ways, and failures of one link or node. What a
-            certificate cannot judge is walked; `auto` takes it where walks take long.
+        method: of `METHODS`, for minimal paths, the ways, and failures of one link or node, or
+            of two in a whole PolarFly. What a certificate cannot judge is walked; `auto` takes it
+            where walks take long.
+        workers: that share the destinations of walks.
     """
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
     certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
-    report = _delivery(build, certain, seed, progress)
-    report = replace(report, unsound=Unsound.of((report.unsound, unsound(build))))
+    certain &= build.balance != MARKED  # certificates know nothing of marks
+    report = _delivery(build, certain, seed, progress, workers)
+    rows = report.certificate is None  # else each was found to be right
+    report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
+    used = report.certificate
+    classes = _classes(build, used.program) if used and chooses(build) else None
     if not report.unsound.count:
-        by_rows = report.certificate is not None and has_triangle_detours(build)
-        find = triangle_detours if by_rows else Detours.of
-        report = replace(report, unsound=promise(build, find))
+        detours = TriangleDetours(classes) if isinstance(classes, TwoLinkClasses) else classes
+        report = replace(report, unsound=promise(build, detours))
     kinds = usual(build) if failures is None else tuple(failures)
     report = replace(report, promised=promised(build))
-    report = _followed(report, build, kinds, certain, seed, progress)
+    if not certain:
+        report = _walked_ways(report, build, progress, workers)
+    else:
+        whole = sample if isinstance(classes, TwoLinkClasses) else 0
+        judged = _judged(build, kinds, whole)
+        report = _certified(report, build, judged, classes, seed, progress, workers)
     done = {case.kind: case for case in report.failures}
-    cases = [done.get(k) or walk_failures(build, k, sample, seed, progress) for k in kinds]
+    walk = partial(walk_failures, sample=sample, seed=seed, progress=progress, workers=workers)
+    cases = [done.get(kind) or walk(build, kind) for kind in kinds]
     report = replace(report, failures=tuple(cases))
-    if "node" in kinds and build.protect != "none" and packets(build) <= FOLLOWED_UP_TO:
-        report = replace(report, to_dead_switch=dead_switch_traffic(build))
+    if "node" in kinds and build.protect != "none":
+        report = replace(report, to_dead_switch=dead_switch_traffic(build, seed))
     if with_channels:
         single = tuple(kind for kind in failures or () if kind in PROMISED)
         counted = channels(build, "valley", single, progress)
@@ -199,43 +221,77 @@ def verify(
     return report
 
 
-def _delivery(build: Build, certain: bool, seed: int, progress: Progress | None) -> Report:
+def _delivery(
+    build: Build, certain: bool, seed: int, progress: Progress | None, workers: Workers
+) -> Report:
     """Minimal delivery, by rows of a whole fabric where these prove it, else by a walk."""
-    counts = minimal_rows(build) if certain else None
+    program = (program_certificate(build) or line_certificate(build)) if certain else None
+    counts = program or (minimal_rows(build) if certain else None)
     if counts is None:
-        return _walk_minimal(build, progress)
+        return _walk_minimal(build, progress, workers=workers)
     ends = np.flatnonzero(build.topology.endpoints)
     beside = by_chance(ends, seed)
     walked = _walk_minimal(build, None, beside)
-    if walked.minimal < walked.pairs:
-        return replace(_walk_minimal(build, progress), unsound=WRONG_CERTIFICATE)
+    if walked.minimal < walked.pairs or (program and not sampled_rows_minimal(build, seed)):
+        return replace(_walk_minimal(build, progress, workers=workers), unsound=WRONG_CERTIFICATE)
     pairs = len(ends) * (len(ends) - 1)
-    use = CertificateUse((DELIVERY,), len(ends), 0, len(beside))
+    use = CertificateUse((DELIVERY,), len(ends), 0, len(beside), program is not None)
     return Report(pairs, pairs, pairs, 0, counts, (), certificate=use)
 
 
-def _followed(
+def _classes(build: Build, program: bool) -> TwoLinkClasses | StarSets | None:
+    """What is known of the classes of a whole fabric of which rows, or a program, are minimal."""
+    shared = build.balance == "minimal" or build.policy.get("disjoint") == "none"
+    star = StarClasses.of(build) if shared else None
+    return StarSets.of(star) if star else TwoLinkClasses.of(build, program)
+
+
+def _walked_ways(
+    report: Report, build: Build, progress: Progress | None, workers: Workers
+) -> Report:
+    """The report with all ways, where there are alternates."""
+    if not _spread(build):
+        return report
+    return replace(report, ways=walk_ways(build, progress, workers=workers))
+
+
+def _certified(
     report: Report,
     build: Build,
-    kinds: tuple[str, ...],
-    certain: bool,
+    judged: tuple[str, ...],
+    classes: TwoLinkClasses | StarSets | None,
     seed: int,
     progress: Progress | None,
+    workers: Workers,
 ) -> Report:
-    """The report with all ways, and with the failures that a certificate judges if one does."""
-    spread = bool(build.tables.classes.alternate.any())
-    judged = tuple(kind for kind in kinds if kind in CERTIFIED and build.protect != "none")
-    if certain and (spread or judged):
-        found = certify(build, judged, seed, progress)
-        if not found.wrong:
-            already = report.certificate.proved if report.certificate else ()
-            proved = (*already, *((WAYS,) if spread else ()), *judged)
-            use = replace(found.use, proved=proved)
-            ways = found.ways if spread else None
-            return replace(report, ways=ways, failures=found.failures, certificate=use)
-        found_wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
-        report = replace(report, unsound=found_wrong, certificate=None)
-    return replace(report, ways=walk_ways(build, progress)) if spread else report
+    """The report with all ways and the failures that a certificate judges."""
+    spread = _spread(build)
+    if not spread and not judged:
+        return report
+    found = certify(build, judged, seed, progress, classes)
+    if found.wrong:
+        wrong = Unsound.of((WRONG_CERTIFICATE, report.unsound))
+        report = replace(report, unsound=wrong, certificate=None)
+        return _walked_ways(report, build, progress, workers)
+    already = report.certificate or CertificateUse((), 0, 0, 0)
+    proved = (*already.proved, *((WAYS,) if spread else ()), *found.use.proved)
+    use = replace(found.use, proved=proved, program=already.program)
+    ways = found.ways if spread else None
+    return replace(report, ways=ways, failures=found.failures, certificate=use)
+
+
+def _judged(build: Build, kinds: tuple[str, ...], sample: int | None) -> tuple[str, ...]:
+    """The kinds of failures that a certificate may judge: of repairs, and all cases of them."""
+    parts = build.tables.switches + build.topology.graph.size
+    whole = sample is None or sample >= comb(parts, 2)
+    known = CERTIFIED if build.protect != "none" else ()
+    return tuple(kind for kind in kinds if kind in known or (kind == "2" and known and whole))
+
+
+def _spread(build: Build) -> bool:
+    """Whether there are alternates."""
+    alternate = build.tables.classes.alternate
+    return any(bool(alternate[some].any()) for some in switch_blocks(build))
 
 
 def promised(build: Build) -> tuple[str, ...]:
@@ -243,7 +299,8 @@ def promised(build: Build) -> tuple[str, ...]:
     kinds = PROMISED.get(build.protect, ())
     if not kinds or not polarfly.is_whole(build.topology):
         return kinds
-    return (*kinds, "2") if int(build.topology.parameters["q"]) >= SMALLEST_WITH_GOALS else kinds
+    least = LEAST_MARKED_TWICE if build.balance == MARKED else SMALLEST_WITH_GOALS
+    return (*kinds, "2") if int(build.topology.parameters["q"]) >= least else kinds
 
 
 def usual(build: Build) -> tuple[str, ...]:
@@ -253,43 +310,67 @@ def usual(build: Build) -> tuple[str, ...]:
 
 
 def _walk_minimal(
-    build: Build, progress: Progress | None, towards: NDArray[np.int64] | None = None
+    build: Build,
+    progress: Progress | None,
+    towards: NDArray[np.int64] | None = None,
+    workers: Workers = THIS_PROCESS,
 ) -> Report:
     """Minimal paths from all switches with hosts; `towards` some of them, ascending, or all."""
-    walker = Walker.of(build.tables, build.wiring.cables())
-    table = neighbour_table(build.topology.graph)
     ends = np.flatnonzero(build.topology.endpoints)
-    hop_counts = np.zeros(MOST_HOPS + 1, np.int64)
-    minimal = loops = 0
-    faults: list[PairFault] = []
     towards = ends if towards is None else towards
-    step = max(1, PAIRS_AT_ONCE // build.tables.switches)
-    for first in range(0, len(towards), step):
-        destinations = towards[first : first + step]
-        hops = walker.hops(destinations)[ends]
+    blocks = in_blocks(towards, max(1, PAIRS_AT_ONCE // build.tables.switches))
+    found = workers.over(_MinimalPaths.of, build, blocks, least=LEAST_BLOCKS)
+    return reduce(_both, told(found, blocks, progress), Report(0, 0, 0, 0, (), ()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MinimalPaths:
+    """The walk over minimal ports, and how long it may be: neighbours, and ends with hosts."""
+
+    walker: Walker
+    table: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, build: Build) -> _MinimalPaths:
+        """Join the tables of a build with its cables and with its graph."""
+        ends = np.flatnonzero(build.topology.endpoints)
+        walker = Walker.of(build.tables, build.wiring.cables())
+        return cls(walker, neighbour_table(build.topology.graph), ends)
+
+    def __call__(self, destinations: NDArray[np.int64]) -> Report:
+        """The pairs towards some destinations, ascending."""
+        ends = self.ends
+        hops = self.walker.hops(destinations)[ends]
         hops[np.searchsorted(ends, destinations), np.arange(len(destinations))] = ITSELF
         longest = int(hops.max(initial=0))
-        shortest = distances(table, destinations, depth=longest - 1).T[ends]
+        shortest = distances(self.table, destinations, depth=longest - 1).T[ends]
         best = (hops >= 0) & (hops <= shortest)
-
-        hop_counts[: longest + 1] += [np.count_nonzero(hops == h) for h in range(longest + 1)]
-        minimal += int(np.count_nonzero(best))
-        loops += int(np.count_nonzero(hops == LOOPED))
-        if len(faults) < PAIR_EXAMPLES and not best.all():
-            wrong = np.argwhere(~best & (hops != ITSELF))[: PAIR_EXAMPLES - len(faults)]
-            faults += [
+        counts = [int(np.count_nonzero(hops == h)) for h in range(longest + 1)]
+        wrong = np.argwhere(~best & (hops != ITSELF))[:PAIR_EXAMPLES]
+        return Report(
+            pairs=len(destinations) * (len(ends) - 1),
+            delivered=sum(counts),
+            minimal=int(np.count_nonzero(best)),
+            loops=int(np.count_nonzero(hops == LOOPED)),
+            hop_counts=tuple(counts) if any(counts) else (),
+            faults=tuple(
                 PairFault(int(ends[i]), int(destinations[j]), _fault(hops[i, j], shortest[i, j]))
                 for i, j in wrong
-            ]
-        if progress:
-            progress(first + len(destinations), len(towards))
+            ),
+        )
+
+
+def _both(one: Report, other: Report) -> Report:
+    """The pairs of both, each towards destinations of its own."""
+    counts = zip_longest(one.hop_counts, other.hop_counts, fillvalue=0)
     return Report(
-        pairs=len(towards) * (len(ends) - 1),
-        delivered=int(hop_counts.sum()),
-        minimal=minimal,
-        loops=loops,
-        hop_counts=tuple(np.trim_zeros(hop_counts, "b").tolist()),
-        faults=tuple(faults),
+        pairs=one.pairs + other.pairs,
+        delivered=one.delivered + other.delivered,
+        minimal=one.minimal + other.minimal,
+        loops=one.loops + other.loops,
+        hop_counts=tuple(map(sum, counts)),
+        faults=(one.faults + other.faults)[:PAIR_EXAMPLES],
     )
 
 

@@ -7,18 +7,41 @@ or another switch of its minimal path.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.proof.link_sets import Bits, Sets
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS, Walker
 
-LATER, NEXT_HOP, BACK = 1, 2, 3
+LATER, NEXT_HOP, BACK, ANYTHING = 1, 2, 3, 4
 DETOUR_CELLS_AT_ONCE = 1 << 22
-Bits = NDArray[np.bool_]
 Vertices = NDArray[np.int32]
+
+
+class ClassDetours(Protocol):
+    """What the paths of S switches meet, asked of their classes; as of `Detours`."""
+
+    @property
+    def direct(self) -> Bits:
+        """bool[S, C], classes by which some destination is reached that is the neighbour."""
+
+    @property
+    def behind(self) -> Bits:
+        """bool[S, C], those by which one is that lies behind it."""
+
+    @property
+    def used(self) -> Bits:
+        """bool[S, C], both."""
+
+    def without(self, least: int) -> Sets:
+        """Other links whose paths meet nothing from this on, for classes in use."""
+
+    def uneven(self, least: int) -> Bits:
+        """bool[S, C]: classes with destinations to which not the same paths meet such things."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,15 +104,18 @@ class Detours:
                     found = function.reduceat(met, first, axis=1).T
                     known[s, classes] = function(known[s, classes], found)
 
+    def part(self, some: slice) -> Detours:
+        """The detours of some switches."""
+        return Detours(*(getattr(self, word.name)[some] for word in fields(self)))
+
     @property
     def used(self) -> Bits:
         """bool[S, C], classes by which some destination is reached."""
         return self.direct | self.behind
 
-    def without(self, least: int) -> Bits:
-        """bool[S, C, K]: other links whose paths meet nothing from this on, for classes in use."""
-        free: Bits = self.other & self.used[..., None] & (self.most < least)
-        return free
+    def without(self, least: int) -> Sets:
+        """Other links whose paths meet nothing from this on, for classes in use."""
+        return np.packbits(self.other & self.used[..., None] & (self.most < least), axis=2)
 
     def uneven(self, least: int) -> Bits:
         """bool[S, C]: classes with destinations to which not the same paths meet such things."""

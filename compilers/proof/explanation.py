@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from itertools import pairwise
+from math import lcm
 from typing import Any
 
 import numpy as np
 
 from compilers.proof.channels import along
 from compilers.proof.dead_switches import links_taken
-from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.proof.forwarding import Forwarding, Towards
+from compilers.proof.single_packets import (
+    DROPPED,
+    FROM_HOST,
+    HOME,
+    SinglePackets,
+    link_count,
+    link_number,
+)
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
-from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED, MOST_HOPS, Walker
+from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from inventory.problems import InputError, did_you_mean
 
 
@@ -98,12 +109,12 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         InputError: the destination carries no hosts, so it has no addresses.
     """
     _require_hosts(build, destination)
-    walker = Walker.of(build.tables, build.wiring.cables())
-    path, outcome = walker.path(source, destination)
-    towards = Towards.of(Forwarding.of(build), np.array([destination]))
-    usual = _ways(towards, source, ()) if source != destination else []
-    minimal = int(towards.forwarding.order[0, towards.rows[source]])
-    alternates = [way.path for arc, way in usual if arc != minimal]
+    packets = SinglePackets(build, destination)
+    path, outcome = packets.minimal(source)
+    usual = _ways(packets, source) if source != destination else []
+    weights = packets.ways(source) if usual else {}
+    minimal = packets.minimal_link(source)
+    failed = SinglePackets.under(build, destination, tuple(dead)) if dead else packets
     return Explanation(
         source=source,
         destination=destination,
@@ -113,9 +124,9 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
             for ends, channel in zip(pairwise(path), along(build, path), strict=True)
         ),
         fault=FAULTS.get(outcome, ""),
-        alternates=tuple(alternates),
-        weights=_weights(build, towards, source) if usual else (),
-        failing=tuple(way for _, way in _ways(towards, source, tuple(dead))) if dead else (),
+        alternates=tuple(way.path for link, way in usual if link not in (minimal, FROM_HOST)),
+        weights=_shares(weights, minimal, [link for link, _ in usual]),
+        failing=tuple(way for _, way in _ways(failed, source)) if dead else (),
     )
 
 
@@ -130,44 +141,68 @@ def _require_hosts(build: Build, switch: int) -> None:
         )
 
 
-def _ways(towards: Towards, source: int, dead: tuple[int, ...]) -> list[tuple[int, Failing]]:
-    """Every port that a host's packet may leave the source by, and its way from there."""
-    f = towards.forwarding
-    destination = int(towards.destinations[0])
-    here = int(f.hosts[source])
-    if f.links + source in dead:
-        return [(NOWHERE, Failing((source,), f"switch {source} is down"))]
-    if f.links + destination in dead:
-        most = len(links_taken(towards, np.array([source]))[1])
-        around = f"; packets to it take up to {most} links where repairs halve the TTL"
-        repaired = len(f.order) > 1 and len(dead) == 1
-        fault = f"switch {destination} is down{around * repaired}"
-        return [(NOWHERE, Failing((source,), fault))]
-    chosen = f.weighted[:, towards.rows[source]]
-    chosen = chosen[chosen >= 0]
-    down = f.down(chosen, tuple(np.array(part) for part in dead))
-    starts = [(arc, int(f.end[arc])) for arc in chosen[~down].tolist()]
+def _ways(packets: SinglePackets, source: int) -> list[tuple[int, Failing]]:
+    """Every link that a host's packet may leave the source by, and its way from there.
+
+    By `FROM_HOST` where it leaves as in transit.
+    """
+    destination = packets.destination
+    if source in packets.dead_switches:
+        return [(FROM_HOST, Failing((source,), f"switch {source} is down"))]
+    if destination in packets.dead_switches:
+        return [
+            (
+                FROM_HOST,
+                Failing((source,), f"switch {destination} is down{_around(packets, source)}"),
+            )
+        ]
+    up = [link for link in packets.ways(source) if packets.is_up(source, link)]
     found = []
-    for arc, start in starts or [(NOWHERE, here)]:
-        path, outcome = towards.path(start, dead, MOST_HOPS)
-        before = [source] if starts else []
-        found.append((arc, Failing((*before, *path), _fault(path, outcome, destination))))
+    marks, minimal = packets.build.balance == MARKED, packets.minimal_link(source)
+    for link in up or [FROM_HOST]:
+        start = packets.over(source, link) if up else (source, FROM_HOST)
+        before = (source,) * bool(up)
+        starts = [start]
+        if marks and up and link != minimal and (ways := packets.onward(*start)):
+            before, starts = (source, start[0]), [packets.over(start[0], way) for way in ways]
+        for each in starts:
+            path, outcome = packets.path(*each)
+            found.append((link, Failing((*before, *path), _fault(path, outcome, destination))))
     return found
+
+
+def _shares(weights: Mapping[int, int], minimal: int, links: Sequence[int]) -> tuple[int, ...]:
+    """The weights of the minimal path and of each alternate, in whole numbers.
+
+    Args:
+        weights: by the link that packets leave by.
+        minimal: the minimal one.
+        links: of each path, which share the weight of their link.
+    """
+    if not weights:
+        return ()
+    count = Counter(links)
+    scale = lcm(*(count[link] for link in weights))
+    rest = (weights[link] * scale // count[link] for link in links if link != minimal)
+    return weights.get(minimal, 0) * scale, *rest
+
+
+def _around(packets: SinglePackets, source: int) -> str:
+    """How long packets to a switch that is down, and nothing else, go around where they repair."""
+    build = packets.build
+    if not build.tables.classes.protection.shape[2] or packets.dead_links:
+        return ""
+    if len(packets.dead_switches) > 1:
+        return ""
+    towards = Towards.of(Forwarding.of(build), np.array([packets.destination]))
+    most = len(links_taken(towards, np.array([source]))[1])
+    return f"; packets to it take up to {most} links where repairs halve the TTL"
 
 
 def _fault(path: list[int], outcome: int, destination: int) -> str:
     if outcome == HOME:
         return "" if path[-1] == destination else FAULTS[MISDELIVERED]
-    return "lost: no port is left" if outcome == NOWHERE else FAULTS[LOOPED]
-
-
-def _weights(build: Build, towards: Towards, source: int) -> tuple[int, ...]:
-    """The minimal path's weight, then the alternates'."""
-    number = int(towards.rows[source]) - source * (towards.forwarding.classes + 2)
-    if number >= towards.forwarding.classes:
-        return ()
-    weight = build.tables.classes.weight[source, number]
-    return (int(weight[0]), *(int(w) for w in weight[1:] if w))
+    return "lost: no port is left" if outcome == DROPPED else FAULTS[LOOPED]
 
 
 def find_failure(build: Build, word: str) -> int:
@@ -176,18 +211,16 @@ def find_failure(build: Build, word: str) -> int:
     Raises:
         InputError: there is no such node or link.
     """
-    forwarding = Forwarding.of(build)
     if word in build.wiring.names or "-" not in word:
-        return forwarding.links + find_switch(build, word)
+        return link_count(build) + find_switch(build, word)
     todo = "polarfab topology lists the links"
     for cut in (i for i, sign in enumerate(word) if sign == "-"):
         ends = [part for part in (word[:cut], word[cut + 1 :]) if _known(build, part)]
         if len(ends) < 2:
             continue
         one, other = (find_switch(build, part) for part in ends)
-        link = np.flatnonzero(build.wiring.far[one] == other)
-        if len(link):
-            return int(forwarding.element[0][one * forwarding.slots + int(link[0])])
+        if (build.wiring.far[one] == other).any():
+            return link_number(build, one, other)
         todo = _neighbours(build, one)
     raise InputError.of("a node, or a link as two nodes that it joins, such as 3-8", word, todo)
 

@@ -8,7 +8,8 @@ packets that meet both (`compilers.proof.failure_pairs`); of more, or in a sampl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from itertools import combinations
 from math import comb
 
@@ -21,19 +22,21 @@ from compilers.proof.forwarding import Forwarding, Numbers
 from compilers.proof.packet_states import (
     ARRIVED,
     LOOPED,
+    BlockWalk,
     Followed,
     Progress,
     Reached,
     losers,
     packets,
-    reachable,
 )
 from compilers.tables.build import Build
+from compilers.workers.shards import THIS_PROCESS, Workers
+from inventory.problems import InputError
 
 LOSS_EXAMPLES = 10
 FAILURE_KINDS = ("link", "node", "2", "3")
 SAMPLE = 1000
-PAIRS_UP_TO = 1 << 20
+PAIRS_UP_TO = 1 << 22
 """The most packets for which all pairs of failures are walked by default, in ten seconds or so."""
 
 
@@ -110,6 +113,11 @@ class FailureCases:
         """The number of cases that are walked."""
         return self.every if self.rows is None else len(self.rows)
 
+    @property
+    def at_once(self) -> int:
+        """The number of elements that fail in a case."""
+        return 2 if self.rows is None else self.rows.shape[1]
+
     def dead(self, case: int) -> list[int]:
         """The elements that are down in a case."""
         return list(divmod(case, self.elements)) if self.rows is None else self.rows[case].tolist()
@@ -140,6 +148,7 @@ def walk_failures(
     progress: Progress | None = None,
     destinations: Numbers | None = None,
     forwarding: Forwarding | None = None,
+    workers: Workers = THIS_PROCESS,
 ) -> FailureReport:
     """Try every failure of a kind; of several at once, at most a sample.
 
@@ -152,19 +161,56 @@ def walk_failures(
         progress: called with destinations done and all.
         destinations: int64[D], ascending: the pairs towards these alone; None: all with hosts.
         forwarding: of this build, where it is made already.
+        workers: that share the destinations.
+
+    Raises:
+        InputError: so many failures can leave a marked packet no way.
     """
     f = forwarding or Forwarding.of(build)
     if sample is None:
         quick = kind == "2" and build.protect != "none" and packets(build) <= PAIRS_UP_TO
         sample = comb(f.links + f.switches, 2) if quick else SAMPLE
-    tally = _Tally(build, f, FailureCases.of(f, kind, sample, seed))
-    for reached in reachable(build, f, progress, destinations):
-        tally.add(reached)
+    _require_ways(f, kind)
+    cases = FailureCases.of(f, kind, sample, seed)
+    walk = BlockWalk(partial(_block, kind, cases), None if workers.remote else f)
+    none = _Tally(build, f, cases).report(kind)
+    return reduce(_merged, walk.over(build, workers, progress, destinations), none)
+
+
+def _require_ways(f: Forwarding, kind: str) -> None:
+    """Pass when a switch spreads marked packets over more ways than elements fail.
+
+    Then one of them is always up, and its packets are followed without failures, too.
+    """
+    at_once = int(kind) if kind.isdecimal() else 1
+    fewest = min(np.count_nonzero(f.marked[:, f.end >= 0] >= 0, axis=0), default=at_once + 1)
+    if f.marks and fewest <= at_once:
+        required = f"fewer than {fewest} failures at once where packets are marked, a larger q, "
+        raise InputError.of(required + "or another balance", f"{at_once}", key="failures")
+
+
+def _block(kind: str, cases: FailureCases, build: Build, reached: Reached) -> FailureReport:
+    """The report on the packets towards some destinations."""
+    tally = _Tally(build, reached.towards.forwarding, cases)
+    tally.add(reached)
     return tally.report(kind)
 
 
+def _merged(one: FailureReport, other: FailureReport) -> FailureReport:
+    """The report on the destinations of both."""
+    return replace(
+        one,
+        lost_pairs=one.lost_pairs + other.lost_pairs,
+        looped=one.looped + other.looped,
+        max_hops=max(one.max_hops, other.max_hops),
+        stretch=max(one.stretch, other.stretch),
+        losses=(one.losses + other.losses)[:LOSS_EXAMPLES],
+        cut_off=one.cut_off + other.cut_off,
+    )
+
+
 class _Tally:
-    """Counts over all cases."""
+    """Counts over all cases, towards some destinations."""
 
     def __init__(self, build: Build, f: Forwarding, cases: FailureCases) -> None:
         self.build, self.f, self.cases = build, f, cases
@@ -173,6 +219,16 @@ class _Tally:
 
     def add(self, reached: Reached) -> None:
         """Follow the packets towards some destinations and count the outcomes."""
+        usual = self.f.walker.hops(reached.towards.destinations)
+        for walked in self.cases.walked(reached.told_apart(self.cases.at_once)):
+            arrived = walked.outcome == ARRIVED
+            self._lengths(walked, arrived, usual)
+            if not arrived.all():
+                self._lose(reached)
+                return
+
+    def _lose(self, reached: Reached) -> None:
+        """Follow all packets towards some destinations, and count those that are lost."""
         ends, none = self.build.topology.endpoints, np.zeros(0, np.int64)
         usual = self.f.walker.hops(reached.towards.destinations)
         lost, looped = [none], [none]

@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.marked_spread import onward_links
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
+from compilers.wiring.wiring import Wiring
 
 NOWHERE, HOME = -1, -2
+WAYS_AT_ONCE = 1 << 16
 Numbers = NDArray[Any]
 Dead = tuple[Numbers, ...]
 
@@ -34,6 +38,9 @@ class Forwarding:
     order: int32[1 + P, S·(C + 2)], ways out by class, the minimal one first; the last two classes
         of a switch deliver and drop. bounce: int32[B, S·(C + 2)], the same for a packet that came
         in on the minimal port. weighted: int32[1 + A, S·(C + 2)], ways for packets from hosts.
+    marked: int32[K, S·L], by the arc that a marked packet came in by its ways out; no row where
+        none is marked, else hosts mark what they send by any way but the first of `weighted`
+        (`compilers.routing.marked_spread`).
     """
 
     walker: Walker
@@ -45,6 +52,7 @@ class Forwarding:
     order: NDArray[np.int32]
     bounce: NDArray[np.int32]
     weighted: NDArray[np.int32]
+    marked: NDArray[np.int32]
 
     @classmethod
     def of(cls, build: Build) -> Forwarding:
@@ -52,11 +60,12 @@ class Forwarding:
         classes, far = build.tables.classes, build.wiring.far
         count = classes.port.shape[1]
         minimal = classes.port[..., None]
-        used = np.concatenate((minimal, classes.alternate), axis=2) * (classes.weight > 0)
         arc_of = _arcs_by_port(build.wiring.port, far)
-        order = _ways(arc_of, np.concatenate((minimal, classes.protection), axis=2))
+        order = np.concatenate([_ways(arc_of, each) for each in (minimal, classes.protection)])
+        alternate, weight = np.asarray(classes.alternate), np.asarray(classes.weight)
+        used = ((minimal, weight[..., :1]), (alternate, weight[..., 1:]))
         order[0, count :: count + 2] = HOME
-        end, link = _cables(far)
+        end, link = _cables(build.wiring, arc_of)
         neighbour = np.full_like(end, NOWHERE)
         neighbour[end >= 0] = end[end >= 0] // (far.shape[1] + 1)
         links = int(link.max(initial=-1)) + 1
@@ -73,13 +82,19 @@ class Forwarding:
             ),
             order=order,
             bounce=_ways(arc_of, classes.bounce),
-            weighted=_ways(arc_of, used),
+            weighted=np.concatenate([_ways(arc_of, ports, share) for ports, share in used]),
+            marked=_marked(build.wiring, build.balance == MARKED),
         )
 
     @property
     def switches(self) -> int:
         """S, the number of switches."""
         return len(self.end) // self.slots
+
+    @property
+    def marks(self) -> bool:
+        """Whether hosts' packets are marked."""
+        return len(self.marked) > 0
 
     @property
     def hosts(self) -> NDArray[np.int64]:
@@ -153,6 +168,29 @@ class Towards:
             out[stuck] = chosen
         return out
 
+    def spreads(self, at: Numbers, column: Numbers) -> NDArray[np.bool_]:
+        """bool[n]: whether switches spread marked packets; else these go as others in transit.
+
+        So they do to a switch itself and to its neighbours.
+        """
+        f = self.forwarding
+        minimal = f.order[0].take(self.row(at, column))
+        after = f.end.take(minimal, mode="wrap") // f.slots
+        far: NDArray[np.bool_] = (minimal >= 0) & (after != self.destinations[column])
+        return far
+
+    def onward(self, arcs: Numbers, column: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
+        """The ways out of marked packets that are spread: which of these, and by what way.
+
+        Args:
+            arcs: the arc that each packet came in by.
+            column: its destination.
+        """
+        through = np.flatnonzero(self.spreads(arcs // self.forwarding.slots, column))
+        ways = self.forwarding.marked.take(arcs[through], axis=1)
+        way, which = np.nonzero(ways >= 0)
+        return through[which], ways[way, which]
+
     def delivered(self, out: Numbers, arcs: Numbers, column: Numbers) -> NDArray[np.bool_]:
         """bool[n]: whether these ways out, of `way_out`, deliver at the destination itself."""
         at = arcs // self.forwarding.slots
@@ -196,6 +234,18 @@ class Towards:
         return path, arc
 
 
+def _marked(wiring: Wiring, marks: bool) -> NDArray[np.int32]:
+    """int32[K, S·L]: the ways out of marked packets by the arc that they came in by."""
+    order, links = wiring.far.shape
+    found = np.full((links * marks, order, links + 1), NOWHERE, np.int32)
+    for some, usable in onward_links(wiring) if marks else ():
+        number = np.arange(order, dtype=np.int32)[some]
+        arc = number[:, None] * (links + 1) + np.arange(links, dtype=np.int32)
+        ways = np.where(usable, arc[:, None], NOWHERE)
+        found[:, some, :-1] = np.moveaxis(ways, 2, 0)
+    return found.reshape(len(found), order * (links + 1))
+
+
 def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np.int32]:
     """int32[S, ports + 1]: the arc of each port number, NOWHERE without a cable."""
     table = np.full((len(port), int(port.max(initial=0)) + 1), NOWHERE, np.int32)
@@ -204,25 +254,43 @@ def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np
     return table
 
 
-def _ways(arc_of: NDArray[np.int32], ports: Numbers) -> NDArray[np.int32]:
-    """int32[n, S·(C + 2)]: ports of classes as arcs; the last two classes have none."""
+def _ways(
+    arc_of: NDArray[np.int32], ports: Numbers, weight: Numbers | None = None
+) -> NDArray[np.int32]:
+    """int32[n, S·(C + 2)]: ports of classes as arcs; the last two classes have none.
+
+    Args:
+        arc_of: int32[S, ports + 1], `_arcs_by_port`.
+        ports: [S, C, n].
+        weight: [S, C, n], ports without a weight are left out; None: all have one.
+    """
     order, classes, count = ports.shape
-    known = np.where((ports > 0) & (ports < arc_of.shape[1]), ports, 0)
-    ways = np.full((order, classes + 2, count), NOWHERE, np.int32)
-    ways[:, :classes] = arc_of[np.arange(order)[:, None, None], known]
-    return np.ascontiguousarray(ways.reshape(order * (classes + 2), count).T)
+    width = arc_of.shape[1]
+    row = np.arange(0, order * width, width)[:, None, None]
+    ways = np.full((count, order, classes + 2), NOWHERE, np.int32)
+    step = max(1, WAYS_AT_ONCE // max(1, classes * count))
+    for some in (slice(first, first + step) for first in range(0, order, step)):
+        port = ports[some]
+        known = (port > 0) & (port < width)
+        if weight is not None:
+            known &= weight[some] > 0
+        arc = arc_of.take(np.where(known, port, 0) + row[some])
+        ways[:, some, :classes] = np.moveaxis(arc, 2, 0)
+    return ways.reshape(count, order * (classes + 2))
 
 
-def _cables(far: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def _cables(
+    wiring: Wiring, arc_of: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """int32[S·L] twice: the arc at the other end of each, and the number of its link."""
-    order, links = far.shape
+    far, (order, links) = wiring.far, wiring.far.shape
     end = np.full((order, links + 1), NOWHERE, np.int32)
-    switch, link = np.nonzero(far >= 0)
-    ahead = switch * order + far[switch, link]
-    behind = far[switch, link].astype(np.int64) * order + switch
-    other = np.searchsorted(ahead, behind)
-    end[switch, link] = (switch * (links + 1) + link)[other]
     number = np.full_like(end, NOWHERE)
-    forth = np.minimum(ahead, behind)
-    number[switch, link] = np.unique(forth, return_inverse=True)[1]
+    there = far >= 0
+    end[:, :-1][there] = arc_of[far[there], wiring.far_port[there]]
+    # Links in the order of their ends, the smaller one first.
+    forth = there & (far > np.arange(order)[:, None])
+    number[:, :-1][forth] = np.arange(np.count_nonzero(forth), dtype=np.int32)
+    back = there & ~forth
+    number[:, :-1][back] = number.ravel()[end[:, :-1][back]]
     return end.ravel(), number.ravel()

@@ -7,7 +7,8 @@ occur without failures are those from which walks under failures start.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,16 @@ from numpy.typing import NDArray
 from compilers.proof.forwarding import HOME, NOWHERE, Dead, Forwarding, Numbers, Towards
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
+from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
 FAILURE_CELLS_AT_ONCE = 1 << 18
+SPREAD_AFTER = 2
+"""Links that a packet has taken when it has been spread."""
+LEAST_BLOCKS = 4
+"""Blocks of destinations below which another process costs more than it saves."""
 ARRIVED, DROPPED, LOOPED = 0, 1, 2
 Progress = Callable[[int, int], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,14 +72,19 @@ class Reached:
         at = sources[source]
         depth[f.hosts[at] * width + column] = 0
         row = towards.row(at, column)
-        for ways in f.weighted:
+        marked = np.zeros(len(depth) * f.marks, np.bool_)
+        for number, ways in enumerate(f.weighted):
             way = ways.take(row)
-            depth[f.end[way[way >= 0]] * width + column[way >= 0]] = 1
+            into = f.end[way[way >= 0]] * width + column[way >= 0]
+            if number and f.marks:
+                marked[into] = True
+            else:
+                depth[into] = 1
+        spread, strays = cls._spread(towards, np.flatnonzero(marked), depth)
         weighted = np.count_nonzero(f.weighted.take(row, axis=1) >= 0, axis=0)
         # A host whose class has no weighted way follows the transit rule.
         none = (f.hosts[at] * width + column)[weighted == 0]
-        cells, entered = none, np.flatnonzero(depth == 1)
-        strays = []
+        cells = none
         for level in range(1, MOST_HOPS + 2):
             arc, column = np.divmod(cells, width)
             out = towards.way_out(arc, column)
@@ -81,12 +93,58 @@ class Reached:
             moving = out >= 0
             cells = f.end[out[moving]].astype(np.int64) * width + column[moving]
             depth[cells] = level
-            cells, entered = np.unique(np.concatenate((cells, entered))), entered[:0]
-            if not len(cells):
+            if level == SPREAD_AFTER:
+                depth[spread] = level
+            cells = np.flatnonzero(depth == level)
+            if not len(cells) and level >= SPREAD_AFTER:
                 break
         else:
             strays.append(cells)
         return cls(towards, depth, np.concatenate(strays), int(weighted.sum()))
+
+    @staticmethod
+    def _spread(
+        towards: Towards, marked: Numbers, depth: NDArray[np.int8]
+    ) -> tuple[Numbers, list[Numbers]]:
+        """The cells that marked packets come to after their second link, and those of no way.
+
+        Those that are not spread are in transit from where they are.
+        """
+        f, width = towards.forwarding, len(towards.destinations)
+        arc, column = np.divmod(marked, width)
+        which, out = towards.onward(arc, column)
+        through = towards.spreads(arc // f.slots, column)
+        depth[marked[~through]] = 1
+        stuck = through & (np.bincount(which, minlength=len(marked)) == 0)
+        return f.end[out].astype(np.int64) * width + column[which], [marked[stuck]]
+
+    def told_apart(self, failures: int) -> Reached:
+        """Of states that `failures` dead elements cannot tell apart, those after the most links.
+
+        Switches tell ways in apart that their class names, and hosts. Of the other ways into a
+        switch, as many stay as elements fail, those that packets can have taken most links to: the
+        way out is down, so one of them is up, and its packets do what those of all others do.
+        """
+        f, width = self.towards.forwarding, len(self.towards.destinations)
+        shape = f.switches, f.slots, width
+        depth = np.full(len(self.depth) + 1, NOWHERE, np.int8)
+        depth[:-1] = self.depth
+        kept = np.full_like(depth, NOWHERE)
+        place = np.arange(f.switches * width) % width
+
+        def keep(cell: Numbers) -> None:
+            kept[cell] = np.maximum(kept[cell], depth[cell])
+            depth[cell] = NOWHERE
+
+        keep((f.hosts[:, None] * width + np.arange(width)).ravel())
+        for ways in (f.order, f.bounce):
+            for way in ways:
+                arc = way.take(self.towards.rows).astype(np.int64)
+                keep(np.where(arc >= 0, arc * width + place, len(self.depth)))
+        first = np.arange(f.switches)[:, None] * f.slots * width + np.arange(width)
+        for _ in range(failures):
+            keep((depth[:-1].reshape(shape).argmax(axis=1) * width + first).ravel())
+        return replace(self, depth=kept[:-1])
 
 
 def packets(build: Build) -> int:
@@ -95,20 +153,40 @@ def packets(build: Build) -> int:
     return ends * ends * int(build.tables.classes.weight.shape[2])
 
 
-def reachable(
-    build: Build,
-    f: Forwarding,
-    progress: Progress | None,
-    destinations: NDArray[np.int64] | None = None,
-) -> Iterator[Reached]:
-    """The packet states without failures, one block of destinations at a time; None for all."""
-    ends = np.flatnonzero(build.topology.endpoints)
-    towards = ends if destinations is None else destinations
-    step = max(1, FAILURE_CELLS_AT_ONCE // len(f.end))
-    for first in range(0, len(towards), step):
-        yield Reached.of(Towards.of(f, towards[first : first + step]), ends)
-        if progress:
-            progress(min(first + step, len(towards)), len(towards))
+@dataclass(frozen=True, slots=True)
+class BlockWalk(Generic[T]):
+    """What is made of the packet states without failures towards a block of destinations.
+
+    look: at a block. forwarding: of the build, where it is made already.
+    """
+
+    look: Callable[[Build, Reached], T]
+    forwarding: Forwarding | None = None
+
+    def __call__(self, build: Build) -> Callable[[NDArray[np.int64]], T]:
+        """What is made of each block of this build."""
+        f = self.forwarding or Forwarding.of(build)
+        ends = np.flatnonzero(build.topology.endpoints)
+        return lambda block: self.look(build, Reached.of(Towards.of(f, block), ends))
+
+    def over(
+        self,
+        build: Build,
+        workers: Workers,
+        progress: Progress | None,
+        destinations: NDArray[np.int64] | None = None,
+    ) -> Iterator[T]:
+        """One value for each block, in order; no `destinations`: those of all hosts."""
+        ends = np.flatnonzero(build.topology.endpoints)
+        towards = ends if destinations is None else destinations
+        cells = build.wiring.far.shape[0] * (build.wiring.far.shape[1] + 1)
+        blocks = in_blocks(towards, max(1, FAILURE_CELLS_AT_ONCE // cells))
+        yield from told(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
+
+
+def reachable(build: Build, f: Forwarding, progress: Progress | None = None) -> Iterator[Reached]:
+    """The packet states without failures, one block of destinations at a time."""
+    return BlockWalk(lambda _, reached: reached, f).over(build, THIS_PROCESS, progress)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +237,11 @@ def losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> 
         before = way // f.slots
         row = towards.row(before, lost.column)
         chosen = sources[before] & (before != towards.destinations[lost.column])
-        chosen &= (f.weighted.take(row, axis=1) == way).any(axis=0)
+        ways = f.weighted.take(row, axis=1) == way
+        if f.marks:
+            keys.append(_marked_losers(towards, sources, lost, way))
+            ways[1:] &= ~towards.spreads(lost.arc // f.slots, lost.column)
+        chosen &= ways.any(axis=0)
         keys.append(_key(f, width, lost.take(chosen), before[chosen]))
 
         which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
@@ -177,6 +259,24 @@ def losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> 
         again = again.take(first)
         lost = PacketStates(arc[kept][first], again.column, again.case, again.dead, again.hops)
     return np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+
+
+def _marked_losers(
+    towards: Towards, sources: NDArray[np.bool_], lost: PacketStates, way: Numbers
+) -> Numbers:
+    """Pairs, as `losers` has them, whose marked packets are spread over these last ways."""
+    f, width = towards.forwarding, len(towards.destinations)
+    before = way // f.slots
+    which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
+    again, arc = lost.take(which), before[which] * f.slots + slot
+    comes = (f.marked.take(arc, axis=1) == way[which]).any(axis=0)
+    comes &= towards.spreads(before[which], again.column) & ~f.down(arc, again.dead)
+    again, first = again.take(comes), f.end[arc[comes]]
+    source = first // f.slots
+    sent = sources[source] & (source != towards.destinations[again.column])
+    row = towards.row(source, again.column)
+    sent &= (f.weighted[1:].take(row, axis=1) == first).any(axis=0)
+    return _key(f, width, again.take(sent), source[sent])
 
 
 def _key(f: Forwarding, width: int, packets: PacketStates, source: Numbers) -> Numbers:

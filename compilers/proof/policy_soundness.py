@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
-from compilers.proof.detours import BACK, LATER, NEXT_HOP, Bits, Detours
+from compilers.proof.detours import ANYTHING, BACK, LATER, NEXT_HOP, ClassDetours
+from compilers.proof.link_sets import Bits, Sets, has, packed_alternates
 from compilers.proof.port_use import Ports, PortUse
 from compilers.proof.unsound import Unsound, where
-from compilers.spec.policy import PROMISED
+from compilers.spec.policy import ECMP, MARKED, PROMISED
 from compilers.spec.share import share
 from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes
+from compilers.tables.spread import SpreadPorts, SpreadWeights, counts
+from compilers.topology import polarfly
 from inventory.problems import Finding
 
-BALANCES = ("minimal", "compact-valiant", "valiant", "ugal-pf")
+BALANCES = ("minimal", ECMP, "compact-valiant", "valiant", "ugal-pf", MARKED)
 EQUAL, LARGEST = "equal-cost", 65535
 COARSE = Fraction(100)
 """Ratios of weights up to this, and down to its inverse, are fractions of numbers up to it."""
@@ -28,6 +33,7 @@ def words(build: Build) -> Iterator[Unsound]:
         ("routing.balance", build.balance, BALANCES),
         ("routing.protect", build.protect, tuple(PROMISED)),
         ("routing.disjoint", build.policy.get("disjoint", "edge"), ("none", "edge")),
+        ("routing.adjacent", build.policy.get("adjacent", "minimal"), ("minimal", "bounce")),
     ):
         if word not in known:
             yield Unsound.one(path, f"one of {', '.join(known)}", f"{word}")
@@ -39,10 +45,12 @@ def words(build: Build) -> Iterator[Unsound]:
     for word, ports, asked in (
         ("alternate", c.alternate, build.balance != "minimal"),
         ("protection", c.protection, build.protect != "none"),
-        ("bounce", c.bounce, build.protect != "none"),
+        ("bounce", c.bounce, build.protect != "none" or bounces(build)),
     ):
+        if asked:
+            continue
         yield from where(
-            (ports != 0) & ~np.bool_(asked),
+            ports != 0,
             lambda s, k, n, word=word, ports=ports: Finding(
                 (build.wiring.names[s], word, k, n), "none in this policy", f"port {ports[s, k, n]}"
             ),
@@ -57,12 +65,11 @@ def _share(build: Build, text: str) -> Fraction | None:
 def weights(build: Build) -> Iterator[Unsound]:
     """Weights that do not give the minimal path the share that is promised."""
     c = build.tables.classes
+    if "demand" in build.policy:
+        yield from _fitted_weights(build)
+        return
     wanted = _share(build, build.policy.get("minimal_share", EQUAL))
-    count = np.count_nonzero(c.alternate, axis=2)
-    first, rest = c.weight[..., 0], c.weight[..., 1:]
-    each = rest.max(axis=2, initial=0).astype(np.int64)
-    there = np.arange(rest.shape[2]) < count[..., None]
-    good = (rest == np.where(there, each[..., None], 0)).all(axis=2)
+    count, first, each, good = _shares(c)
     keys = count << 32 | first.astype(np.int64) << 16 | each
     kinds, kind = np.unique(keys, return_inverse=True)
     fits = [_fits(key >> 32, key >> 16 & LARGEST, key & LARGEST, wanted) for key in kinds.tolist()]
@@ -74,6 +81,39 @@ def weights(build: Build) -> Iterator[Unsound]:
         return Finding(path, promised, " ".join(map(str, c.weight[s, k].tolist())))
 
     yield from where(~good, finding)
+
+
+def _fitted_weights(build: Build) -> Iterator[Unsound]:
+    """Weights by a demand, where a class has none, or one without a port."""
+    c = build.tables.classes
+    alternate, weight = np.asarray(c.alternate), np.asarray(c.weight)
+    there = alternate > 0
+    none, some = weight[..., 1:] * ~there, weight.sum(axis=2, dtype=np.int64)
+    good: Bits = (none.max(axis=2, initial=0) == 0) & (some > 0)
+
+    def finding(s: int, k: int) -> Finding:
+        path = (build.wiring.names[s], "weight", k)
+        given = " ".join(map(str, weight[s, k].tolist()))
+        return Finding(path, "weights of ports that there are, one above 0", given)
+
+    yield from where(~good, finding)
+
+
+def _shares(c: Classes) -> tuple[NDArray[np.int64], Ports, Ports, Bits]:
+    """[S, C] each: alternates, the minimal port's weight, theirs, whether all have that alone."""
+    if isinstance(c.alternate, SpreadPorts) and isinstance(c.weight, SpreadWeights):
+        ports, spread = c.alternate.packed, c.weight.packed
+        # No port is no alternate, as in the array of ports.
+        count = counts(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
+        weighted = np.minimum(counts(spread.links), c.weight.shape[2] - 1)
+        each = spread.weight[..., 1] * (weighted > 0)
+        good = (each == 0) | (count == weighted)
+        return count.astype(np.int64), spread.weight[..., 0], each, good
+    count = np.count_nonzero(c.alternate, axis=2)
+    rest = c.weight[..., 1:]
+    each = rest.max(axis=2, initial=0)
+    there = np.arange(rest.shape[2]) < count[..., None]
+    return count, c.weight[..., 0], each, (rest == there * each[..., None]).all(axis=2)
 
 
 def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bool:
@@ -90,22 +130,29 @@ def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bo
     return 0 < each <= COARSE and abs(ratio * each - first) <= 1 / COARSE
 
 
-def detours(
-    build: Build, use: PortUse, find: Callable[[Build], Detours] = Detours.of
-) -> Iterator[Unsound]:
+def chooses(build: Build) -> bool:
+    """Whether the policy asks for alternates or repair."""
+    return build.balance != "minimal" or build.protect != "none"
+
+
+def bounces(build: Build) -> bool:
+    """Whether adjacent switches have alternates, which bounce."""
+    return build.policy.get("adjacent") == "bounce"
+
+
+def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound]:
     """Alternates and orders of repair that lack a port, or have one that does not serve.
 
-    A neighbour, which has no alternates, shares no class with what lies behind it; nor do two
-    destinations, each with a row of its own, that different neighbours serve.
+    A neighbour, which has other alternates or none, shares no class with what lies behind it; nor
+    do two destinations, each with a row of its own, that different neighbours serve.
+
+    Alternates that have to be shortest paths are looked at by `compilers.proof.shortest_ways`.
 
     Args:
-        build: tables that deliver every pair.
+        build: tables that deliver every pair, by a policy that `chooses`.
         use: of its ports.
-        find: its detours.
+        found: its detours.
     """
-    if build.balance == "minimal" and build.protect == "none":
-        return
-    found = find(build)
     c = build.tables.classes
     behind = found.behind & ~found.direct
     yield from where(
@@ -127,33 +174,48 @@ def detours(
                 "rows for what others serve, too",
             ),
         )
-    if balanced:
-        serves = found.without(LATER if edge else BACK) & behind[..., None]
-        given = _by_link(build, use, c.alternate)
-        missing, wrong = serves & ~given, given & ~serves & found.used[..., None]
-        yield from _links(build, use, "alternate", missing, "{}", "nothing")
-        yield from _links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
-    if build.protect != "none":
-        repairs = found.without(NEXT_HOP)
-        for word, order, rows in (
-            ("protection", c.protection, found.used),
-            ("bounce", c.bounce, behind),
-        ):
+    if balanced and build.balance != ECMP:
+        serves = found.without(LATER if edge else BACK)
+        serves[~behind] = 0
+        if build.balance == MARKED:  # the next switch sends them on by a link that serves
+            serves = found.without(ANYTHING)
+        allowed = serves
+        if bounces(build):
+            # Those that bounce depend on how: all do in a whole PolarFly.
+            alone, whole = found.direct & ~found.behind, polarfly.is_whole(build.topology)
+            most = found.without(ANYTHING)
+            serves[alone] = most[alone] if whole else found.without(BACK)[alone]
+            allowed = np.where(alone[..., None], most, serves)
+        given = given_alternates(build, use)
+        missing, wrong = serves & ~given, given & ~allowed
+        wrong[~found.used] = 0
+        yield from wrong_links(build, use, "alternate", missing, "{}", "nothing")
+        yield from wrong_links(build, use, "alternate", wrong, "a way that the policy allows", "{}")
+    repairs = found.without(NEXT_HOP)
+    for word, order, rows, asked in (
+        ("protection", c.protection, found.used, build.protect != "none"),
+        ("bounce", c.bounce, behind, build.protect != "none" or bounces(build)),
+    ):
+        if asked:
             yield from _repairs(build, use, word, order, rows, repairs)
 
 
-def _by_link(build: Build, use: PortUse, ports: Ports) -> Bits:
-    """bool[S, C, K]: the links whose ports a class has."""
+def given_alternates(build: Build, use: PortUse) -> Sets:
+    """The links of the alternates of each class."""
+    if spread := packed_alternates(build, use):
+        return spread.links
+    ports = np.asarray(build.tables.classes.alternate)
     order, classes, _ = ports.shape
-    result = np.zeros((order, classes, build.wiring.port.shape[1]), np.bool_)
-    link = use.links(ports)
-    s, k, n = np.nonzero(link >= 0)
-    result[s, k, link[s, k, n]] = True
-    return result
+    width = build.wiring.port.shape[1] + 1
+    result = np.zeros(order * classes * width, np.bool_)
+    # What is no link, -1, is the last place of the row before, which is nobody's.
+    row = np.arange(0, len(result), width).reshape(order, classes, 1)
+    result[use.links(ports) + row] = True
+    return np.packbits(result.reshape(order, classes, width)[..., :-1], axis=2)
 
 
-def _links(
-    build: Build, use: PortUse, word: str, wrong: Bits, required: str, given: str
+def wrong_links(
+    build: Build, use: PortUse, word: str, wrong: Sets, required: str, given: str
 ) -> Iterator[Unsound]:
     """Links that a class lacks or should not have."""
 
@@ -162,16 +224,17 @@ def _links(
         path = (build.wiring.names[s], word, k)
         return Finding(path, required.format(port), given.format(port))
 
-    yield from where(wrong, finding)
+    if wrong.any():
+        count = build.wiring.port.shape[1]
+        yield from where(np.unpackbits(wrong, axis=2, count=count).view(np.bool_), finding)
 
 
 def _repairs(
-    build: Build, use: PortUse, word: str, order: Ports, rows: Bits, repairs: Bits
+    build: Build, use: PortUse, word: str, order: Ports, rows: Bits, repairs: Sets
 ) -> Iterator[Unsound]:
     """Orders that do not begin with ports that repair, as many as there are and it has room for."""
-    most = np.count_nonzero(repairs, axis=2)[..., None]
-    link = use.links(order)
-    serves = np.take_along_axis(repairs, np.maximum(link, 0), axis=2) & (link >= 0)
+    most = counts(repairs)[..., None]
+    serves = has(repairs, use.links(order))
     first = np.arange(order.shape[2]) < most
     yield from where(
         rows[..., None] & first & ~serves,

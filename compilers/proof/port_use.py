@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ WORDS = (
     "port {}, a fabric port",
     "port {}, a host port",
 )
+PORT_ROWS_AT_ONCE = 1 << 14
 Ports = NDArray[Any]
 
 
@@ -32,18 +35,36 @@ class PortUse:
     link: NDArray[np.int32]
 
     @classmethod
+    @lru_cache(maxsize=1)
     def of(cls, wiring: Wiring) -> PortUse:
         """The ports of a wiring whose node types exist; numbers beyond them are left out."""
         count = np.array([len(names) for names in wiring.port_names])[wiring.node_type]
-        number = np.arange(int(count.max(initial=0)) + 2)
-        there = (number > 0) & (number <= count[:, None])
-        result = cls(there.astype(np.uint8), np.full(there.shape, -1, np.int32))
-        for ports, use in ((wiring.port, FABRIC), (wiring.host_port, HOST)):
-            switch, place = np.nonzero(result.at(ports) != ABSENT)
-            result.use[switch, ports[switch, place]] = use
-            if use == FABRIC:
-                result.link[switch, ports[switch, place]] = place
+        shape = len(count), int(count.max(initial=0)) + 2
+        result = cls(np.zeros(shape, np.uint8), np.full(shape, -1, np.int32))
+        for some in result.blocks():
+            result.part(some)._fill(count[some], wiring.port[some], wiring.host_port[some])
         return result
+
+    def _fill(self, count: Ports, fabric: Ports, host: Ports) -> None:
+        """Enter the ports of switches with so many ports each."""
+        number = np.arange(self.use.shape[1])
+        self.use[...] = (number > 0) & (number <= count[:, None])
+        switch = np.arange(len(count))[:, None]
+        for ports, use in ((fabric, FABRIC), (host, HOST)):
+            known = self.known(ports)
+            there = self.use[switch, known] != ABSENT
+            self.use[switch, known] = np.where(there, use, ABSENT)
+            if use == FABRIC:
+                self.link[switch, known] = np.where(there, np.arange(ports.shape[1]), -1)
+
+    def blocks(self) -> Iterator[slice]:
+        """All switches, some at a time."""
+        for first in range(0, len(self.use), PORT_ROWS_AT_ONCE):
+            yield slice(first, min(first + PORT_ROWS_AT_ONCE, len(self.use)))
+
+    def part(self, some: slice) -> PortUse:
+        """The use of the ports of some switches."""
+        return PortUse(self.use[some], self.link[some])
 
     def at(self, ports: Ports) -> NDArray[np.uint8]:
         """The use of ports[s, …] of each switch s, in the same shape."""
@@ -54,13 +75,15 @@ class PortUse:
         return self._of(self.link, ports)
 
     def _of(self, table: NDArray[Any], ports: Ports) -> NDArray[Any]:
-        switch = np.arange(len(ports)).reshape(-1, *[1] * (ports.ndim - 1))
-        found: NDArray[Any] = table[switch, self.known(ports)]
-        return found
+        width = table.shape[1]
+        switch = np.arange(0, len(ports) * width, width).reshape(-1, *[1] * (ports.ndim - 1))
+        return table.take(self.known(ports) + switch)
 
-    def known(self, ports: Ports) -> NDArray[np.intp]:
+    def known(self, ports: Ports) -> Ports:
         """The ports, those that no type has as one that is ABSENT."""
-        return np.clip(ports.astype(np.intp), 0, self.use.shape[1] - 1)
+        last = min(self.use.shape[1] - 1, np.iinfo(ports.dtype).max)
+        below: Ports = np.minimum(ports, last)
+        return np.maximum(below, 0) if ports.dtype.kind == "i" else below
 
     def words(self, switch: int, port: int) -> str:
         """A port and its use, as messages say it."""

@@ -6,13 +6,17 @@ repair is a host's, or that a weight is not the policy's. Every value is looked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Protocol
 
 from compilers.proof import identities, policy_soundness, table_soundness, wiring_soundness
-from compilers.proof.detours import Detours
+from compilers.proof.detours import ClassDetours, Detours
 from compilers.proof.port_use import PortUse
+from compilers.proof.shortest_ways import shortest_ways
 from compilers.proof.unsound import Unsound
+from compilers.spec.policy import ECMP
 from compilers.tables.build import Build
+from compilers.tables.switch_blocks import classes_of, switch_blocks
 
 
 def walkable(build: Build) -> Unsound:
@@ -35,16 +39,24 @@ def _cables(build: Build) -> Iterator[Unsound]:
     yield from wiring_soundness.cables(build, use)
 
 
-def unsound(build: Build) -> Unsound:
-    """All else that is wrong with a build whose packets can be followed."""
-    return Unsound.of(_values(build))
+def unsound(build: Build, rows: bool = True) -> Unsound:
+    """All else that is wrong with a build whose packets can be followed.
+
+    Args:
+        build: see above.
+        rows: False where a certificate has looked at all rows of routes
+            (`compilers.proof.certificate.minimal_rows`).
+    """
+    return Unsound.of(_values(build, rows))
 
 
-def _values(build: Build) -> Iterator[Unsound]:
+def _values(build: Build, rows: bool) -> Iterator[Unsound]:
     use = PortUse.of(build.wiring)
     yield from wiring_soundness.family(build)
-    yield from table_soundness.rows(build)
-    yield from table_soundness.classes(build, use)
+    if rows:
+        yield from table_soundness.rows(build)
+    for some in switch_blocks(build):
+        yield from table_soundness.classes(classes_of(build, some), use.part(some))
     yield from identities.names(build)
     yield from identities.datapath_ids(build)
     yield from identities.mac_addresses(build)
@@ -52,16 +64,30 @@ def _values(build: Build) -> Iterator[Unsound]:
     yield from policy_soundness.words(build)
 
 
-def promise(build: Build, find: Callable[[Build], Detours] = Detours.of) -> Unsound:
+class DetoursBySwitch(Protocol):
+    """Detours, some switches at a time."""
+
+    def part(self, some: slice) -> ClassDetours:
+        """Those of some switches."""
+
+
+def promise(build: Build, found: DetoursBySwitch | None = None) -> Unsound:
     """Classes that are not what the policy promises, in a sound build that delivers every pair.
 
     Args:
         build: see above.
-        find: the detours of such a build.
+        found: its detours; None: they are walked.
     """
-    return Unsound.of(_promised(build, find))
+    return Unsound.of(_promised(build, found))
 
 
-def _promised(build: Build, find: Callable[[Build], Detours]) -> Iterator[Unsound]:
-    yield from policy_soundness.weights(build)
-    yield from policy_soundness.detours(build, PortUse.of(build.wiring), find)
+def _promised(build: Build, found: DetoursBySwitch | None) -> Iterator[Unsound]:
+    use, chooses = PortUse.of(build.wiring), policy_soundness.chooses(build)
+    found = found or (Detours.of(build) if chooses else None)
+    if build.balance == ECMP:
+        yield from shortest_ways(build, use)
+    for some in switch_blocks(build):
+        part = classes_of(build, some)
+        yield from policy_soundness.weights(part)
+        if found:
+            yield from policy_soundness.detours(part, use.part(some), found.part(some))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.proof.link_sets import has, packed_alternates
 from compilers.proof.port_use import FABRIC, Ports, PortUse
 from compilers.proof.unsound import Unsound, repeated, where
 from compilers.tables.build import Build
+from compilers.tables.computed_array import blocks_of
 from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.star_rows import StarPrefixes
 from inventory.problems import Finding
 
 
@@ -20,17 +24,22 @@ def prefixes(build: Build) -> Iterator[Unsound]:
     order = len(routes.egress)
     whole = _aggregates(build)
     prefix = routes.prefix
+    if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
+        yield Unsound.one("routes.prefix", "supernodes around each that ascend", "others")
+        return
     # Sets with fewer rows than others end in rows of the first number that is no prefix.
-    wrong = (prefix < 0) | (prefix > order + whole)
-    wrong[:, 1:] |= (prefix[:, 1:] <= prefix[:, :-1]) & (prefix[:, 1:] < order + whole)
-    yield from where(
-        wrong,
-        lambda g, r: Finding(
-            ("routes", "prefix", g, r),
-            f"ascending numbers below {order + whole}",
-            f"{prefix[g, r]}",
-        ),
-    )
+    for first, rows in blocks_of(prefix):
+        wrong = (rows < 0) | (rows > order + whole)
+        wrong[:, 1:] |= (rows[:, 1:] <= rows[:, :-1]) & (rows[:, 1:] < order + whole)
+        yield from where(
+            wrong,
+            lambda g, r: Finding(
+                ("routes", "prefix", g, r),
+                f"ascending numbers below {order + whole}",
+                f"{prefix[g, r]}",
+            ),
+            first,
+        )
     own = order + np.arange(order) // hierarchy
     covered = (routes.aggregate == own) & (hierarchy > 1)
     yield from where(
@@ -55,27 +64,44 @@ def rows(build: Build) -> Iterator[Unsound]:
     routes, port = build.tables.routes, build.tables.classes.port
     egress, order = routes.egress, len(routes.egress)
     here, nothing = local(egress), no_route(egress)
-    prefix = np.repeat(routes.prefix, order // len(routes.prefix), axis=0)
-    own = prefix == np.arange(order)[:, None]
-    known = np.concatenate((port > 0, np.zeros((order, 1), np.bool_)), axis=1)
-    number = np.minimum(egress, port.shape[1]).astype(np.intp)
-    by_class = known[np.arange(order)[:, None], number]
-    hosts = np.append(build.topology.endpoints, True)[np.minimum(prefix, order)]
-    hosts &= prefix < order + _aggregates(build)
-    delivered = own & hosts
-    wrong = np.where(delivered, egress != here, (egress != nothing) & ~(by_class & hosts))
+    allowed = np.zeros((order, here + 1), np.bool_)
+    classes = min(port.shape[1], nothing)
+    allowed[:, :classes] = port[:, :classes] > 0
+    allowed[:, nothing] = True
+    endpoints = np.append(build.topology.endpoints, np.ones(_aggregates(build) + 1, np.bool_))
+    endpoints[-1] = False
+    same = order // len(routes.prefix)
+    for s, row in enumerate(egress):
+        if s % same == 0:
+            prefix = routes.prefix[s // same]
+            hosts = endpoints[np.minimum(prefix, len(endpoints) - 1)]
+        wrong = ~allowed[s].take(row)
+        wrong |= ~hosts & (row != nothing)
+        own = hosts & (prefix == s)
+        wrong[own] = row[own] != here
+        if wrong.any():
+            known = build.wiring.names[s], prefix.tolist(), own, hosts
+            yield from where(wrong, partial(_wrong_row, *known, row.tolist(), here, nothing))
 
-    def finding(s: int, r: int) -> Finding:
-        required = "a class that is there, or no route"
-        if delivered[s, r]:
-            required = "delivery here"
-        elif not hosts[s, r]:
-            required = "no route to a node without hosts"
-        value = int(egress[s, r])
-        given = {here: "delivery here", nothing: "no route"}.get(value, f"class {value}")
-        return Finding((build.wiring.names[s], "route to", int(prefix[s, r])), required, given)
 
-    yield from where(wrong, finding)
+def _wrong_row(
+    name: str,
+    prefix: list[int],
+    own: NDArray[np.bool_],
+    hosts: NDArray[np.bool_],
+    egress: list[int],
+    here: int,
+    nothing: int,
+    r: int,
+) -> Finding:
+    """What is wrong with row r of a switch."""
+    required = "a class that is there, or no route"
+    if own[r]:
+        required = "delivery here"
+    elif not hosts[r]:
+        required = "no route to a node without hosts"
+    given = {here: "delivery here", nothing: "no route"}.get(egress[r], f"class {egress[r]}")
+    return Finding((name, "route to", prefix[r]), required, given)
 
 
 def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
@@ -83,9 +109,11 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
     c = build.tables.classes
     minimal = c.port
     yield from _ports(build, use, "class", minimal[..., None], (minimal != 0)[..., None])
-    for word in ("alternate", "protection", "bounce"):
-        ports = getattr(c, word)
-        ranked = np.cumsum(ports[..., ::-1] != 0, axis=2)[..., ::-1] > 0
+    spread = packed_alternates(build, use)
+    known = spread and not has(spread.links, use.links(minimal)[..., None]).any()
+    for word in ("protection", "bounce") if known else ("alternate", "protection", "bounce"):
+        ports = np.asarray(getattr(c, word))
+        ranked = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
         yield from _ports(build, use, word, ports, ranked)
         again = _again(minimal, ports)
         yield from where(
@@ -101,9 +129,12 @@ def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
 def _again(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_]:
     """bool[S, C, n]: ports that are the class's own, or stand before in the same row."""
     again: NDArray[np.bool_] = (ports == minimal[..., None]) & (ports != 0)
-    ranked = np.sort(ports, axis=2)
-    twice = ((ranked[..., 1:] == ranked[..., :-1]) & (ranked[..., 1:] != 0)).any(axis=2)
-    for s, k in np.argwhere(twice).tolist():
+    before, after = ports[..., :-1], ports[..., 1:]
+    # Where ports ascend none stands twice, and no row has to be sorted.
+    mixed = np.argwhere(((after != 0) & ((after <= before) | (before == 0))).any(axis=2))
+    ranked = np.sort(ports[tuple(mixed.T)], axis=1)
+    twice = ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)).any(axis=1)
+    for s, k in mixed[twice].tolist():
         row = ports[s, k]
         again[s, k] |= repeated(row) & (row != 0)
     return again

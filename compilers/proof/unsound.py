@@ -41,16 +41,20 @@ class Unsound:
 SOUND = Unsound()
 
 
-def where(wrong: NDArray[np.bool_], say: Callable[..., Finding]) -> Iterator[Unsound]:
+def where(
+    wrong: NDArray[np.bool_], say: Callable[..., Finding], first: int = 0
+) -> Iterator[Unsound]:
     """The places of an array at which something is wrong.
 
     Args:
         wrong: bool of any shape.
         say: gets the indices of one place.
+        first: the number of the first row of `wrong`, where it is a part of an array.
     """
-    places = np.argwhere(wrong)
-    if len(places):
-        yield Unsound(len(places), tuple(say(*place) for place in places[:FINDINGS].tolist()))
+    if wrong.any():
+        places = np.argwhere(wrong)
+        some = places[:FINDINGS].tolist()
+        yield Unsound(len(places), tuple(say(first + row, *rest) for row, *rest in some))
 
 
 def repeated(values: Any) -> NDArray[np.bool_]:

@@ -13,8 +13,9 @@ from compilers.proof.packet_states import Progress, packets
 from compilers.proof.proved import Proved
 from compilers.proof.soundness import unsound
 from compilers.tables.build import Build
-from compilers.tables.plane_folders import alike
+from compilers.tables.plane_folders import first_alike
 from compilers.tables.verified_mark import mark_verified
+from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, shown
 
 CHANNELS_UP_TO = 1 << 26
@@ -63,6 +64,7 @@ def judge(
     seed: int = 1,
     with_channels: bool | None = False,
     method: str = "auto",
+    workers: Workers = THIS_PROCESS,
 ) -> Verification:
     """Verify every plane; planes that forward alike share one walk.
 
@@ -77,6 +79,7 @@ def judge(
         seed: of the sample.
         with_channels: whether to count channels; None: only if that is quick.
         method: of `compilers.proof.delivery.METHODS`.
+        workers: that share the destinations of walks.
 
     Raises:
         InputError: there is no such kind of failure, or no such method.
@@ -91,22 +94,16 @@ def judge(
     reports: list[Report] = []
     unmarked = ""
     for plane, build in enumerate(builds):
-        like = next((i for i in range(plane) if _alike(builds, folders, i, plane)), None)
+        like = first_alike(builds, folders, plane)
         if like is None:
-            report = verify(build, progress, failures, sample, seed, with_channels, method)
+            asked = progress, failures, sample, seed, with_channels, method, workers
+            report = verify(build, *asked)
         elif (report := reports[like]).passed:
             report = replace(report, unsound=unsound(build))
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked
     return Verification(tuple(build.name for build in builds), tuple(reports), unmarked)
-
-
-def _alike(builds: Sequence[Build], folders: Sequence[Path], one: int, other: int) -> bool:
-    """Whether two planes forward alike: by digests in folders, by shared tables in memory."""
-    if folders:
-        return alike(folders[one], folders[other])
-    return builds[one].tables is builds[other].tables
 
 
 def _mark(folder: Path, build: Build, report: Report) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 from compilers.proof.port_use import ABSENT, PortUse
 from compilers.proof.unsound import Unsound, where
 from compilers.tables.build import Build
-from compilers.topology.families import build_topology
+from compilers.topology.families import GRAPH_FAMILY, build_topology
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
+from compilers.topology.random_growth import regrown, steps_of
 from compilers.topology.replicated_clusters import added_clusters, expand
 from inventory.problems import Finding, InputError
 
@@ -58,10 +60,14 @@ def graph(build: Build) -> Iterator[Unsound]:
 
 
 def _is_graph(g: Graph) -> bool:
-    forth = g.tails() * np.int64(g.order) + g.targets
-    back = g.targets * np.int64(g.order) + g.tails()
-    ascending = bool((np.diff(forth) > 0).all())
-    return ascending and bool((np.sort(back) == forth).all() and (g.targets != g.tails()).all())
+    for some, tails, back in g.reverse_blocks():
+        targets = g.targets[some]
+        ascending = (tails[1:] > tails[:-1]) | (targets[1:] > targets[:-1])
+        inside = back < g.offsets[targets + 1]
+        mutual = inside & (g.targets[np.where(inside, back, 0)] == tails)
+        if not (ascending.all() and mutual.all() and (targets != tails).all()):
+            return False
+    return True
 
 
 def family(build: Build) -> Iterator[Unsound]:
@@ -98,6 +104,12 @@ def family(build: Build) -> Iterator[Unsound]:
 
 def _whole(topology: Topology) -> Topology:
     """What the parameters of a topology make, without anything missing."""
+    family = topology.family.removesuffix("-expanded")
+    if family == GRAPH_FAMILY:  # its definition is the graph that is stored
+        return topology
+    if steps := steps_of(topology):
+        given = {k: v for k, v in topology.parameters.items() if k != "switches"}
+        return regrown(build_topology(family, given), steps)
     method, count = added_clusters(topology)
     if not method:
         return build_topology(topology.family, topology.parameters)
@@ -106,6 +118,9 @@ def _whole(topology: Topology) -> Topology:
 
 
 def _edges_in(topology: Topology, whole: Topology) -> NDArray[np.bool_]:
+    one, other = topology.graph, whole.graph
+    if np.array_equal(one.offsets, other.offsets) and np.array_equal(one.targets, other.targets):
+        return np.ones(len(one.targets), np.bool_)
     keys = [g.tails() * np.int64(g.order) + g.targets for g in (topology.graph, whole.graph)]
     return np.isin(keys[0], keys[1], assume_unique=True)
 
@@ -123,21 +138,30 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
     if build.hardware:
         hosts = hosts & ~build.hardware.host_broken
     for word, port, there in (("link", w.port, w.far >= 0), ("host", w.host_port, hosts)):
-        yield from where(
-            there & (use.at(port) == ABSENT),
-            lambda s, k, word=word, port=port: Finding(
-                (w.names[s], word, k),
-                f"one of its {len(w.port_names[w.node_type[s]])} ports",
-                use.words(s, int(port[s, k])),
-            ),
-        )
+        for some in use.blocks():
+            yield from where(
+                there[some] & (use.part(some).at(port[some]) == ABSENT),
+                lambda s, k, word=word, port=port: Finding(
+                    (w.names[s], word, k),
+                    f"one of its {len(w.port_names[w.node_type[s]])} ports",
+                    use.words(s, int(port[s, k])),
+                ),
+                some.start,
+            )
         yield from where(
             ~there & (port != 0),
             lambda s, k, word=word, port=port: Finding(
                 (w.names[s], word, k), "no port", use.words(s, int(port[s, k]))
             ),
         )
-    taken = np.concatenate((w.port, w.host_port), axis=1)
+    for some in use.blocks():
+        yield from _shared_ports(build, some)
+
+
+def _shared_ports(build: Build, some: slice) -> Iterator[Unsound]:
+    """Ports of some switches that have two cables."""
+    w = build.wiring
+    taken = np.concatenate((w.port[some], w.host_port[some]), axis=1)
     order = np.argsort(taken, axis=1, kind="stable")
     ranked = np.take_along_axis(taken, order, axis=1)
     again = np.zeros(taken.shape, np.bool_)
@@ -146,28 +170,34 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
     yield from where(
         again,
         lambda s, k: Finding(
-            (w.names[s], "port", int(taken[s, k])), "one cable to a port", "a second one"
+            (w.names[s], "port", int(taken[s - some.start, k])),
+            "one cable to a port",
+            "a second one",
         ),
+        some.start,
     )
 
 
 def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
     """Cables whose other end is not where they say."""
     w = build.wiring
-    there = w.far >= 0
-    far = np.where(there, w.far, 0)
-    link = use.link[far, use.known(w.far_port)]
-    back = np.where(link >= 0, w.far[far, link], -1)
-    port = np.where(link >= 0, w.far_port[far, link], -1)
-    own = np.arange(len(far))[:, None]
-    good = (link >= 0) & (back == own) & (port == w.port)
-    yield from where(
-        np.where(there, ~good, w.far_port != 0),
-        lambda s, k: Finding(
-            (w.names[s], "link", k),
-            f"the port of {_name(build, int(w.far[s, k]))} that is cabled to port {w.port[s, k]}",
-            f"port {w.far_port[s, k]}",
-        ),
+    for some in use.blocks():
+        there, far_port = w.far[some] >= 0, w.far_port[some]
+        far = np.where(there, w.far[some], 0)
+        link = use.link[far, use.known(far_port)]
+        back = np.where(link >= 0, w.far[far, link], -1)
+        port = np.where(link >= 0, w.far_port[far, link], -1)
+        own = np.arange(len(w.far))[some, None]
+        good = (link >= 0) & (back == own) & (port == w.port[some])
+        yield from where(np.where(there, ~good, far_port != 0), partial(_no_end, build), some.start)
+
+
+def _no_end(build: Build, s: int, k: int) -> Finding:
+    w = build.wiring
+    return Finding(
+        (w.names[s], "link", k),
+        f"the port of {_name(build, int(w.far[s, k]))} that is cabled to port {w.port[s, k]}",
+        f"port {w.far_port[s, k]}",
     )
 
 

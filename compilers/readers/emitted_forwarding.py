@@ -3,7 +3,8 @@
 A reader makes it from the text alone. Interfaces stand as the text names them; whoever compares
 knows which port that is. A *chain* is what happens to a packet: stages tried in order, each the
 ports that share it by weight; a stage without ports drops. The last stage is followed by a drop.
-A port plus `HALVED` is that port, for packets that lose half of their TTL before.
+A port plus `HALVED` is that port, for packets that lose half of their TTL before; plus `MARKED`,
+for packets that are marked before.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ Stage: TypeAlias = tuple[tuple[Port, int], ...]
 Chain: TypeAlias = tuple[Stage, ...]
 HALVED = 1 << 20
 """More than any port's number."""
+MARKED = 2 * HALVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
 
 
 def bare(port: Port) -> Port:
-    """The port, whatever becomes of the TTL."""
+    """The port, whatever becomes of the TTL, and whether packets are marked."""
     return port % HALVED if isinstance(port, int) else port
 
 

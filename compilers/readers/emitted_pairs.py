@@ -97,7 +97,8 @@ def _two_ports(ports: Sequence[int], transit: Ports) -> tuple[Ports, Ports]:
         port = np.where((first == more[0]) | (first == more[1]), first, more[0])
     place = np.minimum(np.searchsorted(ports, port), len(ports) - 1)
     back = transit[place, np.arange(len(port))]
-    return port, np.where(np.array(ports)[place] == port, back, port).astype(np.uint16)
+    back = np.where(np.array(ports)[place] == port, back, port).astype(np.uint16)
+    return port, port if np.array_equal(port, back) else back  # 16,000 switches are kept
 
 
 def delivered_pairs(

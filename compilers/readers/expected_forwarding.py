@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.emitted_forwarding import HALVED, Chain
+from compilers.readers.emitted_forwarding import HALVED, MARKED, Chain
 from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
@@ -85,7 +85,7 @@ class ExpectedSwitch:
             egress=egress,
             order=_to_the_left(_widened(order, width)),
             bounce=_widened(c.bounce[vertex], width),
-            entering=[able.shared(*ways) for ways in used],
+            entering=[_marked(build, ways[0][0], able.shared(*ways)) for ways in used],
             direct=_direct(build, vertex, egress) & able.halves,
             plain=not (c.alternate.shape[2] or c.protection.shape[2] or c.bounce.shape[2]),
             repairs=able.repairs,
@@ -114,6 +114,12 @@ class ExpectedSwitch:
         elsewhere = (ports > 0) & (ports != self.order[egress, :1])
         halved: NDArray[np.int64] = ports + HALVED * (elsewhere & self.direct[egress, None])
         return halved
+
+
+def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
+    """The ways of packets from hosts, but the minimal one marked where the balance says so."""
+    marks = MARKED * (build.balance == "spread")
+    return {port + marks * (port != minimal): weight for port, weight in ways.items()}
 
 
 def _direct(build: Build, vertex: int, egress: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -253,6 +259,30 @@ def _dispatched(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     yield from ((family, mac) for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)])
 
 
+def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+    if build.balance == "spread":
+        mac = build.addressing.gateway_mac
+        for family in ("ip", "ipv6")[: 1 + bool(build.addressing.ipv6)]:
+            yield family, format_mac(mac ^ 0x800000), format_mac(mac)
+
+
+def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
+    w = build.wiring
+    cabled = [(p, f) for p, f in zip(w.port[vertex], w.far[vertex], strict=True) if f >= 0]
+    for port, sender in cabled if build.balance == "spread" else ():
+        beside = {sender, *w.far[sender].tolist()}
+        onward = sorted(int(p) for p, f in cabled if f not in beside)
+        yield int(port), str(vertex % 65536), ",".join(map(str, onward))
+
+
+def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
+    a, far = build.addressing, build.wiring.far[vertex]
+    for near in far[far >= 0].tolist() if build.balance == "spread" else ():
+        yield (str(a.network(near)),)
+        if a.ipv6:
+            yield (str(a.network6(near)),)
+
+
 def _identity(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     yield (build.identity[:12],)
 
@@ -289,6 +319,9 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "answered address": _replies,
     "forwarded": _entries,
     "dispatched": _dispatched,
+    "marked": _mark_rows,
+    "spread": _spread_rows,
+    "neighbour": _neighbours,
     "identity": _identity,
     "far end": _far_ends,
     "discard": _pools,
@@ -302,7 +335,9 @@ length, the port of one. loopback: gateway. setting: of a Linux kernel, its valu
 prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for ND, apart.
 answered address: address asked for in ARP, port, MAC and address of the host that asks, gateway's
 MAC. forwarded: family, gateway's MAC, port whose packets are told apart (0: any); dispatched: the
-first two of these. identity: its first 12
+first two of these. marked: family, the MAC address of marked packets, the gateway's. spread: a
+fabric port, the basis of the hash, the ports that packets marked before go on by. neighbour: a
+prefix to which marked packets are not spread. identity: its first 12
 digits. far end: port, node, port there. discard: of each family, the smallest network that holds
 all blocks. Others: see `FACTS`.
 """

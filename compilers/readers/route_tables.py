@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +29,11 @@ class Numbers(dict[T, int]):
 
     def of(self, keys: Collection[T]) -> Integers:
         """int64[n]: the numbers of things."""
+        if not self:  # so they have their places as numbers, unless one comes twice
+            self.update(zip(keys, range(len(keys)), strict=True))
+            if len(self) == len(keys):
+                return np.arange(len(keys))
+            self.clear()
         return np.fromiter(map(self.__getitem__, keys), np.int64, len(keys))
 
 
@@ -129,8 +135,9 @@ class RouteLines:
         """The first and the last prefix of each family, where none of these networks holds it."""
         for six in (False, True):
             last = [ip_network(prefix) for prefix in ends if (":" in prefix) == six]
-            others = [p for p in self.prefixes if (":" in p) == six and p not in ends]
-            for prefix in dict.fromkeys(others[:1] + others[-1:]):
+            ways = self.prefixes, reversed(self.prefixes)
+            others = ((p for p in way if (":" in p) == six and p not in ends) for way in ways)
+            for prefix in dict.fromkeys(p for way in others for p in islice(way, 1)):
                 if not any(ip_address(prefix.partition("/")[0]) in network for network in last):
                     yield prefix
 

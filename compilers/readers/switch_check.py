@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from compilers.readers.difference_list import EXAMPLES, DifferenceList
 from compilers.readers.emitted_forwarding import (
     HALVED,
+    MARKED,
     Chain,
     EmittedDifference,
     EmittedSwitch,
@@ -265,7 +266,10 @@ class SwitchCheck:
     def _destinations(self, table: Lookup) -> Integers:
         rows, routes = table.rows, self.build.tables.routes
         if id(rows.names) not in self._prefixes:
-            numbers = np.fromiter(map(self.number_of, rows.names), np.int64, len(rows.names))
+            known = list(map(self.numbers.get, rows.names))
+            if None in known:
+                known = list(map(self.number_of, rows.names))
+            numbers = np.array(known, np.int64)
             self._prefixes[id(rows.names)] = numbers
         found = self._prefixes[id(rows.names)]
         found = found if rows.prefix is None else found[rows.prefix]
@@ -467,6 +471,8 @@ def _stage(stage: Sequence[tuple[Port, int]], names: Sequence[str]) -> str:
 
 
 def _port_words(port: Port, names: Sequence[str]) -> str:
+    if isinstance(port, int) and port > MARKED:
+        return f"{_port_words(port - MARKED, names)} with a mark"
     if isinstance(port, int) and port > HALVED:
         return f"{_port_words(port - HALVED, names)} with half the TTL"
     if isinstance(port, int) and 0 < port <= len(names):

@@ -7,8 +7,11 @@ minimal path either. Rows of a switch with the same next hop, alternates and rep
 so that no state per destination is needed. In PolarStar that makes 4 to 6 classes per link.
 
 Where too few neighbours repair, one whose own next hop is u can still help: it *bounces* the packet
-to a neighbour that repairs u for it. The last choice is a neighbour whose path meets v: it helps if
-only the link has failed, or if v repairs in turn.
+to a neighbour that repairs u for it. Then comes a neighbour whose path meets v: it helps if only
+the link has failed, or if v repairs in turn. The last choice is one that bounces, and meets v then.
+
+With bounced ways (`Policy.bounces`) a destination next to u has alternates, too: neighbours whose
+path does not meet u, and those that bounce a packet of u to one that repairs u for them.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import weights
+from compilers.routing.alternates import spread
 from compilers.routing.port_ranking import in_turn, ranked
 from compilers.routing.split_classes import deciding_rows
 from compilers.spec.policy import Policy
@@ -98,21 +101,26 @@ def with_choices(tables: Tables, wiring: Wiring, topology: Topology, policy: Pol
         policy: protection and balancing.
     """
     paths = SearchedPaths.of(tables, wiring, topology)
-    split, repair, alternate, away = _split(paths, policy.edge_disjoint)
+    split, repair, alternate, away = _split(paths, policy)
     paths = SearchedPaths.of(split, wiring, topology)
     if policy.protects:
         split = _protected(paths, repair, away)
-        paths = replace(paths, tables=split)
+    elif policy.bounces:
+        bounce = ranked(repair, split.classes.port, wiring, 1)
+        split = replace(split, classes=replace(split.classes, bounce=bounce))
+    paths = replace(paths, tables=split)
+    if policy.bounces:
+        alternate |= _bounced_ways(paths, alternate.shape)
     if policy.balances:
         split = _balanced(paths, alternate, policy)
     return split
 
 
-def _split(paths: SearchedPaths, edge_disjoint: bool) -> tuple[Tables, Bits, Bits, Bits]:
+def _split(paths: SearchedPaths, policy: Policy) -> tuple[Tables, Bits, Bits, Bits]:
     """Tables with the classes split by choices, and the three `_choices`, bool[S, C, K] each."""
     tables, links = paths.tables, paths.wiring.far.shape[1]
     present = paths.present()
-    parts = [_parts(paths, switch, edge_disjoint) for switch in present]
+    parts = [_parts(paths, switch, policy) for switch in present]
     most = max(len(part.port) for part in parts)
     egress = empty_egress(tables.switches, tables.routes.egress.shape[1], most)
     egress[...] = no_route(egress)
@@ -137,9 +145,9 @@ class _SearchParts:
     choices: Bits
 
 
-def _parts(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> _SearchParts:
+def _parts(paths: SearchedPaths, switch: int, policy: Policy) -> _SearchParts:
     """One class a next hop and set of choices; the first of each next hop keeps its number."""
-    choices = _choices(paths, switch, edge_disjoint)
+    choices = _choices(paths, switch, policy)
     links, old = len(choices) // 3, paths.tables.classes.port[switch]
     away = paths.routed(switch)
     row, starts, order = _grouped(paths.rows(switch)[away])
@@ -165,7 +173,7 @@ def _grouped(keys: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     return ordered[starts], starts, order
 
 
-def _choices(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> Bits:
+def _choices(paths: SearchedPaths, switch: int, policy: Policy) -> Bits:
     """bool[3K, D], by link: the neighbour repairs, is an alternate, does not send it back."""
     minimal = paths.walk(np.array([switch]))
     near = paths.near(switch)
@@ -177,13 +185,21 @@ def _choices(paths: SearchedPaths, switch: int, edge_disjoint: bool) -> Bits:
     for step in steps:
         away &= step != switch
         avoids &= (step != hop) | direct
-    # An adjacent switch is reached minimally only (PolarFly paper, §VII).
-    alternate = away & ~direct
-    if edge_disjoint:
+    # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced ways.
+    alternate = away if policy.bounces else away & ~direct
+    if policy.shortest:
+        alternate = alternate & (_links(steps, paths.ends) < _links(minimal, paths.ends))
+    if policy.edge_disjoint:
         for ours in pairwise(steps):
             for theirs in pairwise(minimal):
-                alternate &= ~_same_link(ours, theirs)
+                alternate = alternate & ~_same_link(ours, theirs)
     return np.concatenate((away & avoids, alternate, away))
+
+
+def _links(steps: list[Numbers], ends: NDArray[np.int64]) -> Numbers:
+    """int[…, D]: how many links it is to each destination."""
+    links: Numbers = np.count_nonzero([step != ends for step in steps], axis=0)
+    return links
 
 
 def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -> Bits:
@@ -195,22 +211,64 @@ def _same_link(ours: tuple[Numbers, Numbers], theirs: tuple[Numbers, Numbers]) -
 
 def _protected(paths: SearchedPaths, repair: Bits, away: Bits) -> Tables:
     """Tables with protection by ports that repair, then ports whose neighbour bounces, then ports
-    whose neighbour does not send the packet back. Ports that repair are also the bounce.
+    whose neighbour does not send the packet back, then those whose neighbour bounces it so that it
+    does not come back. Ports that repair are also the bounce.
+
+    Where a class has none of the first two, as above the leaves of a tree, packets that bounce go
+    first to ports whose paths avoid the second switch from here: what the other end has lost.
     """
     tables, wiring = paths.tables, paths.wiring
-    order = ranked(repair, tables.classes.port, wiring, REPAIR_ORDER)
-    bounce = order
-    bounced = np.zeros_like(repair)
-    for switch in paths.present():
-        numbers, links = _by_class(paths, switch, _bounced(paths, switch, bounce))
-        bounced[switch, numbers, : links.shape[1]] = links
-    for more in (bounced & ~repair, away & ~repair):
-        order = in_turn(order, ranked(more, tables.classes.port, wiring, REPAIR_ORDER))
+    minimal = tables.classes.port
+    order = bounce = ranked(repair, minimal, wiring, REPAIR_ORDER)
+    bounced, turned = _turning(paths, repair.shape, bounce)
+    if (_used(paths, repair.shape) & ~(repair | bounced).any(axis=2)).any():
+        beyond = _beyond_next(paths, repair.shape)
+        bounce = ranked(repair, minimal, wiring, REPAIR_ORDER, before=beyond)
+        bounced, turned = _turning(paths, repair.shape, bounce)
+    for more in (bounced & ~repair, away & ~repair, turned & ~(bounced | away | repair)):
+        order = in_turn(order, ranked(more, minimal, wiring, REPAIR_ORDER))
     return replace(tables, classes=replace(tables.classes, protection=order, bounce=bounce))
 
 
-def _bounced(paths: SearchedPaths, switch: int, bounce: NDArray[np.uint16]) -> Bits:
-    """bool[K, D]: links whose neighbour bounces a packet of this switch so that it arrives."""
+def _used(paths: SearchedPaths, shape: tuple[int, ...]) -> Bits:
+    """bool[S, C]: the classes that destinations have."""
+    used = np.zeros(shape[:2], np.bool_)
+    for switch in paths.present():
+        used[switch, paths.egress[switch, paths.routed(switch)]] = True
+    return used
+
+
+def _turning(paths: SearchedPaths, shape: tuple[int, ...], bounce: NDArray[np.uint16]) -> Bits:
+    """bool[2, S, C, K]: links whose neighbour bounces packets past the next hop, or past here."""
+    found = np.zeros((2, *shape), np.bool_)
+    for switch in paths.present():
+        for which, only_link in enumerate((False, True)):
+            serves = _bounced(paths, switch, bounce, only_link)
+            numbers, links = _by_class(paths, switch, serves)
+            found[which, switch, numbers, : links.shape[1]] = links
+    return found
+
+
+def _beyond_next(paths: SearchedPaths, shape: tuple[int, ...]) -> Bits:
+    """bool[S, C, K]: links whose neighbour's path avoids the second switch on the way from here."""
+    found = np.zeros(shape, np.bool_)
+    for switch in paths.present():
+        second = paths.after[paths.after[switch], np.arange(len(paths.ends))]
+        avoids = np.ones((len(paths.near(switch)), len(second)), np.bool_)
+        for step in paths.walk(paths.near(switch)):
+            avoids &= (step != second) | (second == paths.ends)
+        numbers, links = _by_class(paths, switch, avoids)
+        found[switch, numbers, : links.shape[1]] = links
+    return found
+
+
+def _bounced(
+    paths: SearchedPaths, switch: int, bounce: NDArray[np.uint16], only_link: bool = False
+) -> Bits:
+    """bool[K, D]: links whose neighbour bounces a packet of this switch so that it arrives.
+
+    Past the next hop, or with `only_link` past this switch, so that only the link is avoided.
+    """
     near = paths.near(switch)
     cables = paths.wiring.cables()
     port = bounce[near, np.minimum(paths.egress[near[:, 0]], bounce.shape[1] - 1), 0]
@@ -219,8 +277,24 @@ def _bounced(paths: SearchedPaths, switch: int, bounce: NDArray[np.uint16]) -> B
     hop = paths.after[switch]
     serves: Bits = back & (port > 0) & (near != hop)
     for step in paths.walk(over):
-        serves &= (step != hop) | (hop == paths.ends)
+        serves &= step != switch if only_link else (step != hop) | (hop == paths.ends)
     return serves
+
+
+def _bounced_ways(paths: SearchedPaths, shape: tuple[int, ...]) -> Bits:
+    """bool[S, C, K]: links to neighbours that bounce what is for another neighbour, so it arrives.
+
+    Args:
+        paths: of tables with bounce ports.
+        shape: S, C, K.
+    """
+    found = np.zeros(shape, np.bool_)
+    for switch in paths.present():
+        direct = paths.after[switch] == paths.ends
+        bounced = _bounced(paths, switch, paths.tables.classes.bounce) & direct
+        numbers, links = _by_class(paths, switch, bounced)
+        found[switch, numbers, : links.shape[1]] = links
+    return found
 
 
 def _by_class(paths: SearchedPaths, switch: int, bits: Bits) -> tuple[Numbers, Bits]:
@@ -232,9 +306,6 @@ def _by_class(paths: SearchedPaths, switch: int, bits: Bits) -> tuple[Numbers, B
 
 def _balanced(paths: SearchedPaths, alternate: Bits, policy: Policy) -> Tables:
     """Tables with alternates and weights."""
-    tables, wiring = paths.tables, paths.wiring
-    most = max(1, int(alternate.sum(axis=2).max()))
-    port = ranked(alternate, tables.classes.port, wiring, most, turn=False)
-    count = np.count_nonzero(port, axis=2)
-    weight = weights(count, most, policy.minimal_share)
-    return replace(tables, classes=replace(tables.classes, alternate=port, weight=weight))
+    links = np.packbits(alternate, axis=2)
+    classes = spread(paths.tables.classes, paths.wiring, links, policy.minimal_share)
+    return replace(paths.tables, classes=classes)

@@ -25,6 +25,8 @@ from compilers.wiring.damage import Damage
 from compilers.wiring.wiring import Wiring
 
 ROW_CELLS_AT_ONCE = 1 << 21
+LINKS_TRIED = 4
+"""Links of a row that are tried before all of them: one of these mostly leads nearer."""
 
 
 def with_exceptions(
@@ -73,8 +75,9 @@ def _affected(routes: Routes, damage: Damage) -> NDArray[np.int64]:
 def behind(routes: Routes, prefix: NDArray[np.integer]) -> NDArray[np.int64]:
     """int64[n]: the destinations that are in any of these prefixes, ascending."""
     order = len(routes.egress)
-    members = np.flatnonzero(np.isin(routes.aggregate, prefix[prefix >= order]))
-    return np.union1d(prefix[prefix < order], members).astype(np.int64)
+    there = np.isin(routes.aggregate, prefix[prefix >= order])
+    there[prefix[prefix < order]] = True
+    return np.flatnonzero(there)
 
 
 def _without(routes: Routes, damage: Damage) -> Routes:
@@ -109,14 +112,21 @@ def nearer_links(
         ends: int64[D], destinations.
         distance: uint8[S, D], in what is left.
     """
+    order, links = far.shape
     nearer = distance[after, np.arange(len(ends))] + 1 == distance
-    stays = (after >= 0) & nearer
-    switch, column = np.nonzero(~stays & (distance > 0) & (distance != BEYOND))
-    near = far[switch]
-    closer = distance[near, column[:, None]] + 1 == distance[switch, column][:, None]
-    links = near.shape[1]
-    turn = (np.arange(links) - (switch + ends[column])[:, None]) % links
-    link = np.where(closer & (near >= 0), turn, links).argmin(axis=1)
+    must = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
+    column, switch = np.nonzero(must.T)  # the distances of one destination lie together
+    turn = (switch + ends[column]) % links
+    twice = np.concatenate((far, far), axis=1).ravel()
+    near, wanted = distance.T.ravel(), distance[switch, column] - 1
+    link = np.empty(len(switch), np.int64)
+    left = np.arange(len(switch))
+    for tried in (np.arange(min(LINKS_TRIED, links)), np.arange(links)):
+        there = twice.take((switch[left] * 2 * links + turn[left])[:, None] + tried)
+        closer = near.take((column[left] * order)[:, None] + there) == wanted[left, None]
+        closer &= there >= 0
+        link[left] = (turn[left] + closer.argmax(axis=1)) % links
+        left = left[~closer.any(axis=1)]
     return switch, ends[column], link
 
 

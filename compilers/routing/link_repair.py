@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from compilers.routing.class_repair import ClassParts, Left, refilled
 from compilers.routing.exact_rows import behind, nearer_links, with_rows
 from compilers.tables.build import Build
+from compilers.tables.computed_array import ComputedArray
 from compilers.tables.copy_on_write import CopyOnWrite
 from compilers.tables.intermediate_form import Routes, Tables, no_route
 from compilers.tables.walk import Walker
@@ -29,6 +30,8 @@ from compilers.topology.distance import BEYOND, distances, table_of
 from compilers.wiring.wiring import Wiring
 
 Numbers = NDArray[Any]
+CELLS_AT_ONCE = 1 << 17
+"""Pairs of a switch and a destination, K links of each of which are looked at, at the same time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +39,8 @@ class Intact:
     """A build before failures, as far as repairs need it.
 
     endpoints: bool[S]. diameter: in links. cables: `Wiring.cables()`. link: int64[S, C], the link
-    of each class by its place in `Wiring.port`, K where there is none. egress: `Routes.egress`.
+    of each class by its place in `Wiring.port`, K where there is none. first_class: int64[S, K+1],
+    the first class of each link, -1 where there is none. egress: `Routes.egress`.
     """
 
     tables: Tables
@@ -46,6 +50,7 @@ class Intact:
     cables: NDArray[np.int32]
     walker: Walker
     link: NDArray[np.int64]
+    first_class: NDArray[np.int64]
     egress: CopyOnWrite
     class_parts: ClassParts
 
@@ -57,14 +62,22 @@ class Intact:
         place = np.full((order, cables.shape[1]), links)
         switch, link = np.nonzero(wiring.far >= 0)
         place[switch, wiring.port[switch, link]] = link
+        tables, routes = build.tables, build.tables.routes
+        if isinstance(routes.prefix, ComputedArray):  # repaired rows are stored ones
+            tables = replace(tables, routes=replace(routes, prefix=np.asarray(routes.prefix)))
+        of_class = np.take_along_axis(place, classes.port.astype(np.int64), axis=1)
+        first_class = np.full((order, links + 1), -1)
+        for number in reversed(range(of_class.shape[1])):
+            first_class[np.arange(order), of_class[:, number]] = number
         return cls(
-            tables=build.tables,
+            tables=tables,
             wiring=wiring,
             endpoints=build.topology.endpoints,
             diameter=build.topology.diameter,
             cables=cables,
-            walker=Walker.of(build.tables, cables),
-            link=np.take_along_axis(place, classes.port.astype(np.int64), axis=1),
+            walker=Walker.of(tables, cables),
+            link=of_class,
+            first_class=first_class,
             egress=CopyOnWrite(build.tables.routes.egress),
             class_parts=ClassParts.of(classes),
         )
@@ -126,17 +139,9 @@ def repaired(
         return Repaired(intact.tables, intact.walker, none, none)
     routes, removed = _without(intact, avoided, dead, hurt)
     ends = behind(routes, removed[:, 1])
-    ends = ends[intact.endpoints[ends]]
-    near, number = _left(far, live, hurt)
-    distance = distances(table_of(near), ends).T
-    after = intact.walker_of(routes).next_switch(ends)
-    rows = nearer_links(after, near, ends, distance)
-    switch, end, link = (part[there[rows[0]]] for part in rows)
-    link = number[switch, link]
-    after[switch, np.searchsorted(ends, end)] = far[switch, link]
-
-    chosen = _classes(intact, intact.without(avoided), after, ends, (switch, end, link))
-    tables = replace(intact.tables, routes=with_rows(routes, switch, end, chosen))
+    detours = _Detours.of(intact, routes, avoided, live, hurt, there)
+    found = detours.towards(ends[intact.endpoints[ends]])
+    tables = replace(intact.tables, routes=with_rows(routes, *found.rows))
     left = Left(
         tables=tables,
         walker=intact.walker_of(tables.routes),
@@ -144,16 +149,92 @@ def repaired(
         live=live,
         hurt=hurt,
         ends=np.flatnonzero(intact.endpoints),
-        depth=int(distance[distance != BEYOND].max(initial=intact.diameter)),
+        depth=found.depth,
     )
     classes, touched = refilled(left, intact.class_parts)
     return Repaired(
         tables=replace(tables, classes=classes),
         walker=left.walker,
-        rows=np.unique(np.concatenate((removed, np.column_stack((switch, end)))), axis=0),
+        rows=distinct(np.concatenate((removed, np.column_stack(found.rows[:2])))),
         classes=touched,
-        cut_off=int(((distance == BEYOND) & there[:, None] & there[ends]).sum()),
+        cut_off=found.cut_off,
     )
+
+
+def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[m, 2]: the pairs, int64[n, 2] and none negative, each once and in order."""
+    width = int(pairs.max(initial=0)) + 1
+    keys = np.sort(pairs[:, 0] * width + pairs[:, 1])  # np.unique hashes: 50 times as slow here
+    first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+    return np.column_stack(np.divmod(keys[first], width))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Found:
+    """Rows that change, as switch, destination and class, int64[n] each; the links of the longest
+    path; pairs that are cut off.
+    """
+
+    rows: tuple[Numbers, Numbers, Numbers]
+    depth: int
+    cut_off: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Detours:
+    """What is left of the links, where rows that used avoided ones are to lead now.
+
+    walker: of the routes that are left. cables: without avoided links. far: int32[S, K], neighbours
+    that are left, and number: int64[S, K], their links. table: that of `distances`. there: bool[S],
+    the switches that get rows.
+    """
+
+    intact: Intact
+    walker: Walker
+    cables: NDArray[np.int32]
+    far: NDArray[np.int32]
+    number: NDArray[np.int64]
+    table: NDArray[np.int64]
+    there: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        intact: Intact,
+        routes: Routes,
+        avoided: NDArray[np.bool_],
+        live: NDArray[np.bool_],
+        hurt: NDArray[np.int64],
+        there: NDArray[np.bool_],
+    ) -> _Detours:
+        """Prepare what all destinations share."""
+        far, number = _left(intact.wiring.far, live, hurt)
+        walker, cables = intact.walker_of(routes), intact.without(avoided)
+        return cls(intact, walker, cables, far, number, table_of(far), there)
+
+    def towards(self, ends: NDArray[np.int64]) -> _Found:
+        """The rows towards these destinations, some at a time: memory does not grow with damage."""
+        step = max(1, CELLS_AT_ONCE // len(self.far))
+        blocks = [self._some(ends[first : first + step]) for first in range(0, len(ends), step)]
+        none = np.zeros(0, np.int64)
+        rows = [block.rows for block in blocks] or [(none, none, none)]
+        switch, end, number = (np.concatenate(part) for part in zip(*rows, strict=True))
+        depth = max((block.depth for block in blocks), default=0)
+        cut_off = sum(block.cut_off for block in blocks)
+        return _Found((switch, end, number), max(depth, self.intact.diameter), cut_off)
+
+    def _some(self, ends: NDArray[np.int64]) -> _Found:
+        there, distance = self.there, distances(self.table, ends).T
+        after = self.walker.next_switch(ends)
+        rows = nearer_links(after, self.far, ends, distance)
+        switch, end, link = (part[there[rows[0]]] for part in rows)
+        link = self.number[switch, link]
+        after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
+        chosen = _classes(self.intact, self.cables, after, ends, (switch, end, link))
+        reached = distance != BEYOND
+        lost = ~reached & there[:, None] & there[ends]
+        depth = int(distance[reached].max(initial=0))
+        return _Found((switch, end, chosen), depth, int(np.count_nonzero(lost)))
 
 
 def _without(
@@ -209,6 +290,8 @@ def _classes(
     """
     switch, end, link = rows
     classes = intact.tables.classes
+    if not classes.alternate.shape[2]:
+        return intact.first_class[switch, link]
     row, number = np.nonzero(intact.link[switch] == link[:, None])
     here, column = switch[row, None], np.searchsorted(ends, end)[row, None]
     first = cables[here, classes.alternate[switch[row], number]]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from compilers.routing import alternate_search
 from compilers.routing.alternates import compact_valiant
-from compilers.routing.protection import polarfly
+from compilers.routing.bounces.conic_bounces import conic_bounces
+from compilers.routing.protection import polarfly, with_bounces
 from compilers.routing.split_classes import split_direct
-from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH, Policy
+from compilers.routing.star import star_choices
+from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH, MARKED, Policy, has_star_classes
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import Wiring
@@ -27,23 +29,45 @@ def choices(
     """
     if not policy.balances and not policy.protects:
         return tables
-    # Direct classes first: an adjacent switch has no alternates, and a different repair.
+    if whole and has_star_classes(topology.family, topology.parameters, tables.switches):
+        return star_choices.with_choices(tables, topology, wiring, policy)
+    # Direct classes first: an adjacent switch has other alternates or none, and another repair.
     tables = split_direct(tables, wiring)
     if topology.family not in CONSTRUCTED or not whole:
         return alternate_search.with_choices(tables, wiring, topology, policy)
+    bounced = None
+    if policy.bounces:
+        bounced = conic_bounces(int(topology.parameters["q"]), wiring)
     if policy.balances:
-        tables = compact_valiant(tables, wiring, policy.edge_disjoint, policy.minimal_share)
+        tables = compact_valiant(
+            tables,
+            wiring,
+            policy.edge_disjoint,
+            policy.minimal_share,
+            policy.bounces or policy.marks,
+        )
     if policy.protects:
-        tables = polarfly(tables, wiring)
-    return tables
+        return polarfly(tables, wiring, bounced)
+    return tables if bounced is None else with_bounces(tables, wiring, bounced)
 
 
 def require_searchable(topology: Topology, policy: Policy) -> None:
     """Refuse alternates and protection by search in a damaged fabric that is too large for it.
 
+    And marked packets in any that is damaged.
+
     Raises:
-        Refused: the fabric has more than `LARGEST_SEARCH` switches.
+        Refused: the fabric has more than `LARGEST_SEARCH` switches, or packets are to be marked.
     """
+    if policy.marks:
+        raise Refused(
+            Finding(
+                path=("routing", "balance"),
+                required="a balance without marks in a damaged fabric",
+                given=MARKED,
+                todo="write compact-valiant, or repair the fabric",
+            )
+        )
     order = topology.graph.order
     if order > LARGEST_SEARCH and (policy.balances or policy.protects):
         raise Refused(
@@ -53,6 +77,6 @@ def require_searchable(topology: Topology, policy: Policy) -> None:
                 f"{LARGEST_SEARCH:,} switches",
                 given=f"alternates or protection for {order:,} switches",
                 todo="remove `balance` and `protect`, or repair the fabric: only in a whole "
-                "PolarFly they need no search",
+                "PolarFly or PolarStar they need no search",
             )
         )

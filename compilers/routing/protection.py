@@ -10,44 +10,70 @@ other than u and the apex of r–u, from where w×v leads to v.
 Each class has an order of ports, because a switch sends a packet back only as its last choice. At
 q = 2 quadrics have two links, so sending back is all they can do, and the neighbour's bounce takes
 the packet on. Which neighbours come first decides about a second failure
-(`compilers.routing.bounce_goals`).
+(`compilers.routing.bounces.bounce_goals`).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.alternates import apexes, other_links
-from compilers.routing.bounce_goals import Bits, BounceGoals
-from compilers.routing.port_ranking import in_turn, ranked
+from compilers.routing.alternates import apex_of, apexes, link_blocks, other_links
+from compilers.routing.bounces.bounce_goals import BounceGoals
+from compilers.routing.port_ranking import ranked
 from compilers.tables.intermediate_form import Tables
 from compilers.wiring.wiring import Wiring
 
 PROTECTION_ORDER = 2
 
 
-def polarfly(tables: Tables, wiring: Wiring) -> Tables:
-    """Protection and bounce by construction; classes are those of `split_classes`."""
-    goals = BounceGoals.of(tables, wiring)
-    others, apex = other_links(wiring), apexes(wiring)
+def polarfly(tables: Tables, wiring: Wiring, bounced: NDArray[np.int16] | None = None) -> Tables:
+    """Protection and bounce by construction; classes are those of `split_classes`.
 
-    def order(first: Bits) -> NDArray[np.uint16]:
-        """Two ports of each link's class but those to its apex, these first."""
-        return in_turn(*(ports(others & ~apex & some) for some in (first, ~first)))
-
-    def ports(usable: Bits) -> NDArray[np.uint16]:
-        return ranked(usable, wiring.port, wiring, PROTECTION_ORDER)
-
-    none = np.zeros_like(apex)
-    direct = in_turn(ports(apex), order(goals.repairing))
-    return replace(
-        tables,
-        classes=replace(
-            tables.classes,
-            protection=np.concatenate((order(none), direct), axis=1),
-            bounce=np.tile(order(goals.bounced), (1, 2, 1)),
-        ),
+    Args:
+        tables: minimal, or with alternates.
+        wiring: the cables.
+        bounced: int16[S, K], the links of bounced ways, which come first where no goal does.
+    """
+    goals, apex = BounceGoals.of(tables, wiring), apex_of(wiring)
+    order, links = wiring.port.shape
+    protection, bounce = (
+        np.zeros((order, 2 * links, PROTECTION_ORDER), np.uint16) for _ in range(2)
     )
+    for some in link_blocks(wiring):
+        part = replace(wiring, port=wiring.port[some])
+        beside = other_links(wiring.far[some]) & ~apexes(apex[some])
+        order_of = partial(ranked, minimal=part.port, wiring=part, count=PROTECTION_ORDER)
+        protection[some, :links] = order_of(beside)
+        direct = order_of(beside, before=goals.repairing(some))
+        corner = np.take_along_axis(part.port, np.maximum(apex[some], 0).astype(np.intp), axis=1)
+        over = (apex[some] >= 0)[..., None]
+        protection[some, links:] = np.where(over, np.dstack((corner, direct[..., :-1])), direct)
+        first = goals.bouncing(some)
+        if bounced is not None:
+            first |= _single(bounced[some]) & ~first.any(axis=2, keepdims=True)
+        bounce[some] = np.tile(order_of(beside, before=first), (1, 2, 1))
+    classes = replace(tables.classes, protection=protection, bounce=bounce)
+    return replace(tables, classes=classes)
+
+
+def with_bounces(tables: Tables, wiring: Wiring, bounced: NDArray[np.int16]) -> Tables:
+    """Bounce alone, over these links, int16[S, K]; where one is -1, over the first that serves."""
+    order, links = bounced.shape
+    bounce = np.zeros((order, 2 * links, 1), np.uint16)
+    apex = apex_of(wiring)
+    for some in link_blocks(wiring):
+        part = replace(wiring, port=wiring.port[some])
+        usable = other_links(wiring.far[some]) & ~apexes(apex[some])
+        first = ranked(usable, part.port, part, 1, before=_single(bounced[some]))
+        bounce[some] = np.tile(first, (1, 2, 1))
+    return replace(tables, classes=replace(tables.classes, bounce=bounce))
+
+
+def _single(link: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """bool[n, K, K]: the one link of each, none where it is -1."""
+    found: NDArray[np.bool_] = link[..., None] == np.arange(link.shape[1])
+    return found

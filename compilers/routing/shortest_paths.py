@@ -1,11 +1,11 @@
-"""Minimal routes by search, for expanded fabrics, which no algebra routes."""
+"""Minimal routes by search, for graphs that no algebra routes, expanded fabrics among them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.intermediate_form import Routes, Tables, empty_egress, local
+from compilers.tables.intermediate_form import Routes, Tables, empty_egress, local, no_route
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 
@@ -40,6 +40,7 @@ def routes(topology: Topology, kept: NDArray[np.integer]) -> Routes:
             link[: len(old)][stays] = old[stays]
         egress[source] = link.astype(egress.dtype)
     np.fill_diagonal(egress, local(egress))
+    egress[:, ~topology.endpoints] = no_route(egress)
     return Routes(
         prefix=np.arange(order, dtype=np.int32)[None],
         egress=egress,

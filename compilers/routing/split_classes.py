@@ -7,6 +7,7 @@ k < K leads behind the k-th neighbour, class K + k to the k-th neighbour.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from compilers.tables.intermediate_form import (
     local,
     no_route,
 )
+from compilers.tables.line_rows import LineEgress
 from compilers.wiring.wiring import Wiring
 
 
@@ -27,15 +29,23 @@ def split_direct(tables: Tables, wiring: Wiring) -> Tables:
     """K classes per switch become 2K: rows of adjacent switches move to the direct classes."""
     routes = tables.routes
     links = tables.classes.port.shape[1]
+    if isinstance(routes.egress, LineEgress):
+        egress: Any = routes.egress.split(links)
+    else:
+        egress = _split(routes, wiring, links)
+    return Tables(
+        routes=replace(routes, egress=egress),
+        classes=Classes.minimal(np.tile(tables.classes.port, 2)),
+    )
+
+
+def _split(routes: Routes, wiring: Wiring, links: int) -> Egress:
     egress = _widened(routes.egress, 2 * links)
     switch, link = np.nonzero(wiring.far >= 0)
     row, direct = rows_of(routes, switch, wiring.far[switch, link])
     direct &= routes.egress[switch, row] == link  # a spine of an OFT has no address of its own
     egress[switch[direct], row[direct]] = (links + link[direct]).astype(egress.dtype)
-    return Tables(
-        routes=replace(routes, egress=egress),
-        classes=Classes.minimal(np.tile(tables.classes.port, 2)),
-    )
+    return egress
 
 
 def rows_of(

@@ -9,47 +9,67 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from ipaddress import ip_network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compilers.spec.address_blocks import block_count, ipv4_block_length
 from compilers.spec.fabric_spec import (
-    EQUAL_COST,
     AddressingSpec,
     BaseSpec,
+    FabricSpec,
     RoutingSpec,
     TopologySpec,
 )
-from compilers.spec.policy import CONSTRUCTED, LARGEST_SEARCH
-from compilers.spec.share import share
+from compilers.spec.policy import (
+    CONSTRUCTED,
+    ECMP,
+    LARGEST_SEARCH,
+    LEAST_MARKED,
+    MARKED,
+    has_star_classes,
+)
+from compilers.spec.share import EQUAL_COST, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, system_names
-from compilers.topology.families import check_topology, hierarchy, likely
+from compilers.topology.families import FAMILIES, check_topology, hierarchy, likely
 from compilers.topology.labelled_graph import Family, Parameters
-from inventory.document_errors import sound
-from inventory.inventory_file import Examined
-from inventory.model import Inventory, NodeType, PortBlock
+from inventory.document_errors import M, sound
 from inventory.problems import Finding, KeyPath, did_you_mean, shown
+
+if TYPE_CHECKING:  # most fabrics name no inventory
+    from inventory.inventory_file import Examined
+    from inventory.model import Inventory, NodeType, PortBlock
 
 Data = Mapping[str, Any]
 MOST_HOSTS, MOST_PLANES = 1024, 16
 STEP = re.compile(r"\{port(?:\*([0-9]+))?\}")
 
 
-def check_spec(data: Data) -> Iterator[Finding]:
-    """Mistakes in how the sections of fabric.yaml fit each other."""
-    routing = sound(RoutingSpec, data.get("routing", {})) or RoutingSpec()
+def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
+    """Mistakes in how the sections of fabric.yaml fit each other; spec: None where one is wrong."""
+
+    def section(word: str, kind: type[M]) -> M | None:
+        return getattr(spec, word) if spec else sound(kind, data.get(word, {}))
+
+    routing = section("routing", RoutingSpec) or RoutingSpec()
     yield from _without_tables(routing)
-    topology = sound(TopologySpec, data.get("topology"))
+    yield from _fitted(routing)
+    yield from _alone(routing)
+    yield from _shortest(routing)
+    yield from _marking(routing)
+    topology = section("topology", TopologySpec)
     if topology is None:
         return
     for wrong in check_topology(topology.family, topology.parameters()):
+        if wrong.file:  # a mistake in the file that `topology.file` names
+            continue
         yield Finding(("topology", wrong.key), wrong.required, shown(wrong.given), wrong.todo)
     meant = likely(topology.family, topology.parameters())
     if meant is None:
         return
     family, parameters = meant
-    addressing = sound(AddressingSpec, data.get("addressing", {})) or AddressingSpec()
+    addressing = section("addressing", AddressingSpec) or AddressingSpec()
     yield from _routing(routing, family, parameters)
-    shape = family.order(parameters), hierarchy(family.name, parameters)
+    yield from _several_shortest(routing, family, parameters)
+    shape = family.order(parameters), hierarchy(parameters)
     hosts, planes = _sizes(data)
     yield from _small_pools(addressing, shape, hosts, planes)
 
@@ -143,10 +163,77 @@ def _without_tables(routing: RoutingSpec) -> Iterator[Finding]:
         yield Finding(("routing", "balance"), "a policy that tables hold", given, todo)
 
 
+def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
+    """A demand for which there is nothing to fit, or shares said twice."""
+    if routing.demand and routing.balance == "minimal":
+        todo = "add `balance: compact-valiant`, or remove `demand`"
+        required = "a balance with alternates, whose shares are fitted to the demand"
+        yield Finding(("routing", "demand"), required, "minimal", todo)
+    if routing.demand and routing.minimal_share != EQUAL_COST:
+        todo = "remove `minimal_share`: the demand says all shares"
+        required = f"{EQUAL_COST} beside `demand`"
+        yield Finding(("routing", "minimal_share"), required, routing.minimal_share, todo)
+    if routing.largest_share != "1" and not routing.demand:
+        todo = "name a `demand`, or remove it"
+        required = "a demand that shares are fitted to"
+        yield Finding(("routing", "largest_share"), required, "none", todo)
+
+
+def _alone(routing: RoutingSpec) -> Iterator[Finding]:
+    """Bounced ways for traffic that is not to be spread."""
+    if routing.adjacent == "bounce" and routing.balance == "minimal":
+        todo = "add `balance: compact-valiant` or `ugal-pf`, or remove `adjacent`"
+        yield Finding(("routing", "adjacent"), "minimal with `balance: minimal`", "bounce", todo)
+
+
+def _shortest(routing: RoutingSpec) -> Iterator[Finding]:
+    """Words that ask for other ways or shares than all shortest paths alike."""
+    if routing.balance != ECMP:
+        return
+    for word, needed in (("adjacent", "minimal"), ("minimal_share", EQUAL_COST)):
+        if (given := getattr(routing, word)) != needed:
+            todo = f"remove `{word}`, or choose `balance: compact-valiant`"
+            yield Finding(("routing", word), f"{needed} with `balance: {ECMP}`", given, todo)
+    if routing.disjoint == "edge":
+        required, todo = f"auto or none with `balance: {ECMP}`", "remove `disjoint`"
+        yield Finding(("routing", "disjoint"), required, "edge", todo)
+
+
+def _several_shortest(
+    routing: RoutingSpec, family: Family, parameters: Parameters
+) -> Iterator[Finding]:
+    """All shortest paths where there is but one, or where they are not looked for."""
+    if routing.balance != ECMP:
+        return
+    if family.name in CONSTRUCTED:
+        required = "a family with several shortest paths between two switches"
+        given, todo = f"{ECMP} in {family.name}, which has one", "write `balance: minimal`"
+        yield Finding(("routing", "balance"), required, given, todo)
+    elif has_star_classes(family.name, parameters, order := family.order(parameters)):
+        required = f"another balance for more than {LARGEST_SEARCH:,} switches"
+        given, todo = f"{ECMP} for {order:,}", "their alternates are constructed: compact-valiant"
+        yield Finding(("routing", "balance"), required, given, todo)
+
+
+def _marking(routing: RoutingSpec) -> Iterator[Finding]:
+    """What does not go with marked packets, which the next switch spreads over all its links."""
+    if routing.balance != MARKED:
+        return
+    for word, asked, able, todo in (
+        ("adjacent", routing.adjacent == "bounce", "minimal", "neighbours have marked ways"),
+        ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
+        ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),
+    ):
+        if asked:
+            required = f"{able} with `balance: {MARKED}`"
+            given = str(getattr(routing, word))
+            yield Finding(("routing", word), required, given, f"remove it: {todo}")
+
+
 def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> Iterator[Finding]:
     """Shares that have no value at this q, and fabrics too large to search."""
-    q = int(parameters["q"])
-    for word in ("minimal_share", "threshold"):
+    q = int(parameters.get("q", 0))
+    for word in ("minimal_share", "threshold", "largest_share"):
         text = getattr(routing, word)
         if (word, text) == ("minimal_share", EQUAL_COST):
             continue
@@ -154,15 +241,36 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
             share(text, q)
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
-            yield Finding(("routing", word), required, text, "such as 1/q")
+            yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
+    if routing.balance == MARKED and (family.name not in CONSTRUCTED or q < LEAST_MARKED):
+        required = f"a balance without marks in a {family.name}" + f" of q={q}" * bool(q)
+        todo = f"write compact-valiant: packets are marked in PolarFly, from q={LEAST_MARKED} on"
+        yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
-    searched = family.name not in CONSTRUCTED and policy != ("minimal", "none")
-    if order > LARGEST_SEARCH and searched:
+    constructed = family.name in CONSTRUCTED or order <= LARGEST_SEARCH
+    if routing.adjacent == "bounce" and not constructed:
+        required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
+        todo = "remove it: bounced ways are searched for; in PolarFly they are constructed"
+        yield Finding(("routing", "adjacent"), required, "bounce", todo)
+    star = has_star_classes(family.name, parameters, order)
+    if star and routing.disjoint == "edge" and routing.balance != "minimal":
+        yield Finding(
+            ("routing", "disjoint"),
+            f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",
+            "edge",
+            "its classes serve whole supernodes, of which some switch shares a link",
+        )
+    searched = not star and family.name not in CONSTRUCTED and policy != ("minimal", "none")
+    if order > LARGEST_SEARCH and family.name not in FAMILIES:
+        required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
+        yield Finding(("topology",), required, f"{order:,}")
+    elif order > LARGEST_SEARCH and searched:
         yield Finding(
             ("routing",),
             f"minimal routes without protection for more than {LARGEST_SEARCH:,} switches",
             f"{policy[0]} and {policy[1]} for {order:,}",
-            "their alternates and repairs are searched for; in PolarFly they are constructed",
+            "their alternates and repairs are searched for; in PolarFly and PolarStar they are "
+            "constructed",
         )
 
 

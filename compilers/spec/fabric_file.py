@@ -10,15 +10,27 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
+from compilers.spec.policy import WORST_CASE
+from compilers.topology.families import check_topology
 from inventory.document_errors import checked
-from inventory.inventory_file import examine, schema_of
-from inventory.model import Inventory
-from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, few
-from inventory.yamlfile import STDIN, Document, Unreadable, read, read_or_take
+from inventory.problems import Finding, InputError, KeyPath, Problem, Refused, did_you_mean, few
+from inventory.yamlfile import (
+    STDIN,
+    Document,
+    TextFile,
+    Unreadable,
+    read,
+    read_or_take,
+    read_text,
+)
+
+if TYPE_CHECKING:  # most fabrics name no inventory
+    from inventory.inventory_file import Examined
+    from inventory.model import Inventory
 
 HARDWARE_KEYS = {"node_types", "nodes", "generate", "racks"}
 """Keys by which an inventory.yaml is known where a fabric.yaml belongs."""
@@ -30,7 +42,7 @@ class LoadedFabric:
 
     inventory is None where the spec names none. plane is from 1 where this is one of several planes
     (`compilers.planes`), 0 elsewhere; places then tells where entries of the inventory's lists
-    stand in its file.
+    stand in its file. demand: the file that `routing.demand` names.
     """
 
     spec: FabricSpec
@@ -39,12 +51,20 @@ class LoadedFabric:
     inventory_document: Document | None
     plane: int = 0
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    demand: TextFile | None = None
 
     @property
     def inputs(self) -> dict[str, str]:
         """The SHA-256 digest of each file that was read, by its role."""
-        documents = {"fabric": self.fabric_document, "inventory": self.inventory_document}
-        return {role: document.sha256 for role, document in documents.items() if document}
+        hardware, demand = self.inventory_document, self.demand
+        graph = read_text(name) if (name := self.spec.topology.file) else None
+        files = {
+            "fabric": self.fabric_document,
+            "inventory": hardware,
+            "demand": demand,
+            "graph": graph,
+        }
+        return {role: file.sha256 for role, file in files.items() if file}
 
     def refuse(self, findings: Iterable[Finding]) -> None:
         """Pass where there are none.
@@ -68,9 +88,16 @@ class LoadedFabric:
         except Refused as refused:
             problems += [self._problem(finding) for finding in refused.findings]
         except InputError as error:
-            problems += error.problems
+            problems += [self._located(problem) for problem in error.problems]
         if problems:
             raise InputError(_in_order(few(problems), self.fabric_document)) from None
+
+    def _located(self, problem: Problem) -> Problem:
+        """A problem that says a key of fabric.yaml and no file, with both."""
+        path = tuple(problem.key.split("."))
+        if problem.file or path[0] not in FabricSpec.model_fields:
+            return problem
+        return self._problem(Finding(path, problem.required, problem.given, problem.todo))
 
     def _problem(self, finding: Finding) -> Problem:
         """In the document that the first key tells; of a plane, with the places in the file."""
@@ -78,6 +105,8 @@ class LoadedFabric:
             path, also = self._in_file(finding.path), self._in_file(finding.also)
             given = f"{finding.given} (plane {self.plane})"
             finding = replace(finding, path=path, also=also, given=given)
+        from inventory.model import Inventory
+
         hardware = self.inventory_document
         of_hardware = hardware and finding.path[0] in Inventory.model_fields
         return (hardware if hardware and of_hardware else self.fabric_document).placed(finding)
@@ -134,21 +163,40 @@ def load_fabric(
             hardware = _named(source, document)
     except InputError as error:
         problems += error.problems
+    _beside_its_fabric(source, document.data.get("topology"))
     spec, findings = _spec(document.data)
     problems += document.report(findings)
-    known = examine(hardware) if hardware else None
+    problems += _in_graph(spec)
+    demand: TextFile | None = None
+    try:
+        if spec and spec.routing.demand not in (None, WORST_CASE):
+            demand = read_text(_beside(source, str(spec.routing.demand)))
+    except Unreadable as error:
+        meant = did_you_mean(str(spec.routing.demand if spec else ""), (WORST_CASE,))
+        unreadable = document.unreadable(("routing", "demand"), error).problems
+        problems += [replace(each, todo=meant or each.todo) for each in unreadable]
+    except InputError as error:
+        problems += error.problems
+    known = _examined(hardware) if hardware else None
     if hardware and known:
         problems += hardware.report([*known.findings, *check_nodes(document.data, known)])
     if spec is None or problems:
         raise InputError(_in_order(problems, document))
-    return LoadedFabric(spec, known.inventory if known else None, document, hardware)
+    found = known.inventory if known else None
+    return LoadedFabric(spec, found, document, hardware, demand=demand)
 
 
 def _spec(data: dict[str, Any]) -> tuple[FabricSpec | None, list[Finding]]:
     """fabric.yaml as a value, and every mistake in it; none is said twice of a key."""
     spec, findings = checked(FabricSpec, data)
     said = {finding.path for finding in findings}
-    return spec, [*findings, *(f for f in check_spec(data) if f.path not in said)]
+    return spec, [*findings, *(f for f in check_spec(data, spec) if f.path not in said)]
+
+
+def _examined(hardware: Document) -> Examined:
+    from inventory.inventory_file import examine
+
+    return examine(hardware)
 
 
 def _in_order(problems: Iterable[Problem], first: Document) -> list[Problem]:
@@ -166,11 +214,30 @@ def _named(source: str | Path | Mapping[str, Any], document: Document) -> Docume
     if named == str(source) == STDIN:
         todo = "the fabric itself is read from standard input"
         raise InputError(document.problem(key, "a file name", "-", todo))
-    beside = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
     try:
-        return read(Path(str(source)).parent / named if beside else named)
+        return read(_beside(source, named))
     except Unreadable as error:
         raise document.unreadable(key, error) from None
+
+
+def _beside(source: str | Path | Mapping[str, Any], named: str) -> str | Path:
+    """A file that a fabric names: relative to the fabric's own."""
+    beside = STDIN not in (named, str(source)) and not isinstance(source, Mapping)
+    return Path(str(source)).parent / named if beside else named
+
+
+def _beside_its_fabric(source: str | Path | Mapping[str, Any], topology: Any) -> None:
+    """Make the name of a graph's file, as `topology` says it, one that can be opened."""
+    if isinstance(topology, dict) and isinstance(topology.get("file"), str):
+        topology["file"] = str(_beside(source, topology["file"]))
+
+
+def _in_graph(spec: FabricSpec | None) -> list[Problem]:
+    """Mistakes in the file of a graph, with their lines."""
+    if spec is None or spec.topology.file is None:
+        return []
+    wrong = check_topology(spec.topology.family, spec.topology.parameters())
+    return [problem for problem in wrong if problem.file]
 
 
 def require_one_plane(loaded: LoadedFabric) -> None:
@@ -186,4 +253,7 @@ def require_one_plane(loaded: LoadedFabric) -> None:
 
 def schema(kind: Literal["fabric", "inventory"]) -> dict[str, Any]:
     """The JSON schema of fabric.yaml or inventory.yaml, for an editor's completion."""
+    from inventory.inventory_file import schema_of
+    from inventory.model import Inventory
+
     return schema_of(FabricSpec if kind == "fabric" else Inventory)

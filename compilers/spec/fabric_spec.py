@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.policy import CONSTRUCTED, Policy
-from compilers.spec.share import LONGEST_EXPRESSION, share
+from compilers.spec.policy import CONSTRUCTED, ECMP, MARKED, Policy
+from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from inventory.values import (
     AsNumber,
@@ -25,7 +25,6 @@ from inventory.values import (
     refusal,
 )
 
-EQUAL_COST = "equal-cost"
 SHARE = re.compile(rf"{EQUAL_COST}|[0-9q.+*/() -]{{1,{LONGEST_EXPRESSION}}}")
 NOT_FOR_HOSTS = tuple(
     ip_network(text)
@@ -104,9 +103,20 @@ class TopologySpec(Model):
     """A family and its parameters; the family checks them (`compilers.topology`)."""
 
     family: TypeName
-    q: Whole
+    q: Whole | None = None
     supernode: Literal["inductive-quad", "paley", "complete"] | None = None
     degree: Annotated[Whole, Field(ge=0, le=1024)] | None = None
+    file: Annotated[str, Field(min_length=1)] | None = None
+    nodes: Whole | None = None
+    seed: Whole | None = None
+    sides: Annotated[str, Field(min_length=1)] | None = None
+    h: Whole | None = None
+    a: Whole | None = None
+    groups: Whole | None = None
+    k: Whole | None = None
+    pods: Whole | None = None
+    n: Whole | None = None
+    p: Whole | None = None
 
     def parameters(self) -> dict[str, int | str]:
         """The family's parameters that are given, by name."""
@@ -126,34 +136,46 @@ class RoutingSpec(Model):
 
     minimal_share: the minimal path's part of the traffic, a number or an expression of q, or
     `equal-cost`. disjoint: whether alternates may share a link with the minimal path (`none`) or
-    not (`edge`); `auto`: as carries more. threshold: the load of a link at which the controller of
-    `ugal-pf` turns to the alternates. on_missing: whether a target or node type that cannot do it
-    is refused, or served with less.
+    not (`edge`); `auto`: as carries more. adjacent: whether packets to a neighbour go there only
+    (`minimal`), or also over alternates, which bounce (`bounce`). threshold: the load of a link at
+    which the controller of `ugal-pf` turns to the alternates. demand: a file of traffic that the
+    shares are fitted to, or `worst-case`. largest_share: of a way, where they are fitted.
+    on_missing: whether a target or node type that cannot do it is refused, or served with less.
     """
 
-    balance: Literal["minimal", "compact-valiant", "valiant", "ugal-pf"] = "minimal"
+    balance: Literal["minimal", "ecmp", "compact-valiant", "valiant", "ugal-pf", "spread"] = (
+        "minimal"
+    )
     protect: Literal["none", "link", "node"] = "none"
     minimal_share: Share = EQUAL_COST
     disjoint: Literal["auto", "none", "edge"] = "auto"
+    adjacent: Literal["minimal", "bounce"] = "minimal"
     threshold: Share = "2/3"
+    demand: Annotated[str, Field(min_length=1)] | None = None
+    largest_share: Share = "1"
     on_missing: Literal["refuse", "minimal"] = "refuse"
 
     def edge_disjoint(self, family: str) -> bool:
         """Whether no alternate may share a link with the minimal path.
 
         `auto` means so where the construction leaves out one alternate at most; a search leaves out
-        most of those that serve many destinations.
+        most of those that serve many destinations. Marked packets are spread over all other links.
         """
+        if self.balance == MARKED:
+            return False
         return self.disjoint == "edge" or (self.disjoint == "auto" and family in CONSTRUCTED)
 
-    def policy(self, q: int, family: str) -> Policy:
+    def policy(self, q: int | None, family: str) -> Policy:
         """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
         equal = self.minimal_share == EQUAL_COST
         return Policy(
             balances=self.balance != "minimal",
             protects=self.protect != "none",
             edge_disjoint=self.edge_disjoint(family),
-            minimal_share=None if equal else share(self.minimal_share, q),
+            minimal_share=None if equal else share(self.minimal_share, q or 0),
+            bounces=self.adjacent == "bounce" and self.balance != "minimal",
+            shortest=self.balance == ECMP,
+            marks=self.balance == MARKED,
         )
 
 
@@ -192,9 +214,9 @@ class FabricSpec(Model):
     topology: TopologySpec
     hosts_per_node: Annotated[Whole, Field(ge=0, le=1024)] = 1
     planes: Annotated[Whole, Field(ge=1, le=16)] = 1
-    addressing: AddressingSpec = AddressingSpec()
-    routing: RoutingSpec = RoutingSpec()
+    addressing: AddressingSpec = AddressingSpec.model_construct()
+    routing: RoutingSpec = RoutingSpec.model_construct()
     targets: tuple[TargetName, ...] = ()
-    base: BaseSpec = BaseSpec()
+    base: BaseSpec = BaseSpec.model_construct()
     vars: Vars = Field(default_factory=dict)
     inventory: Path | None = None

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 CONSTRUCTED = ("polarfly",)
 """Families whose alternates and repair are constructed; those of the others are searched for."""
+WITH_STAR_CLASSES = ("inductive-quad", "paley", "complete", "cayley")
+"""Supernodes of which every PolarStar has constructed classes; those of BDF have too few links."""
 LARGEST_SEARCH = 8192
 """Switches of the largest fabric whose alternates and repair are searched for."""
+
+ECMP = "ecmp"
+"""The balance that spreads over all shortest paths alike, and over nothing longer."""
+MARKED = "spread"
+"""The balance that marks packets: the next switch spreads them once more."""
+LEAST_MARKED = 3
+"""The smallest q at which it may be: at q = 2 a dead link can leave a switch no way to spread."""
+
+WORST_CASE = "worst-case"
+"""In the place of a demand's file: whatever demand loads a link most."""
+
+
+def has_star_classes(family: str, parameters: Mapping[str, int | str], order: int) -> bool:
+    """Whether the classes of a whole PolarStar are constructed, as it is too large for a search."""
+    known = family == "polarstar" and str(parameters["supernode"]) in WITH_STAR_CLASSES
+    return known and int(parameters["degree"]) > 0 and order > LARGEST_SEARCH
+
 
 PROMISED = {"none": (), "link": ("link",), "node": ("link", "node")}
 """Failures, one at a time, that lose no pair that is still joined, by the word of `protect`."""
@@ -20,9 +40,15 @@ class Policy:
 
     minimal_share: the minimal path's part of the traffic, None for as much as each alternate.
     edge_disjoint: whether alternates that share a link with the minimal path are left out.
+    bounces: whether adjacent switches have alternates, too, which bounce.
+    shortest: whether alternates are the other shortest paths, and nothing longer. marks: whether
+    packets that leave by an alternate are marked, for the next switch to spread them.
     """
 
     balances: bool
     protects: bool
     edge_disjoint: bool = True
     minimal_share: Fraction | None = None
+    bounces: bool = False
+    shortest: bool = False
+    marks: bool = False

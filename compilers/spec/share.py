@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 
+EQUAL_COST = "equal-cost"
+"""In the place of a share: as much as each alternate."""
 LONGEST_EXPRESSION = 64
 OPERATORS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,

@@ -209,5 +209,15 @@ def unwritable_folder(folder: Path, error: OSError) -> InputError:
 
 
 def _unwritable(path: Path, required: str, error: OSError, todo: str) -> InputError:
-    given = error.strerror or f"no room ({error})"
-    return InputError.of(required=required, given=given, todo=todo, file=str(path))
+    return InputError.of(required=required, given=_reason(path, error), todo=todo, file=str(path))
+
+
+def _reason(path: Path, error: OSError) -> str:
+    """Why nothing can be made there: a folder above it that is none, or what the system says."""
+    above = next((folder for folder in path.parents if os.path.lexists(folder)), path)
+    if not above.is_dir():
+        return f"{above}, which is no folder"
+    if error.errno == errno.ENOENT:
+        there = above == path.parent
+        return f"{above}, where nothing can be made" if there else f"no folder {path.parent}"
+    return error.strerror or f"no room ({error})"

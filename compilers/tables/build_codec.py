@@ -6,6 +6,9 @@ with values from -1 to S - 1. `S+1` and `2E` are lengths derived from a name; `p
 port number, `prefixes` and `macs` are how many of these there are. `Annotated[tuple[str, ...], "S",
 "name"]` is a list of S names. To add an array to the build, declare it in the dataclass that it
 belongs to.
+
+In the place of an array a build may have those that it is computed from (`COMPUTED`), declared in
+the same way.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
+from itertools import filterfalse
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -23,15 +27,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
+from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.generations import FABRIC
 from compilers.tables.intermediate_form import Classes, Routes
+from compilers.tables.line_rows import LineEgress, LineProgram
+from compilers.tables.spread import Spread, SpreadPorts, SpreadWeights
+from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
 from compilers.topology.graph import Graph
 from compilers.wiring.hardware import Hardware
 from inventory.names import NAME
 from inventory.problems import shown
 
-PREFIX = {Graph: "graph_", Routes: "route_", Classes: "class_", Hardware: "hardware_"}
+PREFIX = {
+    Graph: "graph_",
+    Routes: "route_",
+    Classes: "class_",
+    Hardware: "hardware_",
+    Spread: "spread_",
+    StarProgram: "star_",
+    LineProgram: "line_",
+}
 """The prefix of a dataclass's array names; without one, an array is named after its field."""
+COMPUTED: dict[str, tuple[tuple[Any, Any], ...]] = {
+    "route_prefix": ((StarPrefixes, StarProgram),),
+    "route_egress": ((StarEgress, StarProgram), (LineEgress, LineProgram)),
+    "class_alternate": ((SpreadPorts, Spread),),
+    "class_weight": ((SpreadWeights, Spread),),
+}
+"""By the name of an array: how it is computed where it is not stored, and from what."""
 NODES = {"names": "names", "management": "management", "hosts": "host_names"}
 NODE_TYPES = {"names": "type_names", "ports": "port_names"}
 TABLED = ("balance", "protect")
@@ -83,7 +106,8 @@ class ArrayField:
         if marks and highest >= below:
             none = int(np.iinfo(array.dtype).max) - 1
             highest = max(int(row[row < none].max(initial=0)) for row in array)
-        if not int(low) <= int(array.min()) <= highest < below:
+        lowest = 0 if array.dtype.kind == "u" else int(array.min())
+        if not int(low) <= lowest <= highest < below:
             return f"{self.name} has values outside {self.values} ({end} is {below})"
         return ""
 
@@ -102,7 +126,7 @@ class ListField:
         if not _fits(self.length, len(items), sizes):
             return f"{self.name} has {len(items)} items, not {self.length}"
         if self.rule == "name":
-            wrong = next((item for item in items if not NAME.fullmatch(item)), None)
+            wrong = next(filterfalse(NAME.fullmatch, items), None)
             return "" if wrong is None else f"{self.name} has {shown(wrong)}, which is no name"
         return ""
 
@@ -142,10 +166,18 @@ def _declared(name: str, hint: Any) -> ArrayField | ListField:
 
 
 def arrays_of(value: Any) -> Iterator[tuple[ArrayField, NDArray[Any]]]:
-    """Every array in a dataclass and in the dataclasses it holds, in the order of the fields."""
+    """Every stored array in a dataclass and in those it holds, once, in the order of the fields."""
+    told: set[str] = set()
     for field, inner in _declared_in(value):
-        if isinstance(field, ArrayField):
-            yield field, inner
+        if isinstance(field, ArrayField) and not isinstance(inner, ComputedArray):
+            if field.name not in told:
+                yield field, inner
+            told.add(field.name)
+
+
+def is_packed(build: Build) -> bool:
+    """Whether some array of a build is not stored, but computed from others."""
+    return any(isinstance(inner, ComputedArray) for _, inner in _declared_in(build))
 
 
 def _declared_in(value: Any) -> Iterator[tuple[ArrayField | ListField, Any]]:
@@ -153,6 +185,8 @@ def _declared_in(value: Any) -> Iterator[tuple[ArrayField | ListField, Any]]:
         inner = getattr(value, name)
         if isinstance(field, ArrayField | ListField):
             yield field, inner
+        if isinstance(inner, ComputedArray):
+            yield from _declared_in(inner.packed)
         elif is_dataclass(inner):
             yield from _declared_in(inner)
 
@@ -178,8 +212,14 @@ def require_declared(build: Build) -> None:
         raise Misfit(array_file("graph_offsets"), "graph_offsets does not ascend from 0 to 2E")
     if not 0 <= build.addressing.gateway_mac < sizes["macs"]:
         raise Misfit(FABRIC, f"gateway_mac is {build.addressing.gateway_mac}")
+    egress = build.tables.routes.egress
+    if isinstance(egress, ComputedEgress) and egress.classes > sizes["C"]:
+        text = f"{len(egress)} switches with rows for {egress.classes} classes of {sizes['C']}"
+        raise Misfit(array_file("class_port"), text)
     for field, value in declared:
-        if isinstance(field, ArrayField) and (wrong := field.stray(value, sizes)):
+        if isinstance(field, ListField) or isinstance(value, ComputedArray):
+            continue
+        if wrong := field.stray(value, sizes):
             raise _misfit(field, wrong)
 
 
@@ -218,7 +258,7 @@ def _plain(value: Any) -> Any:
     return {
         name: inner
         for name, inner in found.items()
-        if name not in left_out and not isinstance(inner, np.ndarray | Graph)
+        if name not in left_out and not isinstance(inner, np.ndarray | ComputedArray | Graph)
     }
 
 
@@ -254,15 +294,40 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         "hardware": fabric.get("hardware"),
         **{word: fabric[word] for word in FREE},
     }
-    build: Build = _restore(Build, values | more, arrays)
+    build: Build = _restore(Build, values | more, _Arrays(arrays, {}))
     require_declared(build)
     return build
 
 
-def _restore(kind: Any, value: Any, arrays: Mapping[str, NDArray[Any]], name: str = "") -> Any:
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """The arrays of a build as they are restored.
+
+    stored: by their names. packed: by its class, what arrays are computed from, made once for all
+    of these.
+    """
+
+    stored: Mapping[str, NDArray[Any]]
+    packed: dict[Any, Any]
+
+    def named(self, name: str) -> Any:
+        """An array by its name, computed where those are there that it is computed from.
+
+        Raises:
+            KeyError: there are neither.
+        """
+        for computed, kind in COMPUTED.get(name, ()) if name not in self.stored else ():
+            if any(field.name in self.stored for field in _fields(kind).values()):
+                if kind not in self.packed:
+                    self.packed[kind] = _restore(kind, {}, self)
+                return computed(self.packed[kind])
+        return self.stored[name]
+
+
+def _restore(kind: Any, value: Any, arrays: _Arrays, name: str = "") -> Any:
     """A value of this type, from plain data and arrays."""
     if isinstance(kind, ArrayField):
-        return arrays[kind.name]
+        return arrays.named(kind.name)
     if isinstance(kind, ListField):
         return _restore(kind.kind, value, arrays, name)
     if is_dataclass(kind) and isinstance(kind, type):
@@ -277,6 +342,8 @@ def _restore(kind: Any, value: Any, arrays: Mapping[str, NDArray[Any]], name: st
         return None if value is None else _restore(parts[0], value, arrays, name)
     if origin is tuple:
         items = _of_type(list | tuple, value, name)
+        if {*map(type, items)} == {parts[0]}:  # many, all plain
+            return tuple(items)
         if parts[0] in (str, int):
             return tuple(_of_type(parts[0], item, name) for item in items)
         return tuple(_restore(parts[0], item, arrays, name) for item in items)

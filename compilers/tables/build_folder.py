@@ -23,37 +23,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.tables.build_codec import Misfit, array_file, arrays_of, from_json, to_json
+from compilers.tables.build_codec import (
+    Misfit,
+    array_file,
+    arrays_of,
+    from_json,
+    is_packed,
+    to_json,
+)
 from compilers.tables.folder_files import FolderFiles, digest, opened
 from compilers.tables.generations import FABRIC, MANIFEST, PLANES, identity_of, put
 from inventory.problems import InputError, Problem, few
 
-FORMAT = 1
+FORMAT, PACKED_FORMAT = 1, 2
+"""Format 2 is that of builds with arrays that are computed, which 1.x cannot read."""
 ENTRIES = {"format": int, "switches": int, "links": int, "inputs": dict, "files": dict}
 """What a manifest holds for those who read the build."""
 AGAIN_SOMEWHERE = "make one with: polarfab compile fabric.yaml -o DIR"
 AGAIN = "compile the build again"
 
 
-def save(build: Build, folder: Path, prove: Callable[[Path], object] | None = None) -> Build:
-    """Write the build beside `folder`, then put it in its place; returns it with its identity.
+Prove = Callable[[Path, tuple[Build, ...]], object]
+"""Gets a folder that was written, and the builds read back from it."""
+
+
+def save(build: Build, folder: Path, prove: Prove | None = None) -> Build:
+    """Write the build beside `folder`, then put it in its place; returns it as it was read back.
 
     Args:
         build: what to write.
         folder: its place.
-        prove: called with the folder where it was written, before that takes its place.
+        prove: called before the folder that was written takes its place.
 
     Raises:
         InputError: the folder exists and is not a build, or cannot be written.
     """
 
-    def fill(beside: Path) -> str:
-        identity = write(build, beside)
+    def fill(beside: Path) -> Build:
+        written = load(beside, expect=write(build, beside))
         if prove:
-            prove(beside)
-        return identity
+            prove(beside, (written,))
+        return written
 
-    return load(folder.resolve(), expect=put(folder, fill))
+    return put(folder, fill)
 
 
 def write(build: Build, folder: Path, like: tuple[Build, Path] | None = None) -> str:
@@ -91,7 +103,7 @@ def identified(build: Build) -> Build:
 
 def _manifest(build: Build, digests: Mapping[str, str]) -> str:
     manifest = {
-        "format": FORMAT,
+        "format": PACKED_FORMAT if is_packed(build) else FORMAT,
         "name": build.name,
         "topology": build.topology.title(),
         "switches": build.tables.switches,
@@ -170,7 +182,7 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
     try:
         text = files.read(MANIFEST)
         manifest = json.loads(text)
-        if manifest["format"] != FORMAT:
+        if manifest["format"] not in (FORMAT, PACKED_FORMAT):
             raise _unreadable(files.path, "a build in another format")
         wrong = [key for key, kind in ENTRIES.items() if type(manifest[key]) is not kind]
         if wrong or FABRIC not in manifest["files"]:
@@ -186,7 +198,7 @@ def read_manifest(files: FolderFiles) -> tuple[str, dict[str, Any]]:
 
 def damaged(files: FolderFiles, digests: Mapping[str, str]) -> list[Problem]:
     """The files of a folder that are not what its manifest says they are."""
-    found = {name: files.digest(name) for name in digests}
+    found = files.digests(digests)
     return [
         _damage(files.path / name, _other(found[name]))
         for name, digest in digests.items()

@@ -71,7 +71,9 @@ class Routes:
     @property
     def aggregated(self) -> bool:
         """Whether there are aggregate rows."""
-        return bool((self.prefix >= len(self.egress)).any())
+        order = len(self.egress)
+        # The last switches mostly have them; all rows of a large fabric take long.
+        return any(bool((rows >= order).any()) for rows in (self.prefix[-1], self.prefix))
 
     def prefixes(self, switch: int) -> NDArray[np.int32]:
         """int32[R]: the prefix number of each row of a switch."""
@@ -80,6 +82,8 @@ class Routes:
 
     def rows(self) -> NDArray[np.int64]:
         """int64[S]: the number of rows of each switch, its own prefix included."""
+        if routed := getattr(self.egress, "routed", None):
+            return np.asarray(routed())  # rows that are computed, counted without that
         none = no_route(self.egress)
         # One switch at a time is thirty times faster than counting along an axis.
         return np.array([np.count_nonzero(row != none) for row in self.egress], np.int64)

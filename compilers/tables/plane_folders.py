@@ -6,12 +6,12 @@ Each of these is a complete build. Arrays that planes share are hard links to on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from compilers.tables.build import Build
-from compilers.tables.build_folder import AGAIN, load, save, write
+from compilers.tables.build_folder import AGAIN, Prove, load, save, write
 from compilers.tables.folder_files import read
 from compilers.tables.generations import FABRIC, MANIFEST, PLANES, put
 from inventory.problems import InputError
@@ -20,7 +20,7 @@ OWN = ("arrays/datapath_id.npy", "arrays/host_mac.npy", "arrays/hardware_", "fab
 
 
 def save_planes(
-    builds: Sequence[Build], folder: Path, prove: Callable[[Path], object] | None = None
+    builds: Sequence[Build], folder: Path, prove: Prove | None = None
 ) -> tuple[Build, ...]:
     """Write the builds beside `folder`, then put them in its place; returns them read back.
 
@@ -29,7 +29,7 @@ def save_planes(
     Args:
         builds: one a plane.
         folder: their place.
-        prove: called with the folder where they were written, before they take their place.
+        prove: called before the folder that was written takes its place.
 
     Raises:
         InputError: the folder exists and is no build, or cannot be written.
@@ -37,18 +37,18 @@ def save_planes(
     if len(builds) == 1:
         return (save(builds[0], folder, prove),)
 
-    def fill(partial: Path) -> dict[str, str]:
+    def fill(partial: Path) -> tuple[Build, ...]:
         identities = {}
         for plane, build in enumerate(builds, 1):
             like = (builds[0], partial / _name(1)) if plane > 1 else None
             identities[_name(plane)] = write(build, partial / _name(plane), like)
         (partial / PLANES).write_text(json.dumps({"planes": identities}, indent=1))
+        written = load_planes(partial)
         if prove:
-            prove(partial)
-        return identities
+            prove(partial, written)
+        return written
 
-    put(folder, fill)
-    return load_planes(folder.resolve())
+    return put(folder, fill)
 
 
 def _name(plane: int) -> str:
@@ -94,6 +94,19 @@ def _identities(folder: Path) -> dict[Path, str]:
 def alike(one: Path, other: Path) -> bool:
     """Whether two builds forward alike: the same tables, ports and graph, by their digests."""
     return _forwarding_digests(one) == _forwarding_digests(other)
+
+
+def first_alike(builds: Sequence[Build], folders: Sequence[Path], plane: int) -> int | None:
+    """The first plane before this one that forwards alike, None where none does.
+
+    By digests in folders; without folders by tables that are shared in memory.
+    """
+    for before in range(plane):
+        if folders and alike(folders[before], folders[plane]):
+            return before
+        if not folders and builds[before].tables is builds[plane].tables:
+            return before
+    return None
 
 
 def _forwarding_digests(folder: Path) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.tables.computed_array import ComputedArray, ComputedEgress
 from compilers.tables.intermediate_form import Egress, Routes, Tables, no_route
 
 MOST_HOPS = 64
+STEP_ROWS_AT_ONCE = 1 << 14
 LOST, UNCABLED, LOOPED, MISDELIVERED = -1, -2, -3, -4
 FAULTS = {
     LOST: "no route",
@@ -31,7 +33,7 @@ class Walker:
     LOST or UNCABLED where nothing is forwarded. Its columns are `no_route`, `local`, the C classes,
     and one for all other values: an egress value plus 2, wrapping in its own type, is its column.
     by_prefix and first: the entries of `Routes.prefix` in the order of their prefixes, and where
-    each prefix starts; empty where there is one row per destination.
+    each prefix starts; empty where there is one row per destination, or rows are computed.
     """
 
     routes: Routes
@@ -43,14 +45,18 @@ class Walker:
     def of(cls, tables: Tables, cables: NDArray[np.int32]) -> Walker:
         """Join tables with `Wiring.cables()`, int32[S, ports + 1]: the switch at each port."""
         port = tables.classes.port
-        known = (port > 0) & (port < cables.shape[1])
-        far = np.take_along_axis(cables, np.where(known, port, 0), axis=1)
         step = np.full((len(port), port.shape[1] + 3), UNCABLED, np.int32)
         step[:, 0] = LOST
         step[:, 1] = np.arange(len(port))
-        step[:, 2:-1] = np.where(known & (far >= 0), far, UNCABLED)
+        for begin in range(0, len(port), STEP_ROWS_AT_ONCE):
+            some = slice(begin, begin + STEP_ROWS_AT_ONCE)
+            known = (port[some] > 0) & (port[some] < cables.shape[1])
+            far = np.take_along_axis(cables[some], np.where(known, port[some], 0), axis=1)
+            step[some, 2:-1] = np.where(known & (far >= 0), far, UNCABLED)
         by_prefix = first = np.zeros(0, np.int64)
-        if not tables.routes.exact:
+        parts = tables.routes.prefix, tables.routes.egress
+        computed = all(isinstance(part, ComputedArray) for part in parts)
+        if not tables.routes.exact and not computed:
             prefix = tables.routes.prefix.ravel()
             by_prefix = np.argsort(prefix, kind="stable")
             first = np.searchsorted(prefix[by_prefix], np.arange(int(prefix.max()) + 2))
@@ -59,6 +65,9 @@ class Walker:
     def egress(self, destinations: NDArray[np.int64]) -> Egress:
         """[S, D]: the egress value of every switch for each destination, longest prefix first."""
         table = self.routes.egress
+        if isinstance(table, ComputedEgress):
+            column: Egress = table.towards(destinations)
+            return column
         if not len(self.by_prefix):
             first, last = int(destinations[0]), int(destinations[-1]) + 1
             block = table[:, first:last]

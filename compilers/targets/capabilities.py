@@ -7,9 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.policy import CONSTRUCTED, ECMP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
-from compilers.targets.features import AGGREGATES, BALANCE_NEEDS, PROTECT_NEEDS, SHARES, WEIGHTS
+from compilers.targets.features import (
+    ADJACENT_NEEDS,
+    AGGREGATES,
+    BALANCE_NEEDS,
+    PROTECT_NEEDS,
+    SHARES,
+    WEIGHTS,
+)
 from inventory.problems import InputError, Problem
 
 Numbers = NDArray[np.integer]
@@ -50,9 +58,14 @@ class Capabilities:
         for key, given, needs in (
             ("routing.balance", build.balance, BALANCE_NEEDS),
             ("routing.protect", build.protect, PROTECT_NEEDS),
+            ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
         ):
             if missing := needs[given] - self.features:
-                able = [name for name, need in needs.items() if need <= self.features]
+                able = [
+                    name
+                    for name, need in needs.items()
+                    if need <= self.features and not _refused(name, build)
+                ]
                 problems.append(
                     Problem(
                         key=key,
@@ -69,11 +82,13 @@ class Capabilities:
         if SHARES in self.features or WEIGHTS not in self.features:
             return []
         share = build.policy.get("minimal_share", "equal-cost")
+        fitted = build.policy.get("demand")
+        key, equal = ("demand", "none") if fitted else ("minimal_share", "equal-cost")
         return [
             Problem(
-                key="routing.minimal_share",
-                required=f"equal-cost, as target {target} cannot do {SHARES}",
-                given=share if share != "equal-cost" else "unequal shares",
+                key=f"routing.{key}",
+                required=f"{equal}, as target {target} cannot do {SHARES}",
+                given=fitted or (share if share != "equal-cost" else "unequal shares"),
                 todo="change the fabric's policy, options of the target, or choose another target",
             )
         ] * _unequal(build.tables.classes)
@@ -106,6 +121,11 @@ class Capabilities:
                     )
                 )
         return problems
+
+
+def _refused(balance: str, build: Build) -> bool:
+    """Whether no fabric of this family may have the balance, whatever the target can do."""
+    return balance == "valiant" or (balance == ECMP and build.topology.family in CONSTRUCTED)
 
 
 def _unequal(classes: Classes) -> bool:

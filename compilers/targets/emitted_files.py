@@ -9,6 +9,7 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.target_names import BUILT_IN
 from compilers.tables.build import Build
 from compilers.targets.rendering import nodes
+from compilers.targets.tar_pieces import require_unpacked
 from compilers.targets.target_lookup import target as target_of
 from inventory.problems import InputError
 
@@ -25,7 +26,7 @@ def check_planes(
 
     Args:
         builds: one a plane.
-        folder: where `render_planes` wrote.
+        folder: where `PlaneRendering` wrote.
         target: the target's name; "" for the one whose files are there.
         options: those that were given to `render`.
         progress: called with (switches done, all switches) for each plane.
@@ -34,14 +35,16 @@ def check_planes(
     Raises:
         InputError: nothing is there that can be read back, or what the target's `check` raises.
     """
+    require_unpacked(folder)
     folders = [folder / f"plane-{n}" for n in range(1, len(builds) + 1)]
     folders = folders if len(builds) > 1 else [folder]
     if target:
         _require_some(builds[0], folders[0], target)
     chosen = target_of(target or written_by(builds[0], folders[0]))
     found = []
-    for build, out in zip(builds, folders, strict=True):
-        found.append(chosen.check_emitted(build, out, options, None, progress, accept))
+    for plane, (build, out) in enumerate(zip(builds, folders, strict=True)):
+        own = chosen.options_in(plane, options)
+        found.append(chosen.check_emitted(build, out, own, None, progress, accept))
     return tuple(found)
 
 

@@ -6,20 +6,28 @@ WEIGHTS = "traffic shared over several ports"
 SHARES = "unequal shares of traffic"
 INGRESS = "separate routes for packets from hosts"
 REPAIR = "repair in the switch"
+BOUNCES = "routes by the port that packets came in on"
 AGGREGATES = "aggregated routes"
+MARKS = "packets marked for the next switch"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
-FEATURES = frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS})
+FEATURES = frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, CHANNELS})
 
 BALANCE_NEEDS = {
     "minimal": frozenset[str](),
+    "ecmp": frozenset({WEIGHTS, INGRESS}),
     "compact-valiant": frozenset({WEIGHTS, INGRESS}),
     "valiant": frozenset({WEIGHTS, INGRESS}),
     "ugal-pf": frozenset({WEIGHTS, INGRESS}),
+    "spread": frozenset({WEIGHTS, INGRESS, MARKS}),
 }
 PROTECT_NEEDS = {
     "none": frozenset[str](),
     "link": frozenset({REPAIR}),
     "node": frozenset({REPAIR}),
+}
+ADJACENT_NEEDS = {
+    "minimal": frozenset[str](),
+    "bounce": frozenset({BOUNCES}),
 }
 IN_NODE_TYPES = {WEIGHTS: "weights", INGRESS: "ingress", REPAIR: "repair"}
 """The word of each in the `capabilities` of a node type."""

@@ -13,6 +13,7 @@ from compilers.tables.generations import MANIFEST, VERIFIED, is_build, last, mar
 from compilers.tables.plane_folders import builds_in, load_planes
 from compilers.tables.stale_parts import is_part, stale_parts
 from compilers.targets.rendered_folder import RENDERED, rendered_lists
+from compilers.targets.tar_pieces import require_unpacked
 from inventory.problems import InputError, Problem
 
 
@@ -47,6 +48,7 @@ def check_folder(folder: Path) -> FolderState:
         return _check_build(folder)
     if (folder / RENDERED).is_file():
         return _check_render(folder)
+    require_unpacked(folder)
     if is_build(last(folder.resolve())):
         todo = f"the last proved build is kept: polarfab rollback {folder}"
     else:

@@ -32,6 +32,7 @@ def put_rendered(
     builds: Mapping[str, str],
     fill: Callable[[Path], T],
     part: bool = False,
+    recipes: Mapping[str, str] | None = None,
 ) -> T:
     """Have `fill` write the files of a target, then put them in the place of its earlier ones.
 
@@ -41,6 +42,7 @@ def put_rendered(
         builds: the identity of each plane's build, by what its files' paths begin with.
         fill: writes the files into the folder that it is given.
         part: whether earlier files of the target that `fill` does not write stay.
+        recipes: what the files follow from, by the identity of their build; filled by `fill`.
 
     Raises:
         InputError: it is a file or a build, cannot be written, or has pipes or devices in it.
@@ -50,6 +52,7 @@ def put_rendered(
         given = "a build" if folder.is_dir() else "a file"
         raise InputError.of(required, given, OTHER_FOLDER, str(folder))
     lists = rendered_lists(folder) or {}
+    known = rendered_recipes(folder)
     earlier = lists.get(target, {}) if part else lists.pop(target, {})
 
     def whole(beside: Path) -> T:
@@ -59,19 +62,58 @@ def put_rendered(
         if folder.is_dir():
             listed = () if part else [name for names in earlier.values() for name in names]
             _carry(folder, beside, {*listed, RENDERED})
-        for of_build in (build for builds in lists.values() for build in builds.values()):
+        for other, build, of_build in [(t, b, of[b]) for t, of in lists.items() for b in of]:
             for name in of_build.keys() & fresh.keys():
                 del of_build[name]
+                known.get(other, {}).pop(build, None)
         of_target = lists.setdefault(target, {})
-        for name, digest in fresh.items():
-            build = next(build for prefix, build in builds.items() if name.startswith(prefix))
-            of_target.setdefault(build, {})[name] = digest
-        kept = {t: {b: names for b, names in of.items() if names} for t, of in lists.items()}
-        text = json.dumps({"format": FORMAT, "targets": kept}, indent=1)
-        (beside / RENDERED).write_text(text)
+        for build, names in by_build(fresh, builds).items():
+            of_target.setdefault(build, {}).update(names)
+        (beside / RENDERED).write_text(manifest(lists, known | {target: dict(recipes or {})}))
         return result
 
     return put_folder(folder, whole)
+
+
+def by_build(digests: Digests, builds: Mapping[str, str]) -> dict[str, Digests]:
+    """The digests of files by the identity of their build: by what their paths begin with."""
+    found: dict[str, Digests] = {}
+    for name, digest in digests.items():
+        build = next(build for prefix, build in builds.items() if name.startswith(prefix))
+        found.setdefault(build, {})[name] = digest
+    return found
+
+
+def manifest(lists: Lists, recipes: Mapping[str, Mapping[str, str]]) -> str:
+    """The text of `.polarfab.json`; `recipes` has what files follow from, by target and build."""
+    kept = {t: {b: names for b, names in of.items() if names} for t, of in lists.items()}
+    known = {target: dict(of) for target, of in recipes.items() if of and target in kept}
+    return json.dumps({"format": FORMAT, "targets": kept, "recipes": known}, indent=1)
+
+
+def rendered_recipes(folder: Path) -> dict[str, dict[str, str]]:
+    """What the files of a folder follow from, by target and build, as far as it is known."""
+    try:
+        found = json.loads(read(folder, RENDERED)).get("recipes", {})
+        return {target: dict(of) for target, of in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def edited(folder: Path, digests: Digests) -> list[str]:
+    """The listed files that are not there any more as they were written."""
+    with opened(folder) as files:
+        return [name for name, digest in digests.items() if files.digest(name) != digest]
+
+
+def keep(folder: Path, beside: Path, names: Iterable[str]) -> int:
+    """Link files of a folder into another; returns their bytes."""
+    size = 0
+    for name in names:
+        (beside / name).parent.mkdir(parents=True, exist_ok=True)
+        link_file(folder / name, beside / name)
+        size += (beside / name).stat().st_size
+    return size
 
 
 def rendered_lists(folder: Path) -> Lists | None:
@@ -110,13 +152,14 @@ def _carry(old: Path, new: Path, without: Iterable[str]) -> None:
             if entry.is_symlink():
                 there.symlink_to(Path(entry.path).readlink())
             elif entry.is_file(follow_symlinks=False):
-                _link(Path(entry.path), there)
+                link_file(Path(entry.path), there)
             else:
                 required = "a folder without pipes, sockets and devices"
                 raise InputError.of(required, "one of these", OTHER_FOLDER, entry.path)
 
 
-def _link(here: Path, there: Path) -> None:
+def link_file(here: Path, there: Path) -> None:
+    """A hard link; a copy where the file system has none."""
     try:
         there.hardlink_to(here)
     except OSError:

@@ -14,9 +14,9 @@ from jinja2.utils import object_type_repr
 
 from compilers.tables.artefact import unwritable_folder
 from compilers.tables.build import Build
-from compilers.targets.parallel import on_all_cores
 from compilers.targets.template_check import own_templates
 from compilers.targets.template_variables import UserVariables, names_by_file
+from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from templates import environment
 
@@ -91,7 +91,7 @@ class Renderer:
     def each(
         self,
         vertices: Sequence[int],
-        write: Callable[[int], None],
+        write: Callable[[int], object],
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Have the files of every switch written, on all cores.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -16,10 +17,10 @@ from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.node_facts import FabricFacts, NodeFacts
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
-from compilers.targets.parallel import on_all_cores
 from compilers.targets.rendering import Renderer, Written
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.template_variables import UserVariables, shown
+from compilers.workers.local_processes import on_all_cores
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import RouteTables
 from templates import TEMPLATES
@@ -67,6 +68,10 @@ class Target(ABC):
     def with_port_names(self, build: Build, chosen: Chosen) -> Build:  # noqa: ARG002
         """The build with its ports named as the system names them."""
         return self.interfaces.named(build, self.name) if self.interfaces else build
+
+    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:  # noqa: ARG002
+        """The options of a plane of several, from 0: here those of all."""
+        return options
 
     def require(self, build: Build, chosen: Chosen) -> None:  # noqa: ARG002
         """Pass when the system can do all that the build and the options ask for.
@@ -142,14 +147,23 @@ class Target(ABC):
                 given=f"{len(only)}",
             )
         build, chosen = self.check(build, options)
-        renderer = Renderer(self.name, self.templates, templates, self.files, self.whole_fabric)
+        renderer = self.renderer(templates)
         if self.whole_fabric:
             self.write_fabric(renderer, build, chosen, out, progress)
         else:
             vertices = np.flatnonzero(build.topology.present).tolist()
             wanted = [v for v in vertices if only is None or v in only]
-            self._write_switches(renderer, build, chosen, out, wanted, progress)
+            write = self.switch_writer(renderer, build, chosen)
+            renderer.each(wanted, partial(write, out), progress)
         return renderer.written
+
+    def renderer(self, templates: Path | None) -> Renderer:
+        """The templates, those of a folder of the user's first.
+
+        Raises:
+            InputError: one of the user's is wrong.
+        """
+        return Renderer(self.name, self.templates, templates, self.files, self.whole_fabric)
 
     def reader(self, chosen: Chosen) -> Reader | None:  # noqa: ARG002
         """Reads the folder of a switch back, from the text alone; None: there is no such reader."""
@@ -275,23 +289,27 @@ class Target(ABC):
             nodes = int(build.topology.present.sum())
             progress(nodes, nodes)
 
-    def _write_switches(
-        self,
-        renderer: Renderer,
-        build: Build,
-        chosen: Chosen,
-        out: Path,
-        vertices: list[int],
-        progress: Progress,
-    ) -> None:
+    def switch_writer(
+        self, renderer: Renderer, build: Build, chosen: Chosen
+    ) -> Callable[[Path, int], list[Path]]:
+        """Writes the files of a switch below a folder, by its vertex; returns their folders.
+
+        Args:
+            renderer: of this target.
+            build: ports named as the system names them.
+            chosen: the value of every option.
+        """
         pages = self.pages(build, chosen)
         fabric = FabricFacts(build.name, build.identity, build)
 
-        def write(vertex: int) -> None:
+        def write(out: Path, vertex: int) -> list[Path]:
             facts = {"fabric": fabric, "facts": NodeFacts.of(build, vertex)}
             own = build.node_vars.get(build.wiring.names[vertex], {})
             facts["vars"] = UserVariables({**build.vars, **own})
+            folders = []
             for folder, values in pages(vertex):
                 renderer.write(out / folder, type(values), shown(values) | facts)
+                folders.append(out / folder)
+            return folders
 
-        renderer.each(vertices, write, progress)
+        return write

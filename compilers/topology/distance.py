@@ -8,18 +8,24 @@ from numpy.typing import NDArray
 from compilers.topology.graph import Graph
 
 BEYOND = 255
+UNREACHED_AT_ONCE = 1 << 16
+LOOKED_AT_FIRST = 4
+"""Neighbours of a vertex that are tried before all others: one of them is mostly near enough."""
 
 
 def neighbour_table(graph: Graph) -> NDArray[np.int64]:
     """int64[N + 1, K]: neighbour lists padded with N, and a last row that is all N."""
-    return table_of(graph.padded())
+    degrees = graph.degrees
+    table = np.full((graph.order + 1, int(degrees.max(initial=0))), graph.order)
+    table[:-1][np.arange(table.shape[1]) < degrees[:, None]] = graph.targets
+    return table
 
 
 def table_of(padded: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The `neighbour_table` of neighbour lists int32[N, K], padded with -1."""
+    """int64[N + 1, K]: the same of neighbour lists int32[N, K], padded with -1."""
     order = len(padded)
     table = np.full((order + 1, padded.shape[1]), order)
-    table[:-1] = np.where(padded < 0, order, padded)
+    np.copyto(table[:-1], padded, where=padded >= 0)
     return table
 
 
@@ -51,11 +57,30 @@ def distances(
     joined = table[:-1].min(axis=1, initial=order) < order
     for level in range(2, depth):
         row, vertex = np.nonzero((found[:, :order] == BEYOND) & joined)
-        next_to = (found[row[:, None], table[vertex]] == level).any(axis=1)
+        next_to = _has_neighbour(found, level, row, vertex, table[:, :LOOKED_AT_FIRST])
+        left = np.flatnonzero(~next_to)
+        others = table[:, LOOKED_AT_FIRST:]
+        next_to[left] = _has_neighbour(found, level, row[left], vertex[left], others)
         if not next_to.any():
             break
         found[row[next_to], vertex[next_to]] = level + 1
     return found[:, :order]
+
+
+def _has_neighbour(
+    found: NDArray[np.uint8],
+    level: int,
+    row: NDArray[np.int64],
+    vertex: NDArray[np.int64],
+    table: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """bool[n]: whether one of these neighbours of a vertex is at this distance in its row."""
+    near = np.empty(len(row), np.bool_)
+    for first in range(0, len(row), UNREACHED_AT_ONCE):
+        some = slice(first, first + UNREACHED_AT_ONCE)
+        places = row[some, None] * found.shape[1] + table[vertex[some]]
+        near[some] = (found.ravel().take(places) == level).any(axis=1)
+    return near
 
 
 def components(table: NDArray[np.int64]) -> NDArray[np.int64]:

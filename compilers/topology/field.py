@@ -2,21 +2,19 @@
 
 Elements are the integers 0..q-1; for q = p^n the base-p digits are the coefficients of a
 polynomial modulo the Conway polynomial, which is what `galois.GF(q)` uses. Importing galois and
-making a field costs seconds, so its Conway polynomials for q ≤ 1,024 are kept beside this module
-(`python -m compilers.topology.conway` writes the file again) and only larger fields import it.
+making a field costs seconds, so its Conway polynomials for q ≤ 1,024 are kept in `path_sets` and
+only larger fields import it.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-CONWAY = Path(__file__).with_name("conway.json")
+from compilers.topology.path_sets import CONWAY
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,9 +49,8 @@ def prime_powers_near(q: int) -> tuple[int, int]:
 
 def conway_polynomial(p: int, n: int) -> tuple[int, ...]:
     """Coefficients of the Conway polynomial of F_(p^n), leading 1 first."""
-    known: dict[str, list[int]] = json.loads(CONWAY.read_text())
-    if coefficients := known.get(str(p**n)):
-        return tuple(coefficients)
+    if known := CONWAY.get(p**n):
+        return known
     import galois
 
     return tuple(int(c) for c in galois.conway_poly(p, n).coeffs)

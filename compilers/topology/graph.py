@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Number = TypeVar("Number", bound=np.number)
+ENDS_AT_ONCE = 1 << 17
+"""Ends of links in a block of edges."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +84,21 @@ class Graph:
 
     def edges(self) -> NDArray[np.int32]:
         """int32[E, 2], u < v, ascending."""
-        pairs = np.stack((self.tails(), self.targets), axis=1)
-        return pairs[pairs[:, 0] < pairs[:, 1]]
+        return np.concatenate([np.empty((0, 2), np.int32), *self.edge_blocks()])
+
+    def edge_blocks(self) -> Iterator[NDArray[np.int32]]:
+        """int32[n, 2]: `edges`, some vertices' at a time."""
+        for some, tails in self.entry_blocks():
+            pairs = np.column_stack((tails, self.targets[some]))
+            yield pairs[pairs[:, 0] < pairs[:, 1]]
+
+    def entry_blocks(self) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Which entries of `targets` are those of some vertices, and the vertex of each."""
+        step = max(1, ENDS_AT_ONCE * self.order // max(1, len(self.targets)))
+        for first in range(0, self.order, step):
+            offsets = self.offsets[first : first + step + 1]
+            tails = np.arange(first, first + len(offsets) - 1, dtype=np.int32)
+            yield slice(offsets[0], offsets[-1]), np.repeat(tails, np.diff(offsets))
 
     def padded(self) -> NDArray[np.int32]:
         """int32[S, K], K the largest degree: neighbour lists padded with -1."""
@@ -89,7 +107,37 @@ class Graph:
         table[np.arange(table.shape[1]) < degrees[:, None]] = self.targets
         return table
 
-    def reverse(self) -> NDArray[np.int64]:
-        """int64[2E]: for the entry u→v of `targets`, the index of the entry v→u."""
-        keys = self.targets.astype(np.int64) * self.order + self.tails()
-        return np.argsort(keys, kind="stable")
+    def mirrored(self, values: NDArray[Number]) -> NDArray[Number]:
+        """[2E]: for each entry u→v of `targets`, the value of the entry v→u."""
+        found = np.empty_like(values)
+        for some, _, back in self.reverse_blocks():
+            found[some] = values[back]
+        return found
+
+    def reverse_blocks(
+        self,
+    ) -> Iterator[tuple[slice, NDArray[np.int32], NDArray[np.int64]]]:
+        """The `entry_blocks`, and for each entry u→v of them the index of the entry v→u.
+
+        Lists are ascending: the n-th entry that names v is that of v's n-th neighbour.
+        """
+        following = self.offsets[:-1].copy()
+        for some, tails in self.entry_blocks():
+            targets = self.targets[some]
+            order = stable_order(targets)
+            ranked = targets[order]
+            named, first, count = np.unique(ranked, return_index=True, return_counts=True)
+            back = np.empty(len(targets), np.int64)
+            back[order] = np.arange(len(targets)) + np.repeat(following[named] - first, count)
+            following[named] += count
+            yield some, tails, back
+
+
+def stable_order(numbers: NDArray[np.integer]) -> NDArray[np.int64]:
+    """int64[n]: `argsort(kind="stable")` of numbers from 0 to 2³² - 1, in a fifth of its time.
+
+    Digit by digit: NumPy sorts integers of 16 bits in time that grows with n alone.
+    """
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
+    digit = (numbers >> 16).astype(np.uint16)
+    return order[np.argsort(digit[order], kind="stable")] if digit.any() else order

@@ -7,16 +7,15 @@ object for every link; the tests read them back with networkx.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 from xml.sax.saxutils import escape
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError, did_you_mean
-
-LINES_A_CHUNK = 1 << 16
 
 
 def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int = 1) -> None:
@@ -43,16 +42,20 @@ def write(topology: Topology, format: str, stream: TextIO, hosts_per_node: int =
 
 def _edges(topology: Topology) -> Iterator[str]:
     """One line `u v` an edge, u < v, ascending, no header."""
-    return _links(topology, "%d %d\n")
+    return edge_lines(topology.graph.edge_blocks())
+
+
+def edge_lines(
+    blocks: Iterable[NDArray[np.int32]], line: str = "%d %d\n", between: str = ""
+) -> Iterator[str]:
+    """Every edge of int32[n, 2] through the %-format `line`, joined by `between`, in chunks."""
+    for block in blocks:
+        if len(block):
+            yield between.join([line] * len(block)) % tuple(block.ravel().tolist())
 
 
 def _links(topology: Topology, line: str, between: str = "") -> Iterator[str]:
-    """Every edge through the %-format `line`, joined by `between`, in chunks."""
-    edges = topology.graph.edges()
-    for first in range(0, len(edges), LINES_A_CHUNK):
-        part = edges[first : first + LINES_A_CHUNK]
-        text = between.join([line] * len(part)) % tuple(part.ravel().tolist())
-        yield between + text if first else text
+    return _separated(between, edge_lines(topology.graph.edge_blocks(), line, between))
 
 
 def _json(topology: Topology) -> Iterator[str]:

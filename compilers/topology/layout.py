@@ -127,7 +127,8 @@ def _fans(q: int, topology: Topology, start: int | None) -> Layout:
     quadrics = topology.of_kind("W")
     first = _quadric(quadrics, start)
     nucleus = _nucleus(q, topology)
-    centres = np.setdiff1d(topology.graph.neighbours(first), nucleus)
+    near = topology.graph.neighbours(first)
+    centres = near[~np.isin(near, nucleus)]
     rack = _around(topology, centres)
     return _layout(
         "fans",

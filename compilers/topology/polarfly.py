@@ -19,6 +19,8 @@ from inventory.problems import Problem
 
 VERTEX_KINDS = ("W", "V1", "V2")
 LARGEST_Q = 1024
+CELLS_AT_ONCE = 1 << 18
+"""Ends of links that are computed at a time: a call that Ctrl-C need not wait for."""
 
 
 def order(q: int) -> int:
@@ -52,16 +54,20 @@ def index(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.where(x == 1, 1 + q + y * q + z, np.where(y == 1, 1 + z, 0)).astype(np.int32)
 
 
-def lines(q: int) -> NDArray[np.int32]:
-    """int32[N, q + 1]: the points orthogonal to each point, ascending, a quadric itself included.
+def lines(q: int, of: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+    """int32[n, q + 1]: the points orthogonal to each point, ascending, a quadric itself included.
 
     Solves a·x + b·y + c·z = 0 over the normal forms (1, y, z), (0, 1, z), (0, 0, 1) for all points
     (a, b, c) at once.
+
+    Args:
+        q: the order of the field.
+        of: int32[n, 3], some of `points(q)`; None for all of them.
     """
     f = field(q)
-    a, b, c = points(q).T
-    y = np.arange(q)
-    table = np.empty((order(q), q + 1), np.int32)
+    a, b, c = (points(q) if of is None else of).T
+    y = np.arange(q, dtype=np.int32)
+    table = np.empty((len(a), q + 1), np.int32)
 
     m = c != 0
     over = f.neg[f.inv[c[m]]]
@@ -73,9 +79,24 @@ def lines(q: int) -> NDArray[np.int32]:
     table[m, 0] = 0
     table[m, 1:] = 1 + q + f.mul[f.neg[a[m]], f.inv[b[m]]][:, None] * q + y
 
-    table[q + 1, 0] = 0
-    table[q + 1, 1:] = 1 + y
+    table[(c == 0) & (b == 0)] = np.append(np.int32(0), 1 + y)
     return table
+
+
+def line_blocks(q: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """The first point of each block and the `lines` of its points, of a megabyte or so."""
+    every = points(q)
+    step = max(1, CELLS_AT_ONCE // (q + 1))
+    for first in range(0, len(every), step):
+        yield first, lines(q, every[first : first + step])
+
+
+def edge_blocks(q: int) -> Iterator[NDArray[np.int32]]:
+    """int32[n, 2]: the edges of ER_q block by block, u < v, ascending; the graph is not held."""
+    for first, block in line_blocks(q):
+        u = np.arange(first, first + len(block), dtype=np.int32)[:, None]
+        later = block > u
+        yield np.column_stack((np.broadcast_to(u, block.shape)[later], block[later]))
 
 
 def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -91,20 +112,31 @@ def cross(q: int, s: NDArray[np.int32], d: NDArray[np.int32]) -> NDArray[np.int3
     def minor(i: int, j: int) -> NDArray[np.int32]:
         return f.add[f.mul[u[..., i], v[..., j]], f.neg[f.mul[u[..., j], v[..., i]]]]
 
-    x, y, z = minor(1, 2), minor(2, 0), minor(0, 1)
+    return point(q, np.stack([minor(1, 2), minor(2, 0), minor(0, 1)], axis=-1))
+
+
+def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
+    """int32[…], the vertex of each vector of `vectors`, int32[…, 3]; none is 0."""
+    f = field(q)
+    x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     scale = f.inv[np.where(x != 0, x, np.where(y != 0, y, z))]
-    return index(q, np.stack([f.mul[w, scale] for w in (x, y, z)], axis=-1))
+    return index(q, f.mul[vectors, scale[..., None]])
 
 
 def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
     """ER_q without loops, and bool[N]: which vertices are quadrics."""
-    table = lines(q)
-    loops = table == np.arange(len(table))[:, None]
-    quadric = loops.any(axis=1)
-    kept = table[~loops]
-    offsets = np.zeros(len(table) + 1, np.int64)
+    quadric = np.zeros(order(q), np.bool_)
+    targets = np.empty((len(quadric) - 1) * (q + 1), np.int32)  # q + 1 points are quadrics
+    done = 0
+    for first, block in line_blocks(q):
+        loops = block == np.arange(first, first + len(block))[:, None]
+        quadric[first : first + len(block)] = loops.any(axis=1)
+        kept = block[~loops]
+        targets[done : done + len(kept)] = kept
+        done += len(kept)
+    offsets = np.zeros(len(quadric) + 1, np.int64)
     np.cumsum(q + 1 - quadric, out=offsets[1:])
-    return Graph(offsets=offsets, targets=kept), quadric
+    return Graph(offsets=offsets, targets=targets), quadric
 
 
 class PolarFly:
@@ -126,7 +158,8 @@ class PolarFly:
         q = int(parameters["q"])
         graph, quadric = structure(q)
         kind = np.full(graph.order, 2, np.uint8)
-        kind[graph.targets[quadric[graph.tails()]]] = 1
+        for vertex in np.flatnonzero(quadric).tolist():
+            kind[graph.neighbours(vertex)] = 1
         kind[quadric] = 0
         return Topology(
             family=self.name,

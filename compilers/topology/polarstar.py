@@ -48,6 +48,18 @@ def star_product(structure: Graph, quadric: NDArray[np.bool_], supernode: Supern
     return Graph.from_padded(rows)
 
 
+def is_whole(topology: Topology) -> bool:
+    """Whether a topology has all vertices and links of a PolarStar, and no more."""
+    if topology.family != PolarStar.name:
+        return False
+    q, kind, degree = (topology.parameters[name] for name in PolarStar.parameters)
+    found = shape(str(kind), int(degree))
+    if found is None:
+        return False
+    whole = _design(int(q) + 1 + int(degree), int(q), str(kind), found)
+    return (topology.graph.order, topology.graph.size) == (whole.nodes, whole.links)
+
+
 class PolarStar:
     """The family of ER_q * supernode, diameter 3."""
 

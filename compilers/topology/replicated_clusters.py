@@ -7,7 +7,7 @@ Its family is `polarfly-expanded`, as the algebra of ER_q no longer routes it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +20,31 @@ from inventory.problems import InputError, Problem
 Edges = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Expansion:
-    """A grown PolarFly.
+    """A grown fabric.
 
     topology: the larger fabric; its coordinates, int32[N', 4], end with the number of the copy, 0
     for old vertices. added: int32[A, 2], the links to add, u < v, ascending. origin: int32[N'], the
     vertex that each is a copy of; old vertices are their own. layout: the clusters of the larger
-    fabric.
+    fabric. removed: int32[R, 2], old links that are none of the larger fabric. stem: of the names
+    of new nodes, in the place of the names of those that they are copies of.
     """
 
     topology: Topology
     added: NDArray[np.int32]
     origin: NDArray[np.int32]
     layout: Layout
+    removed: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    stem: str = ""
+
+    def stays(self, far: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """bool[S, K]: which old links are links of the larger fabric, by int[S, K] neighbours."""
+        ends = self.removed.astype(np.int64)
+        gone = np.concatenate((ends @ [len(far), 1], ends @ [1, len(far)]))
+        keys = np.arange(len(far))[:, None] * len(far) + far
+        stays: NDArray[np.bool_] = (far >= 0) & ~np.isin(keys, gone)
+        return stays
 
 
 def added_clusters(topology: Topology) -> tuple[str, int]:
@@ -50,7 +61,8 @@ def added_clusters(topology: Topology) -> tuple[str, int]:
 def check(topology: Topology, method: str, count: int) -> list[Problem]:
     """Problems of `count` expansions of a topology by a method of `METHODS`."""
     if topology.family != "polarfly":
-        return [Problem(key="clusters", required="a PolarFly", given=topology.title())]
+        required = "a PolarFly, a graph or a jellyfish"
+        return [Problem(key="clusters", required=required, given=topology.title())]
     if method not in METHODS:
         return [Problem(key="clusters", required=f"one of {', '.join(METHODS)}", given=method)]
     q = int(topology.parameters["q"])

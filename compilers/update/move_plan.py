@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.marked_spread import require_unmarked
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
@@ -98,8 +99,10 @@ def plan(old: Build, new: Build) -> Update:
         new: what it shall hold.
 
     Raises:
-        InputError: no order of rows is safe.
+        InputError: no order of rows is safe, or packets are marked.
     """
+    for build in (old, new):
+        require_unmarked(build, "the proof of a move")
     difference = TableDifference.of(old, new)
     routes = new.tables.routes
     row = np.zeros(routes.egress.shape, np.uint8)

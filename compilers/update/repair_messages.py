@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.link_repair import distinct
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
 from compilers.targets.openflow.class_groups import (
@@ -136,10 +137,11 @@ class _Bundles:
         before = encoder.build.tables.classes
         pairs = change.classes[_differ(before, after, *change.classes.T)]
         if change.last > 1:
-            pairs = np.unique(np.concatenate((pairs, change.entered)), axis=0)
+            pairs = distinct(np.concatenate((pairs, change.entered)))
         switch, number = pairs.T
         old, new = (
-            list(class_groups(classes, switch, number, shape[0])) for classes in (before, after)
+            list(class_groups(classes, switch, number, shape[0], encoder.marks))
+            for classes in (before, after)
         )
         return cls(encoder, shape, change, pairs[:, 0], old, new)
 

@@ -11,14 +11,16 @@ that lead there change after that: sooner, they would meet an old row that may l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.exact_rows import behind
-from compilers.routing.link_repair import Repaired
+from compilers.routing.link_repair import Repaired, distinct
 from compilers.routing.split_classes import rows_of
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.tables.walk import MOST_HOPS
@@ -30,6 +32,8 @@ CUT_OFF = 1 << 20
 """Beyond any level; the levels of cells whose packets are dropped start here, and are moved down
 behind all others.
 """
+CELLS_AT_ONCE = 1 << 20
+"""Pairs of a switch and a destination that are compared at the same time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +57,8 @@ class RepairRounds:
     @classmethod
     def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
         """The rounds from one repair of a build to another."""
-        classes = _distinct(before.classes, after.classes)
-        rows = _distinct(before.rows, after.rows)
+        classes = distinct(np.concatenate((before.classes, after.classes)))
+        rows = distinct(np.concatenate((before.rows, after.rows)))
         old, new = (_egress(one.tables.routes, rows) for one in (before, after))
         rows, egress = rows[old != new], new[old != new]
         if not len(rows):
@@ -100,10 +104,18 @@ class _Cells:
 
     @classmethod
     def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
-        """The cells that these rows, int64[n, 2] in order, change."""
-        routes = after.tables.routes
-        ends = behind(routes, rows[:, 1])
-        now = after.walker.egress(ends)
+        """The cells that these rows, int64[n, 2] in order, change; some destinations at a time."""
+        ends = behind(after.tables.routes, rows[:, 1])
+        step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
+        blocks = [ends[first : first + step] for first in range(0, max(len(ends), 1), step)]
+        return cls._joined([cls._towards(before, after, rows, some) for some in blocks])
+
+    @classmethod
+    def _towards(
+        cls, before: Repaired, after: Repaired, rows: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> _Cells:
+        """Those of these destinations."""
+        routes, now = after.tables.routes, after.walker.egress(ends)
         switch, column = np.nonzero(now != before.walker.egress(ends))
         own, whole = (_places(rows, switch, of[column]) for of in (ends, routes.aggregate[ends]))
         return cls(
@@ -114,6 +126,20 @@ class _Cells:
             drops=now[switch, column] == no_route(now),
             entered=np.column_stack((switch, now[switch, column])).astype(np.int64),
         )
+
+    @classmethod
+    def _joined(cls, blocks: Sequence[_Cells]) -> _Cells:
+        """The cells of several; none leads to one of another."""
+        sizes = [len(block.row) for block in blocks]
+        total, ahead = sum(sizes), []
+        for block, size, start in zip(blocks, sizes, accumulate(sizes, initial=0), strict=False):
+            ahead.append(np.where(block.ahead == size, total, block.ahead + start))
+        parts = {
+            part.name: np.concatenate([getattr(block, part.name) for block in blocks])
+            for part in fields(cls)
+            if part.name != "ahead"
+        }
+        return cls(**parts, ahead=np.concatenate(ahead))
 
     def levels(self, gone: NDArray[np.bool_]) -> NDArray[np.int64]:
         """int64[n]: one more than the level of the next cell, and no less than the aggregate's.
@@ -157,13 +183,6 @@ def _ahead(after: NDArray[np.int32], switch: Numbers, column: Numbers) -> NDArra
         at = np.where(moving, there, at)
         ahead = np.where(moving, number[at, column], ahead)
     return ahead
-
-
-def _distinct(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """int64[n, 2]: the pairs that are in either, in order."""
-    width = int(max(one.max(initial=0), other.max(initial=0))) + 1
-    keys = np.union1d(one[:, 0] * width + one[:, 1], other[:, 0] * width + other[:, 1])
-    return np.column_stack(np.divmod(keys, width))
 
 
 def _places(rows: NDArray[np.int64], switch: Numbers, prefix: Numbers) -> NDArray[np.int64]:

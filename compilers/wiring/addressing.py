@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
+from compilers.spec.policy import MARKED
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
 from compilers.wiring.wiring_checks import Site
@@ -28,6 +29,9 @@ from inventory.problems import Finding
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from compilers.spec.fabric_spec import FabricSpec
     from inventory.model import Inventory
+
+MARK_IN_MAC = 1 << 23
+"""Other than in the gateway's MAC address in the one that marked packets are sent to."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,11 +181,12 @@ def clashing_macs(
     """MAC addresses that are also the gateway's, or the usual one of a host without any."""
     site = Site.of(inventory, place(topology.graph.order, inventory))
     given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
+    gateways = [gateway, gateway ^ MARK_IN_MAC][: 1 + (spec.routing.balance == MARKED)]
     host_mac = _host_macs(site, spec.hosts_per_node, plane, given)
     macs, uses = np.unique(host_mac, return_counts=True)
     shared = set(macs[uses > 1].tolist())
     for (v, h), mac in given.items():
-        if mac in shared or mac == gateway:
+        if mac in shared or mac in gateways:
             yield site.finding(
                 v,
                 ("hosts", h, "mac"),
@@ -190,11 +195,14 @@ def clashing_macs(
                 "choose another: addresses 02:VV:VV:VV:HH:HH of vertex V belong to hosts without "
                 "one",
             )
-    if gateway in macs and gateway not in given.values():
+    for mac in gateways:
+        if mac not in macs or mac in given.values():
+            continue
+        marked = f", as marked packets go to {format_mac(mac)}" * (mac != gateway)
         yield Finding(
             ("addressing", "gateway_mac"),
             "a MAC address that no host has",
-            format_mac(gateway),
+            f"{format_mac(gateway)}{marked}",
             "hosts have 02:VV:VV:VV:HH:HH, V their vertex; choose one outside these",
         )
 

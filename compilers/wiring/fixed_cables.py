@@ -130,6 +130,8 @@ def unequal_ports(
         known = np.zeros((len(types), widest + 1), np.int64)
         for t, ports in enumerate(types):
             known[t, 1 : len(ports.names) + 1] = [n or 0 for n in getattr(ports, word)]
+        if len({*known[known > 0].tolist()}) < 2:
+            continue
         here = known[node_type[:, None], port]
         there = np.where(far >= 0, known[node_type[far], far_port], 0)
         differ = (here != there) & (here > 0) & (there > 0) & (far > np.arange(len(far))[:, None])

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_file import LoadedFabric
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import build_topology, vertex_names
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
 from compilers.wiring.addressing import clashing_macs
 from compilers.wiring.hardware import Hardware, hardware
-from compilers.wiring.placement import clusters, settle
+from compilers.wiring.placement import at_vertices, clusters_of, settle
 from compilers.wiring.wiring import Wiring, generated_inventory, wire
 from inventory.asn_range import PRIVATE_AS
 
@@ -46,13 +46,16 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> Placed:
         InputError: the inventory cannot hold the fabric; every problem of a step at once.
     """
     spec, plane = loaded.spec, loaded.plane
-    topology = FAMILIES[spec.topology.family].build(spec.topology.parameters())
+    given = spec.topology.family, spec.topology.parameters()
+    topology, names = build_topology(*given), vertex_names(*given)
     # Wiring before addressing: an inventory may name hosts and their MAC addresses.
-    inventory = loaded.inventory or generated_inventory(topology, spec.hosts_per_node, plane)
-    # Placement before wiring: links to one rack share modules.
-    with loaded.reported():
-        inventory = settle(topology, inventory, plane, others)
-    found = clusters(topology, inventory.placement.layout or "")
+    if loaded.inventory is None:
+        inventory = generated_inventory(topology, spec.hosts_per_node, plane, names)
+    else:
+        # Placement before wiring: links to one rack share modules.
+        with loaded.reported():
+            inventory = settle(topology, at_vertices(loaded.inventory, names), plane, others)
+    found = clusters_of(topology, inventory)
     with loaded.reported(clashing_macs(spec, inventory, topology, plane)):
         wiring = wire(
             topology,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout, layout, layouts
+from compilers.topology.partition import partition
 from compilers.wiring.rack_order import shortest_order
 from compilers.wiring.wiring import of_plane
 from inventory.problems import Finding, InputError, KeyPath, Refused
@@ -24,6 +25,9 @@ from inventory.problems import Finding, InputError, KeyPath, Refused
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.floor import Generate, Rack
     from inventory.model import Inventory, Node
+
+PARTITION = "partition"
+"""The layout of any graph: a part for each rack."""
 
 
 def clusters(topology: Topology, name: str = "") -> Layout:
@@ -34,15 +38,40 @@ def clusters(topology: Topology, name: str = "") -> Layout:
     """
     if name or layouts(topology):
         return layout(topology, name)
-    order = topology.graph.order
+    return _alike("whole", np.zeros(topology.graph.order, np.int32), ("all",))
+
+
+def clusters_of(topology: Topology, inventory: Inventory) -> Layout:
+    """The clusters of a fabric that `settle` has placed; with the layout `partition`, its racks.
+
+    Raises:
+        InputError: the topology has no layout of this name.
+    """
+    if inventory.placement.layout != PARTITION:
+        return clusters(topology, inventory.placement.layout or "")
+    index = {rack.name: r for r, rack in enumerate(inventory.racks)}
+    at = {node.vertex: index[node.rack] for node in inventory.nodes if node.rack is not None}
+    return _parts([at[v] for v in range(topology.graph.order)], tuple(index))
+
+
+def _parts(rack: Sequence[int] | NDArray[np.int32], names: tuple[str, ...]) -> Layout:
+    return _alike(PARTITION, np.asarray(rack, np.int32), names)
+
+
+def _alike(name: str, rack: NDArray[np.int32], names: tuple[str, ...]) -> Layout:
+    """Clusters of one kind, whose members stand in the order of their numbers."""
+    order = np.argsort(rack, kind="stable")
+    first = np.searchsorted(rack[order], np.arange(len(names)))
+    position = np.empty(len(rack), np.int32)
+    position[order] = np.arange(len(rack)) - first[rack[order]]
     return Layout(
-        name="whole",
-        rack=np.zeros(order, np.int32),
-        position=np.arange(order, dtype=np.int32),
-        kinds=("whole",),
-        kind=np.zeros(1, np.uint8),
-        names=("all",),
-        centre=np.full(1, -1, np.int32),
+        name=name,
+        rack=rack,
+        position=position,
+        kinds=(name,),
+        kind=np.zeros(len(names), np.uint8),
+        names=names,
+        centre=np.full(len(names), -1, np.int32),
     )
 
 
@@ -66,11 +95,17 @@ def settle(
     Raises:
         Refused: no such layout, or no room in the racks.
     """
-    found = _clusters(topology, inventory)
+    parted = inventory.placement.layout == PARTITION
+    found = clusters(topology) if parted else _clusters(topology, inventory)
     if inventory.generate:
         inventory = _generated(topology, inventory, inventory.generate, found, plane)
     if not inventory.racks:
+        if parted:
+            path = ("placement", "layout")
+            raise Refused(Finding(path, "racks, one for each part", "none", "list `racks`"))
         return inventory
+    if parted:
+        found = _partition(topology, inventory, others)
     sizes = np.bincount(found.rack, minlength=len(found.names))
     sequence = np.arange(len(sizes))
     if inventory.placement.order == "shortest":
@@ -79,6 +114,34 @@ def settle(
         with _said_of(("placement", "order")):
             sequence = shortest_order(topology.graph, found, homes, rack_places(inventory))
     return _seated(topology, inventory, found, sequence, others)
+
+
+def _partition(topology: Topology, inventory: Inventory, others: Sequence[Node]) -> Layout:
+    """A part for each rack, of as many vertices as it takes; the last racks may stay empty."""
+    names = tuple(rack.name for rack in inventory.racks)
+    index = {name: r for r, name in enumerate(names)}
+    fixed = np.full(topology.graph.order, -1)
+    for node in inventory.nodes:
+        if node.vertex is not None and node.rack is not None:
+            fixed[node.vertex] = index[node.rack]
+    waiting, room = int((fixed < 0).sum()), _Floor.of(inventory, others).room()
+    if room.sum() < waiting:
+        raise Refused(_no_room(inventory, waiting, waiting - int(room.sum())))
+    before = np.cumsum(room) - room
+    sizes = np.clip(waiting - before, 0, room)
+    return _parts(partition(topology.graph, sizes.tolist(), fixed), names)
+
+
+def at_vertices(inventory: Inventory, names: Sequence[str]) -> Inventory:
+    """The inventory with the nodes called as vertices of a graph's file at these vertices."""
+    vertex = {name: v for v, name in enumerate(names)}
+    nodes = tuple(
+        node.model_copy(update={"vertex": vertex[node.name]})
+        if node.vertex is None and node.name in vertex
+        else node
+        for node in inventory.nodes
+    )
+    return inventory.model_copy(update={"nodes": nodes}) if vertex else inventory
 
 
 def rack_places(inventory: Inventory) -> NDArray[np.float64]:

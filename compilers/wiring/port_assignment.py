@@ -127,12 +127,14 @@ class PortGroups:
     whole: bool
 
     @classmethod
+    def single(cls, far: NDArray[np.int32]) -> PortGroups:
+        """All links of a switch in one group, in their order, of which the last may be missing."""
+        links = np.broadcast_to(np.arange(far.shape[1]), far.shape)
+        return cls(links, np.count_nonzero(far >= 0, axis=1)[:, None].astype(np.int32), whole=True)
+
+    @classmethod
     def of(
-        cls,
-        far: NDArray[np.int32],
-        group: NDArray[np.int32],
-        place: NDArray[np.int64],
-        whole: bool = False,
+        cls, far: NDArray[np.int32], group: NDArray[np.int32], place: NDArray[np.int64]
     ) -> PortGroups:
         """Group each switch's links by `group` (int32[S]) of the vertex at the other end.
 
@@ -151,7 +153,7 @@ class PortGroups:
         rank = np.argsort(np.argsort(theirs, axis=1, kind="stable"), axis=1, kind="stable")
         size = sizes[row, number[row, rank]]
         by = np.lexsort((np.where(present, place[far], 0), theirs, -size, ~present), axis=1)
-        return cls(by, np.sort(sizes, axis=1)[:, ::-1], whole)
+        return cls(by, np.sort(sizes, axis=1)[:, ::-1], whole=False)
 
 
 def alike_rows(rows: NDArray[np.integer]) -> list[tuple[list[int], NDArray[np.int64]]]:

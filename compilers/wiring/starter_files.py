@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, isqrt
 
-from compilers.topology.families import FAMILIES, check_topology, parameters
+from compilers.topology.families import build_topology, check_topology, parameters
 from inventory.problems import InputError
 from templates import environment
 
@@ -64,7 +64,7 @@ class StarterFiles:
         if problems := check_topology(family, given):
             raise InputError(problems)
         values = parameters(family, given)
-        topology = FAMILIES[family].build(values)
+        topology = build_topology(family, values)
         nodes, radix = topology.graph.order, int(topology.graph.degrees.max())
         wanted = radix + hosts + SPARE_PORTS
         racks = ceil(nodes / RACK_UNITS)

@@ -25,6 +25,7 @@ from inventory.problems import Refused
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory, Node, NodeType
 
+CABLE_ROWS_AT_ONCE = 1 << 14
 GENERATED = "generated"
 """The node type of hardware that is made up."""
 
@@ -71,37 +72,47 @@ class Wiring:
         """int32[S, ports + 1]: the vertex that a port is cabled to, by its number; -1: none."""
         widest = max(len(names) for names in self.port_names)
         table = np.full((len(self.names), widest + 1), -1, np.int32)
-        switch, link = np.nonzero(self.far >= 0)
-        table[switch, self.port[switch, link]] = self.far[switch, link]
+        for first in range(0, len(table), CABLE_ROWS_AT_ONCE):
+            some = slice(first, first + CABLE_ROWS_AT_ONCE)
+            switch, link = np.nonzero(self.far[some] >= 0)
+            table[some][switch, self.port[some][switch, link]] = self.far[some][switch, link]
         return table
 
 
-def generated_inventory(topology: Topology, hosts_per_node: int, plane: int = 0) -> Inventory:
+def generated_inventory(
+    topology: Topology, hosts_per_node: int, plane: int = 0, names: Sequence[str] = ()
+) -> Inventory:
     """An inventory that just fits: one node type, a node per vertex, named by its vertex.
 
-    Behind `plane`, where there are several. Fabric ports come first and are as many as the largest
-    degree, so the host ports have the same numbers on every switch; a quadric leaves one free.
+    names: what a graph's file calls the vertices. Names begin with the `plane`, where there are
+    several. Fabric ports come first and are as many as the largest degree, so the host ports have
+    the same numbers on every switch; a quadric leaves one free.
     """
     from inventory.model import Inventory, Node
 
+    first = Node.model_construct(name="", type=GENERATED)
     return Inventory.model_construct(
         node_types={GENERATED: generated_type(int(topology.graph.degrees.max()), hosts_per_node)},
         nodes=tuple(
-            Node.model_construct(name=f"{of_plane(plane)}{v}", type=GENERATED, vertex=v)
-            for v in range(topology.graph.order)
+            first.model_copy(update={"name": f"{of_plane(plane)}{name}", "vertex": v})
+            for v, name in enumerate(names or range(topology.graph.order))
         ),
     )
 
 
 def generated_type(links: int, hosts: int, more: int = 0) -> NodeType:
     """The node type that is made up: ports for links, then for hosts, then for more links."""
-    from inventory.model import NodeType, PortBlock
+    from inventory.model import NodeType, PortBlock, PortRole
 
-    counts = (("fabric", links), ("host", hosts), ("fabric", more))
+    counts: tuple[tuple[PortRole, int], ...] = (
+        ("fabric", links),
+        ("host", hosts),
+        ("fabric", more),
+    )
     firsts = (1, links + 1, links + hosts + 1)
-    return NodeType(
+    return NodeType.model_construct(
         ports=tuple(
-            PortBlock(name="eth{}", first=first, count=count, role=role)
+            PortBlock.model_construct(name="eth{}", first=first, count=count, role=role)
             for first, (role, count) in zip(firsts, counts, strict=True)
             if count
         )
@@ -171,7 +182,7 @@ def wire(
     ]
     present = far >= 0
     far_port = np.zeros_like(port)
-    far_port[present] = port[present][topology.graph.reverse()]
+    far_port[present] = topology.graph.mirrored(port[present])
     if not findings:
         findings += unequal_ports(port, far, far_port, site, node_type, types)
     if findings:
@@ -200,10 +211,12 @@ def _groups(
     position: NDArray[np.int32] | None,
 ) -> PortGroups:
     """Links by the rack at their other end; all in one group where the inventory has no racks."""
+    if not inventory.racks:
+        return PortGroups.single(far)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     rack = np.array([index.get(node.rack or "", 0) for node in nodes], np.int32)
-    listed = np.arange(len(nodes)) if position is None or not index else position
-    return PortGroups.of(far, rack, listed.astype(np.int64), whole=not index)
+    listed = np.arange(len(nodes)) if position is None else position
+    return PortGroups.of(far, rack, listed.astype(np.int64))
 
 
 def _host_ports(

@@ -9,6 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
+SWITCHES_AT_ONCE, ADMITTED_ROWS = 1024, 1_200_000
+"""Switches that are read and programmed at the same time, and about how many rows they hold.
+
+Both bound the memory used, and how long the answer of one waits behind those of others. Not fewer
+switches: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in each
+iteration, and an iteration costs the same for one bridge as for all.
+"""
+
+
+def most_at_once(switches: int) -> int:
+    """The switches of a fabric that are read at the same time: each has a row for about each."""
+    return min(SWITCHES_AT_ONCE, 1 + ADMITTED_ROWS // max(switches, 1))
+
 
 @dataclass(slots=True)
 class Admission:

@@ -40,6 +40,9 @@ class Edge(Protocol):
     def silenced(self) -> bool:
         """Whether sending is forbidden, because another controller leads."""
 
+    def changed(self, connection: Any) -> None:
+        """The connection's state is another: its switch has named itself, or it has ended."""
+
     def received(self, connection: Any, message: bytes) -> None:
         """A message has arrived from an identified switch."""
 
@@ -91,10 +94,19 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
     class OwnDatapath(framework.datapath):  # type: ignore[misc, name-defined]
         """A connection with a switch."""
 
+        state: Any  # of the framework's class, as is the queue
+        send_q: Any
+
         def __init__(self, sock: Any, address: Any) -> None:
             self.queue, self.wake = SendQueue(), hub.Event()
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
             super().__init__(sock, address)
+
+        def set_state(self, state: str) -> None:
+            """Tell the edge at once: the framework's queue of events holds up who fills it."""
+            if state != self.state:
+                self.state = state
+                edge.changed(self)
 
         def enqueue(self, priority: SendPriority, data: bytes) -> None:
             """Queue whole messages; a switch that does not read them is disconnected."""
@@ -138,6 +150,8 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                     self.wake.clear()
                     while self.queue and self.state != dead and not edge.silenced:
                         self.socket.sendall(self.queue.take())
+                        if self.queue:  # it still reads, and the socket's timeout judges that
+                            self.unreplied_echo_requests.clear()
                         hub.sleep(0)
                     if self.last:
                         break
@@ -164,6 +178,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
             rest, count = b"", 0
             while self.state != dead:
                 while edge.busy(self):
+                    self.unreplied_echo_requests.clear()  # its answer may wait here unread
                     hub.sleep(PAUSE)
                 try:
                     data = self.socket.recv(RECEIVE_BYTES)
@@ -171,6 +186,7 @@ def _datapath_class(framework: Framework, edge: Edge) -> Any:
                     continue
                 if not data:
                     return
+                self.unreplied_echo_requests.clear()  # who says anything is there
                 rest = rest + data if rest else data
                 place = 0
                 while len(rest) - place >= HEADER.itemsize:

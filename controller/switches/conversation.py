@@ -131,6 +131,11 @@ class Conversation:
         return bool(oldest) and self._clock() - min(oldest) > patience
 
     @property
+    def awaits(self) -> bool:
+        """Whether an answer is outstanding."""
+        return bool(self._requests) or self._running is not None
+
+    @property
     def busy(self) -> bool:
         """Whether a bundle is in progress or queued."""
         return self._running is not None

@@ -7,7 +7,9 @@ would wait for all of them.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -19,6 +21,40 @@ FULL = 128 << 20
 """Waiting bytes above which receiving stops."""
 OWN_FULL = 8 << 20
 """Waiting bytes of one connection above which receiving from it stops."""
+NAMED, ENDED = b"named", b"ended"
+"""In the place of a message: its switch has named itself, or the connection has ended."""
+
+
+MOST_BETWEEN = 1.0
+"""Seconds between two looks that count as heard at most."""
+
+
+@dataclass(slots=True)
+class ListeningClock:
+    """Seconds in which switches could be heard, on a machine that may be very busy.
+
+    Not counted is the time in which we did other work, or fell behind with what they had said. Who
+    is behind by the same all the time hears everybody, so that one who never stops talking does not
+    keep others that are dead from being missed.
+    """
+
+    clock: Callable[[], float]
+    _deaf: float = 0.0
+    _looked: float | None = None
+    _behind: float = 0.0
+
+    def __call__(self) -> float:
+        """The time by this clock."""
+        return self.clock() - self._deaf
+
+    def look(self, oldest: float | None) -> None:
+        """Called a few times a second; oldest: when the first message came that waits, if any."""
+        now = self.clock()
+        looked = now if self._looked is None else self._looked
+        behind = 0.0 if oldest is None else max(0.0, looked - oldest)
+        heard = min(now - looked, MOST_BETWEEN) - max(0.0, behind - self._behind)
+        self._deaf += now - looked - max(0.0, heard)
+        self._looked, self._behind = now, behind
 
 
 class MessageSource(Protocol):
@@ -46,18 +82,18 @@ class Receiver(Protocol):
 
 
 class Inbox:
-    """Messages in the order of their arrival. hub: the framework's."""
+    """Messages in the order of their arrival. hub: the framework's; clock: gives seconds."""
 
-    def __init__(self, hub: Any, receiver: Receiver) -> None:
-        self._hub, self._receiver = hub, receiver
-        self._waiting: deque[tuple[MessageSource, bytes]] = deque()
+    def __init__(self, hub: Any, receiver: Receiver, clock: Callable[[], float]) -> None:
+        self._hub, self._receiver, self._clock = hub, receiver, clock
+        self._waiting: deque[tuple[MessageSource, bytes, float]] = deque()
         self._bytes = 0
         self._own: dict[MessageSource, int] = {}
         self._arrived = hub.Event()
 
     def put(self, connection: MessageSource, message: bytes) -> None:
         """Add a message."""
-        self._waiting.append((connection, message))
+        self._waiting.append((connection, message, self._clock()))
         self._count(connection, len(message))
         if not self._arrived.is_set():
             self._arrived.set()
@@ -65,6 +101,13 @@ class Inbox:
     def full(self, connection: MessageSource) -> bool:
         """Whether receiving from a connection must pause."""
         return self._bytes > FULL or self._own.get(connection, 0) > OWN_FULL
+
+    @property
+    def oldest(self) -> float | None:
+        """When the first message came that waits, if any; time 0 while receiving stops for all."""
+        if self._bytes > FULL:
+            return 0.0
+        return self._waiting[0][2] if self._waiting else None
 
     def _count(self, connection: MessageSource, size: int) -> None:
         self._bytes += size
@@ -79,7 +122,7 @@ class Inbox:
             self._arrived.clear()
             began = perf_counter()
             while self._waiting:
-                connection, message = self._waiting.popleft()
+                connection, message, _ = self._waiting.popleft()
                 self._count(connection, -len(message))
                 self._handle(connection, message)
                 if perf_counter() - began > SLICE:

@@ -21,6 +21,8 @@ BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
 HELLO_PATIENCE = 10.0
 """Seconds that a TLS handshake may take, and as many until the peer has identified itself."""
+MOST_BETWEEN = 1.0
+"""Seconds between two ticks that count at most: while we do other work, no peer is silent."""
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1
@@ -35,13 +37,15 @@ class Entrance:
 
     def __init__(self, most: int, tls: TlsFiles | None, rejected: RejectedPeers) -> None:
         self.tls, self._rejected = tls, rejected
-        self._half_open = HalfOpen(most, rejected.clock)
-        self._served: dict[Any, tuple[Any, Any]] = {}
+        self._listened, self._ticked = 0.0, rejected.clock()
+        self._half_open = HalfOpen(most, lambda: self._listened)
+        self._served: dict[Any, Any] = {}
+        self._begun: set[Any] = set()
         self._certificates: dict[Any, Any] = {}
 
-    def accepted(self, thread: Any, sock: Any, address: Any) -> None:
-        """A connection was accepted; this thread serves it from now on."""
-        self._served[address] = thread, sock
+    def accepted(self, sock: Any, address: Any) -> None:
+        """A connection was accepted, and is about to be served."""
+        self._served[address] = sock
         if oldest := self._half_open.enter(address, str(address[0])):
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
@@ -61,6 +65,9 @@ class Entrance:
 
     def tick(self) -> None:
         """Time passes: end connections whose peers do not identify themselves."""
+        now = self._rejected.clock()
+        self._listened += min(now - self._ticked, MOST_BETWEEN)
+        self._ticked = now
         for address in self._half_open.late(2 * HELLO_PATIENCE if self.tls else HELLO_PATIENCE):
             self._end(address, UnnamedPeer, f"it was silent for {HELLO_PATIENCE:.0f} s")
 
@@ -74,15 +81,19 @@ class Entrance:
     def _end(self, address: Any, kind: type[UnnamedPeer | PeerMisnamed], reason: str) -> None:
         self._half_open.leave(address)
         self._rejected.add(kind, str(address[0]), reason)
-        thread, sock = self._served.pop(address, (None, None))
-        if thread is not None:
-            thread.kill()
-            sock.close()  # a thread that has not begun yet does not close it
+        sock = self._served.pop(address, None)
+        if address in self._begun:
+            shut_down(sock)  # its thread wakes; to kill it would let all others run before
+        elif sock is not None:
+            sock.close()
 
     def serve(self, sock: Any, address: Any, handle: Callable[[Any, Any], None]) -> None:
         """Serve a connection until it ends, after its TLS handshake."""
         from eventlet.green.ssl import GreenSSLSocket
 
+        if address not in self._served:
+            return
+        self._begun.add(address)
         try:
             if self.tls is not None:
                 sock.settimeout(HELLO_PATIENCE)
@@ -92,16 +103,19 @@ class Entrance:
                     do_handshake_on_connect=False,
                     _context=self.tls.switches,
                 )
+                self._served[address] = sock
                 sock.do_handshake()  # in two steps: one that is broken off is closed below
                 self._certificates[address] = sock.getpeercert()
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = getattr(error, "reason", None) or str(error)
-            self._rejected.add(PeerRejected, str(address[0]), reason)
+            if address in self._served:  # else we have ended it, and said why
+                self._rejected.add(PeerRejected, str(address[0]), reason)
         else:
             handle(sock, address)
         finally:
             sock.close()
             self._half_open.leave(address)
+            self._begun.discard(address)
             self._served.pop(address, None)
             self._certificates.pop(address, None)
 
@@ -129,8 +143,8 @@ def use(framework: Framework, entrance: Entrance) -> None:
             """Accept connections for ever; each has its own thread from the start."""
             while True:
                 sock, address = accept(self.server)
-                thread = eventlet.spawn(entrance.serve, sock, address, self.handle)
-                entrance.accepted(thread, sock, address)
+                entrance.accepted(sock, address)
+                eventlet.spawn(entrance.serve, sock, address, self.handle)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 

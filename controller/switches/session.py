@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from compilers.targets.openflow.protocol import MessageType, Multipart, header, message
 from controller.openflow.messages import Error, Names, SessionXid
 from controller.settings import ForeignRows
-from controller.switches.admission import Admission
+from controller.switches.admission import Admission, most_at_once
 from controller.switches.claims import Claims
 from controller.switches.conversation import Answer, Conversation
 from controller.switches.current import Current
@@ -38,6 +39,7 @@ from controller.switches.events import (
 )
 from controller.switches.fault_reports import fault_report, lesser_profiles
 from controller.switches.hooks import Adopt, Hooks
+from controller.switches.inbox import ListeningClock
 from controller.switches.reconcile import Difference
 from controller.switches.rejected_peers import RejectedPeers
 from controller.switches.sending import Out, SendPriority
@@ -48,12 +50,6 @@ PROBE = message(MessageType.ECHO_REQUEST, SessionXid.PROBE)
 """Asks a switch whether it is alive, when another connection claims its datapath id."""
 MOST_UNKNOWN = 1000
 """Datapath ids that are not in the build and are kept for the status."""
-SWITCHES_AT_ONCE = 1024
-"""Switches that are read and programmed at the same time, which bounds the memory used.
-
-Not fewer: one ovs-vswitchd with a thousand bridges takes at most 50 messages of a connection in
-each iteration, and an iteration costs the same for one bridge as for all.
-"""
 SWITCH_PATIENCE = 120.0
 """Seconds that a switch may take to answer before its connection is closed."""
 
@@ -64,7 +60,7 @@ class LiveFabric:
 
     A connection is identified by any hashable key. Not thread-safe. error_names gives the names of
     error numbers. parts: the sections that other modules add to the status, by name.
-    rejected: peers that were turned away.
+    rejected: peers that were turned away. heard: the clock by which switches are silent or gone.
     Outgoing data is collected in an outbox, which the app empties with `take` after each call.
     """
 
@@ -89,11 +85,13 @@ class LiveFabric:
     _admission: Admission = field(init=False)
     _claims: Claims = field(init=False)
     rejected: RejectedPeers = field(init=False)
+    heard: ListeningClock = field(init=False)
 
     def __post_init__(self) -> None:
-        self._claims = Claims(self.clock)
+        self.heard = ListeningClock(self.clock)
+        self._claims = Claims(self.heard)
         self.rejected = RejectedPeers(self.tell, self.clock)
-        self._admission = Admission(SWITCHES_AT_ONCE, self._begin)
+        self._admission = Admission(most_at_once(self.expected), self._begin)
 
     @property
     def identity(self) -> str:
@@ -144,10 +142,7 @@ class LiveFabric:
         def send(priority: SendPriority, data: bytes) -> None:
             self._outbox.append(Out(key, priority, data))
 
-        def fault(error: Error) -> None:
-            self._fault(key, error)
-
-        talk = Conversation(send, fault, self.clock)
+        talk = Conversation(send, partial(self._fault, key), self.heard)
         switch = Switch(key, datapath_id, peer, talk, self, certificate)
         self._switches[key] = switch
         self._place(key, switch)
@@ -197,7 +192,8 @@ class LiveFabric:
             self._close(dead)
             self._one_less(dead, vertex)
             self._switches[dead].vertex = None
-        for key, switch in self._switches.items():
+        awaited = ((key, one) for key, one in self._switches.items() if one.talk.awaits)
+        for key, switch in awaited:
             switch.talk.tick()
             if not switch.told and switch.talk.overdue(SWITCH_PATIENCE):
                 switch.told = True
@@ -211,6 +207,7 @@ class LiveFabric:
     def load(self, current: Current) -> None:
         """Make this build the current one: every switch is read again and reconciled."""
         self.current = self.hooks.loaded(current)
+        self._admission.most = most_at_once(self.expected)
         self._programmed.clear()
         self._present.clear()
         self._claims.clear()
@@ -306,6 +303,10 @@ class LiveFabric:
     def duplicates(self) -> dict[int, str]:
         """A message for each vertex whose datapath id another switch has as well."""
         return self._claims.duplicates
+
+    def connected_now(self, vertex: int) -> bool:
+        """Whether a switch is connected."""
+        return vertex in self._present
 
     @property
     def connections(self) -> dict[int, str]:

@@ -35,6 +35,13 @@ def shared(framework: Framework, own: Any, edge: Any) -> Any:
 
         theirs = THEIRS
 
+        def set_state(self, state: str) -> None:
+            """Tell the edge, and other apps by the framework's event."""
+            changed = state != self.state
+            framework.datapath.set_state(self, state)
+            if changed:
+                edge.changed(self)
+
         def set_xid(self, msg: Any) -> int:
             """Number a message of another app."""
             self.theirs = THEIRS | (self.theirs + 1) & (MOST_THEIRS - THEIRS)

@@ -1,33 +1,44 @@
-"""Load measurement: requests for port counters in turn, and the weight shifts that follow.
+"""Load measurement: port counters all the time, those of rows while a port is hot; then shifts.
 
-No I/O; time is a number that the caller gives.
+Where a port is loaded above the threshold, or weights are shifted, the rows of all switches are
+read twice, and what they have carried in between says what enters for whom. One change of weights
+follows at most, and a rest. No I/O; time is a number that the caller gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.share import share
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import Classes
+from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow.protocol import Multipart
-from controller.openflow.multipart import ports_wanted
+from controller.openflow.multipart import flows_wanted, ports_wanted
 from controller.switches.conversation import Answer
 from controller.switches.session import LiveFabric
-from controller.upkeep.balance import ShiftRule, Shifts, adapt
+from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
+from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
 from controller.upkeep.meter import Meter
+from controller.upkeep.row_meter import MOST_ROWS, RowMeter
+from inventory.problems import InputError
 
 METER_PERIOD = 1.0
 """Seconds between two readings of a switch's counters, and between two evaluations of all."""
+REST, LONGEST_REST = 3.0, 30.0
+"""Seconds between rounds; it doubles while rounds change nothing, up to the latter."""
 
 
 class Adaptation:
     """The loads of a build's ports, and the weight shifts that they caused.
 
     shifts: those in the tables, or in the change being sent.
+
+    Raises:
+        InputError: the fabric has more rows than can be read, or its packets are marked.
     """
 
     def __init__(self, build: Build, clock: Callable[[], float], rate: float | None = None) -> None:
@@ -36,35 +47,90 @@ class Adaptation:
         self.rule = ShiftRule(threshold=float(threshold))
         self.meter = Meter(len(wiring.far), wiring.cables().shape[1] - 1, rate)
         self.shifts = Shifts.none(classes)
+        self._rows = RowMeter(len(wiring.far), build.addressing)
+        if (count := self._rows.cells) > MOST_ROWS:
+            raise InputError.of(
+                key="--adapt",
+                required=f"a fabric of at most {MOST_ROWS:,} rows, whose counters are read",
+                given=f"{count:,}",
+                todo="take --no-adapt",
+            )
+        self._build, self._ways = build, (build.tables, FabricWays.of(build))
         self._clock = clock
         self._asked = np.full(len(wiring.far), -np.inf)
-        self._looked = -np.inf
+        self._looked, self._next, self._rest = -np.inf, -np.inf, REST
+        self._there: set[int] = set()
+        self._counting = False
 
     def ask(self, switches: LiveFabric, now: float) -> None:
         """Request counters from the switches that are due."""
-        for vertex in switches.in_sync:
+        self._there = set(switches.in_sync)
+        for vertex in self._there:
             if now - self._asked[vertex] >= METER_PERIOD:
                 self._asked[vertex] = now
                 switches.ask(vertex, Multipart.PORT_STATS, ports_wanted(), self._told(vertex))
+        for vertex in self._rows.due(self._there, now) if self._counting else ():
+            switches.ask(vertex, Multipart.FLOW, flows_wanted(), self._counted(vertex))
 
     def left(self, vertex: int) -> None:
         """A switch has left."""
         self.meter.left(vertex)
+        self._rows.left(vertex)
         self._asked[vertex] = -np.inf
 
-    def step(self, classes: Classes, now: float) -> NDArray[np.int64] | None:
+    def step(self, tables: Tables, now: float) -> NDArray[np.int64] | None:
         """int64[m, 2], the switch and class of each new shift; None if none is due.
 
         Args:
-            classes: with the compiled weights.
+            tables: with the compiled weights.
             now: the time.
         """
         if now - self._looked < METER_PERIOD:
             return None
         self._looked = now
-        shifts, moves = adapt(self.rule, classes, self.shifts, self.meter.load, now)
-        self.shifts = shifts
+        if tables is not self._ways[0]:  # what was counted went by other ways
+            self._ways = tables, FabricWays.of(replace(self._build, tables=tables))
+            self._counting = False
+        if not self._counting:
+            hot = float(np.nanmax(self.meter.load, initial=0.0)) > self.rule.threshold
+            if now >= self._next and (hot or self.shifts.any):
+                self._rows.begin()
+                self._counting = True
+            return None
+        if not self._rows.complete(self._there):
+            return None
+        self._counting = False
+        moves = self._moved(tables)
+        # Rows of supernodes do not tell for which switch: what is fitted to them may be wrong.
+        sure = len(moves) and tables.routes.exact
+        self._rest = REST if sure else min(2 * self._rest, LONGEST_REST)
+        self._next = now + self._rest
         return moves if len(moves) else None
+
+    def _moved(self, tables: Tables) -> NDArray[np.int64]:
+        """Shift weights by what was counted; int64[m, 2], the classes that change."""
+        ways, classes = self._ways[1], tables.classes
+        capacity = np.nan_to_num(ways.at_arcs(self.meter.rate), nan=np.inf)
+        weight = weighted(classes, self.shifts).weight
+        traffic = MeasuredTraffic.of(ways, self._rows.rate, capacity, weight)
+        if traffic is None:
+            return self._none(tables)
+        load = ways.at_arcs(self.meter.load)
+        self.shifts, moves = adapt(self.rule, classes, self.shifts, traffic, load)
+        return moves
+
+    def _none(self, tables: Tables) -> NDArray[np.int64]:
+        """Take all shifts back, as nothing is sent that they are for."""
+        moves = np.argwhere(self.shifts.weight.any(axis=2))
+        self.shifts = Shifts.none(tables.classes)
+        return moves
+
+    def _counted(self, vertex: int) -> Answer:
+        def counted(body: bytes | None) -> None:
+            if body is not None and self._counting:
+                self._rows.counters(vertex, body, self._clock())
+
+        return counted
 
     def _told(self, vertex: int) -> Answer:
         def told(body: bytes | None) -> None:

@@ -1,19 +1,21 @@
-"""UGAL_PF at the controller's time scale: weights of classes follow the load of their ports.
+"""UGAL_PF at the controller's time scale: weights of classes follow the load of whole ways.
 
-If the minimal port of a class is loaded above the threshold (PolarFly paper, §VII-C: two thirds),
-part of the class's ingress traffic moves to its alternates, and back when the load has gone. As in
-UGAL, an alternate is used only while its port's load, weighted by path length (3 to 2), is below
-the minimal port's. So uniform traffic, which loads all ports alike, is not moved.
+As in UGAL, a way is judged by its load and its length; but where a packet's switch knows its own
+queues alone, the controller knows what every link carries, and how much enters for whom
+(`measured_traffic`). So it takes the shares that load the hottest link least
+(`compilers.demand.weight_fit`), of which it goes only as far as the threshold asks for (PolarFly
+paper, §VII-C: two thirds): every link of a longer way counts, so uniform traffic stays minimal.
 
-Weights are parts of 64, the hash values that Open vSwitch distributes over a select group. Steps
-are bounded, a class rests after a step until the load shows its effect, and no traffic moves back
-that would bring the load above the threshold again. Pure: loads and time in, weights out.
+A change takes most of the way to these shares, and is made only for a good part of the load, so
+measurements that are a little wrong move nothing. Weights come back when the compiled ones would
+load no link much. They are parts of 64, the hash values that Open vSwitch distributes over a select
+group. Pure: loads in, weights out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,180 +23,171 @@ from numpy.typing import NDArray
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.class_groups import HASH_VALUES
 
+if TYPE_CHECKING:  # most fabrics keep their weights
+    from controller.upkeep.measured_traffic import MeasuredTraffic
+
 Numbers = NDArray[Any]
-DETOUR = 1.5
-"""Links of an alternate path over links of a minimal path, in PolarFly."""
-AIM = 0.95
-"""The part of the threshold that a step out aims at."""
-VAIN, FULL = 0.99, 0.95
-"""A step had no effect if the load stayed above this part of the old one; a full port hides it."""
+Reals = NDArray[np.float64]
+BLENDS = 16
+"""How many points between compiled and fitted shares are looked at."""
+NEAR = 1.02
+"""Of the fitted load: what is near enough to it."""
+HOT = 0.9
+"""The part of the largest load from which on an arc has a price as the fit begins."""
+GAP, CROSSED = 0.02, 1 << 25
+"""The gap at which the fit ends, and the arcs that all its steps cross: a second of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftRule:
-    """The rule for moving weights. Loads are parts of a port's rate, times are seconds.
+    """The rule for moving weights. Loads are parts of a link's rate.
 
-    threshold: load above which traffic moves away. calm: part of the threshold below which it
-    comes back. step: parts of 64 that move at once. rest: time between two steps of a class.
-    longest: most time to wait; the wait doubles when traffic that came back has to leave again, or
-    steps have no effect. kept: the part of a class's minimal share that never moves, so its
-    traffic stays measurable.
+    threshold: load of the hottest link above which traffic moves. aim: the part of the threshold
+    that a change aims at. calm: the part below which weights come back. step: of the way to the
+    shares aimed at, taken at once. gain: the least part of the hottest load that a change saves.
     """
 
     threshold: float = 2 / 3
+    aim: float = 0.95
     calm: float = 0.75
-    step: int = 8
-    rest: float = 4.0
-    longest: float = 600.0
-    kept: float = 0.125
+    step: float = 0.75
+    gain: float = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shifts:
-    """The weight shifts: int16[S, C] parts of 64, to which alternates (bool[S, C, A]), and when.
+    """Shifted weights: uint16[S, C, 1 + A] parts of 64, 0 where a class keeps the compiled ones.
 
-    calm: float64[S, C], since when the minimal port has been calm; wait: how long it must be calm
-    before traffic comes back; back: bool[S, C], whether the last step was one back. load:
-    float64[S, C], the minimal port's before the last step; idle: seconds until the next step after
-    one without effect.
+    moved: int16[S, C], the parts that the minimal port has lost; negative where it has got more.
     """
 
+    weight: NDArray[np.uint16]
     moved: NDArray[np.int16]
-    over: NDArray[np.bool_]
-    at: NDArray[np.float64]
-    calm: NDArray[np.float64]
-    wait: NDArray[np.float64]
-    back: NDArray[np.bool_]
-    load: NDArray[np.float64]
-    idle: NDArray[np.float64]
 
     @classmethod
     def none(cls, classes: Classes) -> Shifts:
         """No shifts."""
         shape = classes.port.shape
-        zero, never = np.zeros(shape), np.full(shape, -np.inf)
         return cls(
-            moved=np.zeros(shape, np.int16),
-            over=np.zeros(classes.alternate.shape, np.bool_),
-            at=never,
-            calm=-never,
-            wait=zero,
-            back=np.zeros(shape, np.bool_),
-            load=-never,
-            idle=zero,
+            np.zeros((*shape, classes.alternate.shape[2] + 1), np.uint16), np.zeros(shape, np.int16)
         )
+
+    @property
+    def any(self) -> bool:
+        """Whether there are some."""
+        return bool(self.weight.any())
 
 
 def adapt(
-    rule: ShiftRule, classes: Classes, shifts: Shifts, load: NDArray[np.float64], now: float
+    rule: ShiftRule, classes: Classes, shifts: Shifts, traffic: MeasuredTraffic, load: Reals
 ) -> tuple[Shifts, NDArray[np.int64]]:
-    """The next step, and int64[m, 2] the switch and number of each class that takes one.
+    """The next shifts, and int64[m, 2] the switch and number of each class that changes.
 
     Args:
         rule: the thresholds.
         classes: of the current tables, with the compiled weights.
         shifts: the shifts so far.
-        load: float64[S, ports + 1], of every port, outwards; NaN if unknown.
-        now: the time.
+        traffic: what enters, measured under these.
+        load: float64[S·L], of every arc, a part of its rate; NaN if unknown.
     """
-    row = np.arange(len(load))[:, None]
-    here = load[row, classes.port]
-    there = load[row[..., None], classes.alternate]
-    passed = now - shifts.at
-    vain = ~shifts.back & (here > VAIN * shifts.load) & (here < FULL)
-    idle = np.where(vain, _longer(rule, shifts.idle), rule.rest)
-    good = (classes.alternate > 0) & (there * DETOUR < here[..., None])
-    out = _out(rule, classes, shifts, here) * ((passed >= idle) & good.any(axis=2))
+    compiled = traffic.shares(classes.weight)
+    now = traffic.shares(weighted(classes, shifts).weight)
+    other = np.maximum(np.nan_to_num(load) - traffic.paths.loads(now), 0.0)
 
-    calm = np.where(here < rule.threshold * rule.calm, np.minimum(shifts.calm, now), np.inf)
-    ready = (passed >= rule.rest) & (now - calm >= shifts.wait)
-    back = _back(rule, classes, shifts, here) * ready
+    def peak(shares: Reals) -> float:
+        return float((traffic.paths.loads(shares) + other).max())
 
-    step = (out - back).astype(np.int16)
-    moves, moved = step != 0, shifts.moved + step
-    wait = np.where(passed > rule.longest, 0, shifts.wait)
-    after = Shifts(
-        moved=moved,
-        over=np.where((out > 0)[..., None], good, shifts.over) & (moved > 0)[..., None],
-        at=np.where(moves, now, shifts.at),
-        calm=calm,
-        wait=np.where((out > 0) & shifts.back, _longer(rule, wait), wait),
-        back=np.where(moves, back > 0, shifts.back),
-        load=np.where(moves, here, shifts.load),
-        idle=np.where(moves, np.where(vain, idle, 0), shifts.idle),
+    least = peak(compiled)
+    if least <= rule.calm * rule.threshold:
+        return _changed(shifts, Shifts.none(classes))
+    if peak(now) <= rule.threshold:
+        return _changed(shifts, shifts)
+    fitted = _fitted(traffic, compiled, other)
+    enough = max(rule.aim * rule.threshold, NEAR * peak(fitted))
+    for part in np.linspace(0, 1, BLENDS + 1):
+        aimed = compiled + part * (fitted - compiled)
+        if peak(aimed) <= enough:
+            break
+    if peak(aimed) > (1 - rule.gain) * peak(now):
+        return _changed(shifts, shifts)
+    after = now + rule.step * (aimed - now)
+    return _changed(shifts, _shifted(classes, shifts, traffic, after))
+
+
+def _fitted(traffic: MeasuredTraffic, compiled: Reals, other: Reals) -> Reals:
+    """The shares that load the hottest arc least, beside what else there is on arcs."""
+    from compilers.demand.weight_fit import Fit, fit
+
+    paths, arcs = traffic.paths, np.flatnonzero(other > 0)
+    count, width = np.count_nonzero(paths.ways), paths.ways.shape[1]
+    alone = np.arange(width)[None] == 0  # what no choice moves: a choice of one way
+    both = replace(
+        paths,
+        arc=np.concatenate((paths.arc, arcs)).astype(np.int32),
+        share=np.concatenate((paths.share, np.full(len(arcs), count))).astype(np.int32),
+        amount=np.concatenate((paths.amount, other[arcs])),
+        ways=np.concatenate((paths.ways, alone)),
     )
-    return after, np.argwhere(moves)
+    shares = np.concatenate((compiled, alone.astype(np.float64)))
+    loads = both.loads(shares)
+    hot = loads >= HOT * loads.max()
+    before = Fit(shares, loads, hot / np.count_nonzero(hot), 0.0)
+    return fit(both, before=before, gap=GAP, crossings=CROSSED).shares[:-1]
 
 
-def _longer(rule: ShiftRule, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    longer: NDArray[np.float64] = np.minimum(2 * np.maximum(seconds, rule.rest), rule.longest)
-    return longer
+def _shifted(classes: Classes, shifts: Shifts, traffic: MeasuredTraffic, shares: Reals) -> Shifts:
+    """Shifts to these shares of classes that have traffic; the others keep theirs."""
+    carries = np.zeros(len(shares), np.bool_)
+    paths = traffic.paths
+    choice = np.repeat(np.arange(len(shares)), np.count_nonzero(paths.ways, axis=1))
+    carries[choice[paths.share[paths.amount > 0]]] = True
+    exact = shares[carries] * HASH_VALUES
+    parts = np.floor(exact + 1e-9).astype(np.int64)
+    rank = np.argsort(np.argsort(parts - exact, axis=1, kind="stable"), axis=1)
+    parts += rank < (HASH_VALUES - parts.sum(axis=1))[:, None]
+    # A minimal port without a weight would need a group more, and a row.
+    none = np.flatnonzero(parts[:, 0] == 0)
+    parts[none, parts[none].argmax(axis=1)] -= 1
+    parts[none, 0] = 1
+    switch, number = traffic.switch[carries], traffic.number[carries]
+    weight = shifts.weight.copy()
+    weight[switch, number] = parts
+    as_compiled = (parts == _parts(classes.weight[switch, number])).all(axis=1)
+    weight[switch[as_compiled], number[as_compiled]] = 0
+    some = weight.any(axis=2)
+    moved = np.where(some, _minimal_parts(classes) - weight[..., 0].astype(np.int16), 0)
+    return Shifts(weight, moved.astype(np.int16))
 
 
-def _out(
-    rule: ShiftRule, classes: Classes, shifts: Shifts, here: NDArray[np.float64]
-) -> NDArray[np.int16]:
-    """int16[S, C]: the parts of 64 that move away, a step at most."""
-    whole = _minimal_parts(classes)
-    surplus = 1 - AIM * rule.threshold / np.where(here > rule.threshold, here, np.inf)
-    surplus = np.where(here > rule.threshold, surplus, 0)
-    wanted = np.ceil(surplus * (whole - shifts.moved))
-    most = np.floor(whole * (1 - rule.kept)) - shifts.moved
-    step: NDArray[np.int16] = np.clip(wanted, 0, np.clip(most, 0, rule.step)).astype(np.int16)
-    return step
-
-
-def _back(
-    rule: ShiftRule, classes: Classes, shifts: Shifts, here: NDArray[np.float64]
-) -> NDArray[np.int16]:
-    """int16[S, C]: the parts of 64 that may come back, a step at most.
-
-    The whole load of the port counts as the class's own, so the estimate errs on the low side.
-    """
-    own = _minimal_parts(classes) - shifts.moved
-    room = (rule.threshold * (1 + rule.calm) / 2 / np.maximum(here, 1e-9) - 1) * own
-    whole = np.floor(np.clip(np.nan_to_num(room), 0, rule.step)).astype(np.int16)
-    return np.asarray(np.minimum(whole, shifts.moved), np.int16)
+def _changed(before: Shifts, after: Shifts) -> tuple[Shifts, NDArray[np.int64]]:
+    """The shifts after, and the classes that they change."""
+    if after is before:
+        return before, np.zeros((0, 2), np.int64)
+    return after, np.argwhere((before.weight != after.weight).any(axis=2))
 
 
 def weighted(classes: Classes, shifts: Shifts) -> Classes:
     """The classes with shifted weights; classes without shifts keep the compiled ones.
 
-    Ports that have left a class (`compilers.routing.class_repair`) get weight 0.
+    Ports that have left a class (`compilers.routing.class_repair`) get weight 0, and what they had
+    goes to the minimal port.
     """
-    switch, number = np.nonzero(shifts.moved)
+    switch, number = np.nonzero(shifts.weight.any(axis=2))
     if not len(switch):
         return classes
-    weight = classes.weight.copy()
-    weight[switch, number] = _weights(classes, shifts, switch, number)
+    parts = shifts.weight[switch, number].astype(np.int64)
+    parts[:, 1:] *= classes.alternate[switch, number] > 0
+    parts[:, 0] = HASH_VALUES - parts[:, 1:].sum(axis=1)
+    weight = np.array(classes.weight)
+    weight[switch, number] = parts
     return replace(classes, weight=weight)
-
-
-def _weights(
-    classes: Classes, shifts: Shifts, switch: Numbers, number: Numbers
-) -> NDArray[np.uint16]:
-    """uint16[n, 1 + A]: parts of 64 of each port of some classes."""
-    there = np.greater(classes.alternate[switch, number], 0)
-    parts = _parts(classes.weight[switch, number])
-    moved = shifts.moved[switch, number].astype(np.int64)
-    over = shifts.over[switch, number] & there
-    over = np.where(np.any(over, axis=1, keepdims=True), over, there)
-    count = np.maximum(np.count_nonzero(over, axis=1), 1)
-    # Classes begin at different alternates, so that the remainder spreads.
-    rank = np.cumsum(over, axis=1) - 1
-    rank = (rank - number[:, None]) % count[:, None]
-    share = moved[:, None] // count[:, None] + (rank < (moved % count)[:, None])
-    result = parts.copy()
-    result[:, 1:] = (parts[:, 1:] + share * over) * there
-    result[:, 0] = HASH_VALUES - result[:, 1:].sum(axis=1)
-    return result.astype(np.uint16)
 
 
 def _minimal_parts(classes: Classes) -> NDArray[np.int16]:
     """int16[S, C]: the minimal ports' parts of 64 as compiled."""
-    shape = classes.port.shape
-    parts = _parts(classes.weight.reshape(-1, classes.weight.shape[2]))
-    return parts[:, 0].reshape(shape).astype(np.int16)
+    weight = np.asarray(classes.weight)
+    parts = _parts(weight.reshape(-1, weight.shape[2]))
+    return parts[:, 0].reshape(classes.port.shape).astype(np.int16)
 
 
 def _parts(weight: NDArray[np.uint16]) -> NDArray[np.int64]:

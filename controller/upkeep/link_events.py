@@ -147,11 +147,19 @@ class CablesRight(Event):
 
 @dataclass(frozen=True, slots=True)
 class ClassShift:
-    """The parts of 64 of an egress class that use alternates instead of its minimal port."""
+    """The parts of 64 of an egress class that use alternates instead of its minimal port.
+
+    parts: fewer than 0 if the minimal port has got some of theirs.
+    """
 
     egress_class: int
     port: str
     parts: int
+
+    @property
+    def text(self) -> str:
+        """The parts of 64 and the port, as text."""
+        return f"{abs(self.parts)}/64 {'from' if self.parts >= 0 else 'to'} {self.port}"
 
 
 class WeightsShifted(SwitchEvent):
@@ -166,4 +174,4 @@ class WeightsShifted(SwitchEvent):
     @property
     def text(self) -> str:
         """The parts of 64 and their port, as text."""
-        return ", ".join(f"{shift.parts}/64 from {shift.port}" for shift in self.shifts)
+        return ", ".join(shift.text for shift in self.shifts)

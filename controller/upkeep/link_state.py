@@ -3,8 +3,9 @@
 A link is broken while a port at either end is down, or while discovery does not see it as planned.
 It is dead while it is broken or suppressed (`damping`). A switch that stays disconnected is
 *drained*: it may still forward, as only its management may have failed, so it keeps the traffic to
-itself and gets no transit. If most switches disconnect at once, the fault is taken to be the
-controller's own and nothing is drained. No I/O; the caller passes the time.
+itself and gets no transit. Switches that leave within a fifth of that time are drained together:
+that is one failure, and one repair. If most switches disconnect at once, the fault is taken to be
+the controller's own and nothing is drained. No I/O; the caller passes the time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from compilers.wiring.wiring import Wiring
 from controller.settings import DISCOVERY_PATIENCE, Damping
 from controller.upkeep.damping import Penalties
 
+TOGETHER = 0.2
+"""The part of the patience by which a switch may be drained early, with one that left before it."""
 What = Literal["down", "up", "suppressed", "reused", "drained", "back"]
 
 
@@ -87,6 +90,7 @@ class Links:
         self._known = np.zeros(len(wiring.far), np.bool_)
         self._gone = np.full(len(wiring.far), np.inf)
         self._news: list[News] = []
+        self._judged = False
 
     @property
     def broken(self) -> NDArray[np.bool_]:
@@ -131,19 +135,31 @@ class Links:
 
     def settle(self, now: float) -> tuple[bool, list[News]]:
         """Update `dead` and `drained`; returns whether they have changed, and the news."""
-        for number in self.penalties.release(now).tolist():
+        released = self.penalties.release(now).tolist()
+        for number in released:
             self._tell("reused", number)
-        lost = self.penalties.suppressed | self._broken
-        dead = np.append(lost, False)[self.cables.number]
-        away = now - self._gone >= self.patience
+        dead = self.dead
+        if self._judged or released:  # this is asked of every switch that describes its ports
+            lost = self.penalties.suppressed | self._broken
+            dead, self._judged = np.append(lost, False)[self.cables.number], False
+        away = self._away(now)
         if 2 * np.count_nonzero(np.isfinite(self._gone)) > np.count_nonzero(self._known):
             away &= self.drained
         for vertex in np.flatnonzero(away != self.drained).tolist():
             self._news.append(News("drained" if away[vertex] else "back", vertex))
-        changed = bool((dead != self.dead).any() or (away != self.drained).any())
+        changed = dead is not self.dead and bool((dead != self.dead).any())
+        changed |= bool((away != self.drained).any())
         self.dead, self.drained = dead, away
         news, self._news = self._news, []
         return changed, news
+
+    def _away(self, now: float) -> NDArray[np.bool_]:
+        """bool[S]: switches that have been disconnected for long, and those that left with them."""
+        gone = now - self._gone
+        away = gone >= self.patience
+        if (away & ~self.drained).any():
+            away = gone >= (1 - TOGETHER) * self.patience
+        return away | (self.drained & (gone > 0))
 
     def _judge(self, numbers: Iterable[int], now: float) -> None:
         """Update the state of these links."""
@@ -152,7 +168,7 @@ class Links:
             broken = any(down) or bool(self._unseen[number])
             if broken == self._broken[number]:
                 continue
-            self._broken[number] = broken
+            self._broken[number], self._judged = broken, True
             why = "port down" if any(down) else "not seen"
             self._tell("down" if broken else "up", number, why if broken else "")
             if broken and self.penalties.flap(number, now):

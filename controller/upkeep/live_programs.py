@@ -56,21 +56,23 @@ class LivePrograms:
         """The vertex's switch has shown that it can do no more than this."""
         self._encoder.told(vertex, able)
 
+    def as_now(self) -> LivePrograms:
+        """These programs for good: what switches tell from now on does not change them."""
+        return LivePrograms(self.build, self._encoder.as_now(), self.discovers)
+
     def hold(self, tables: Tables) -> None:
-        """Replace the tables before the first switch is programmed."""
+        """Replace the tables; their class numbers mean the same ports."""
         self.build = replace(self.build, tables=tables)
         self._encoder = self._encoder.with_tables(tables)
 
-    def change(
+    def messages(
         self, tables: Tables, change: RepairRounds, generations: NDArray[np.int64]
     ) -> list[Round]:
-        """Replace the tables; returns the messages for the switches, round by round.
+        """The messages that bring the switches to other tables, round by round.
 
         Args:
-            tables: the new ones; their class numbers mean the same ports.
+            tables: as for `hold`.
             change: the rows that differ, and the round in which each may change.
             generations: int64[S], of the class and group numbers in each switch.
         """
-        rounds = repair_messages(self._encoder, tables, change, generations)
-        self.hold(tables)
-        return rounds
+        return repair_messages(self._encoder, tables, change, generations)

@@ -17,14 +17,14 @@ class Meter:
     """The load of every port of S switches.
 
     load: float64[S, ports + 1], outwards, a part of the port's rate; NaN before the second reading.
-    rate: bit/s of every port; None takes the rates that switches report.
+    rate: bit/s of every port, NaN where nobody has told; asked for with None, what switches report.
     """
 
     def __init__(self, switches: int, ports: int, rate: float | None = None) -> None:
         shape = switches, ports + 1
         self.load = np.full(shape, np.nan)
         self._given = rate
-        self._rate = np.full(shape, np.nan if rate is None else rate)
+        self.rate = np.full(shape, np.nan if rate is None else rate)
         self._bytes = np.zeros(shape, np.uint64)
         self._at = np.full(switches, -np.inf)
 
@@ -36,9 +36,9 @@ class Meter:
         """
         if self._given is None:
             known = records(body, PORT)
-            known = known[known["port"] < self._rate.shape[1]]
+            known = known[known["port"] < self.rate.shape[1]]
             speed = known["current_speed"] * KILO
-            self._rate[vertex, known["port"]] = np.where(speed > 0, speed, np.nan)
+            self.rate[vertex, known["port"]] = np.where(speed > 0, speed, np.nan)
 
     def counters(self, vertex: int, body: bytes, now: float) -> None:
         """A switch has sent its counters.
@@ -54,7 +54,7 @@ class Meter:
         if not 0 < passed < np.inf:
             return
         grown = np.where(sent >= before, sent - before, 0).astype(np.float64)
-        new = grown * BITS / passed / self._rate[vertex, port]
+        new = grown * BITS / passed / self.rate[vertex, port]
         old = self.load[vertex, port]
         fresh = 1 - 0.5 ** (passed / HALF_LIFE)
         self.load[vertex, port] = np.where(np.isnan(old), new, old + fresh * (new - old))

@@ -1,16 +1,17 @@
 """The keeper of a running fabric: repairs failures, reports miswires, lets weights follow load.
 
 It is called by the fabric's hooks and replaces the switches' programs (`live_programs`). One change
-of tables is sent at a time; events in the meantime are handled together after it. The keeper pauses
-while a build is rolled out. No I/O.
+of tables is computed and sent at a time; events in the meantime are handled together after it. A
+change of many rows is computed in the background. The keeper pauses while a build is rolled out.
+No I/O.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,17 @@ from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
 from controller.upkeep.adaptation import Adaptation
-from controller.upkeep.balance import weighted
+from controller.upkeep.background import Start, at_once
+from controller.upkeep.balance import Shifts, weighted
 from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
 from controller.upkeep.live_programs import LivePrograms
 from controller.upkeep.rounds import Rounds
+from controller.upkeep.table_repair import Failures, TableRepair
 from inventory.problems import InputError
+
+ROWS_AT_ONCE = 20_000
+"""Rows that a repair may change if the loop that hears switches is to wait for it."""
 
 
 @dataclass(slots=True)
@@ -44,6 +50,7 @@ class _Kept:
     repair: Repaired
     watching: Watching
     adaptation: Adaptation | None
+    computing: Future[TableRepair] | None = None
     stale: bool = False
     since: float = 0.0
     report: Callable[[float], TablesRepaired] | None = None
@@ -52,13 +59,17 @@ class _Kept:
 class Keeper:
     """The keeper of a fabric; create it before switches connect.
 
+    start: starts the computation of large repairs.
+
     Raises:
         InputError: weights should follow load, but the build has no alternates.
     """
 
-    def __init__(self, fabric: LiveFabric, duties: Duties | None = None) -> None:
-        self.fabric, self.duties = fabric, duties or Duties()
-        self.rounds = Rounds(fabric, self._finished, fabric.clock)
+    def __init__(
+        self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
+    ) -> None:
+        self.fabric, self.duties, self._start = fabric, duties or Duties(), start
+        self.rounds = Rounds(fabric, self._finished, fabric.heard)
         self._kept: _Kept | None = None
         self.repairs = 0
         hooks = fabric.hooks
@@ -112,7 +123,7 @@ class Keeper:
             "repaired_switches": len(kept.repair.switches),
             "cut_off_pairs": kept.repair.cut_off,
             "repairs": self.repairs,
-            "repairing": self.rounds.busy,
+            "repairing": self._changing(kept),
             "shifted_classes": int(np.count_nonzero(moved)),
         }
 
@@ -129,11 +140,10 @@ class Keeper:
         kept = self._kept
         if kept is None or not self.duties.repair or not _same_cables(kept.build, build):
             return build
-        links = kept.watching.links
-        if not (links.dead.any() or links.drained.any()):
+        failures = Failures.of(kept.watching.links)
+        if not failures:
             return build
-        tables = repaired(Intact.of(build), links.dead, links.drained).tables
-        return replace(build, tables=tables)
+        return replace(build, tables=failures.around(Intact.of(build)).tables)
 
     # Hooks
 
@@ -160,12 +170,12 @@ class Keeper:
             programs=LivePrograms(build, programs, discovers=duties.discover),
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
-            watching=watching or Watching(build.wiring, duties, now),
+            watching=watching or Watching(build.wiring, duties, self.fabric.heard),
             adaptation=Adaptation(build, now, duties.link_rate) if asked else None,
         )
-        links = kept.watching.links
-        if duties.repair and (links.dead.any() or links.drained.any()):
-            kept.repair = repaired(intact, links.dead, links.drained)
+        failures = Failures.of(kept.watching.links)
+        if duties.repair and failures:
+            kept.repair = failures.around(intact)
             kept.programs.hold(kept.repair.tables)
         return replace(current, programs=kept.programs)
 
@@ -209,15 +219,20 @@ class Keeper:
         if kept is None:
             return
         self.rounds.tick()
+        self._send(kept)
         for vertex, frames in kept.watching.frames():
-            if vertex in self.fabric.connections:
+            if self.fabric.connected_now(vertex):
                 self.fabric.send(vertex, frames)
         kept.watching.look()
         self._settle(kept)
         if kept.adaptation:
             kept.adaptation.ask(self.fabric, now)
-            if not self.rounds.busy:
+            if not self._changing(kept):
                 self._adapt(kept, kept.adaptation, now)
+
+    def _changing(self, kept: _Kept) -> bool:
+        """Whether a change of tables is being computed or sent."""
+        return self.rounds.busy or kept.computing is not None
 
     # Reactions
 
@@ -227,28 +242,53 @@ class Keeper:
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
-        if kept.stale and not self.rounds.busy and self._active():
+        if kept.stale and not self._changing(kept) and self._active():
             self._repair(kept)
 
     def _repair(self, kept: _Kept) -> None:
-        started, links = perf_counter(), kept.watching.links
-        found = repaired(kept.intact, links.dead, links.drained)
-        computed = perf_counter() - started
-        change = RepairRounds.between(kept.repair, found)
-        kept.repair, kept.stale, kept.since = found, False, self.fabric.clock()
-        self.repairs += 1
-        kept.report = partial(
-            TablesRepaired,
-            int(np.count_nonzero(links.dead)) // 2,
-            int(np.count_nonzero(links.drained)),
-            len(found.rows),
-            len(found.classes),
-            len(found.switches),
-            found.cut_off,
-            computed,
+        """Compute other tables, at once if these are few rows."""
+        failures = Failures.of(kept.watching.links)
+        shifts = kept.adaptation.shifts if kept.adaptation else None
+        large = max(failures.rows(kept.intact), len(kept.repair.rows)) > ROWS_AT_ONCE
+        work = partial(
+            TableRepair.to,
+            failures,
+            kept.intact,
+            kept.repair,
+            partial(_with_weights, shifts),
+            kept.programs.as_now(),
+            self._generations(self.fabric.in_sync),
         )
-        tables = self._with_weights(kept, found.tables)
-        self.rounds.start(kept.programs.change(tables, change, self._generations(change)))
+        kept.stale, kept.since = False, self.fabric.clock()
+        self.repairs += 1
+        kept.computing = (self._start if large else at_once)(work)
+        self._send(kept)
+
+    def _send(self, kept: _Kept) -> None:
+        """Send the rounds that have been computed, if they have."""
+        computing = kept.computing
+        if computing is None or not computing.done():
+            return
+        kept.computing = None
+        try:
+            change = computing.result()
+        except Exception:  # a bug of ours: it is told, and tried again
+            kept.stale = True
+            raise
+        kept.repair, kept.report = change.found, change.done
+        kept.programs.hold(change.tables)
+        self._leave_out(kept.programs, change)
+        self.rounds.start(change.rounds)
+
+    def _leave_out(self, programs: LivePrograms, change: TableRepair) -> None:
+        """Switches whose rows have got other numbers meanwhile: they are read instead."""
+        there = self.fabric.in_sync
+        for vertex in there & set().union(*change.rounds):
+            known = change.programs.profile(vertex), change.generations[vertex]
+            if (programs.profile(vertex), self.fabric.generation(vertex)) != known:
+                for messages in change.rounds:
+                    messages.pop(vertex, None)
+                self.fabric.reconcile(vertex)
 
     def _finished(self) -> None:
         """All switches have confirmed the last round of a change."""
@@ -262,13 +302,15 @@ class Keeper:
 
     def _adapt(self, kept: _Kept, adaptation: Adaptation, now: float) -> None:
         classes = kept.repair.tables.classes
-        moves = adaptation.step(classes, now)
+        moves = adaptation.step(kept.repair.tables, now)
         if moves is None:
             return
         vertices = np.unique(moves[:, 0])
-        tables = self._with_weights(kept, kept.repair.tables)
+        tables = _with_weights(adaptation.shifts, kept.repair.tables)
         change = RepairRounds.of_classes(moves)
-        rounds = kept.programs.change(tables, change, self._generations(change))
+        generations = self._generations(self.fabric.in_sync.intersection(vertices.tolist()))
+        rounds = kept.programs.messages(tables, change, generations)
+        kept.programs.hold(tables)
         for vertex in vertices.tolist():
             numbers = moves[moves[:, 0] == vertex, 1]
             moved = adaptation.shifts.moved[vertex, numbers]
@@ -280,19 +322,18 @@ class Keeper:
             self.fabric.tell(WeightsShifted(self.fabric.names[vertex], shifts))
         self.rounds.start(rounds)
 
-    def _with_weights(self, kept: _Kept, tables: Tables) -> Tables:
-        if kept.adaptation is None:
-            return tables
-        return replace(tables, classes=weighted(tables.classes, kept.adaptation.shifts))
-
-    def _generations(self, change: RepairRounds) -> NDArray[np.int64]:
-        """int64[S]: the generation of the numbers in each switch that gets a change."""
+    def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
+        """int64[S]: the generation of the numbers in these switches."""
         generations = np.zeros(len(self.fabric.names), np.int64)
-        there = self.fabric.in_sync
-        for vertex in change.switches.tolist():
-            if vertex in there:
-                generations[vertex] = self.fabric.generation(vertex)
+        for vertex in vertices:
+            generations[vertex] = self.fabric.generation(vertex)
         return generations
+
+
+def _with_weights(shifts: Shifts | None, tables: Tables) -> Tables:
+    if shifts is None:
+        return tables
+    return replace(tables, classes=weighted(tables.classes, shifts))
 
 
 def _same_cables(one: Build, other: Build) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from heapq import nsmallest
 
 from controller.switches.events import DriftFound
 from controller.switches.reconcile import Difference
@@ -37,17 +38,16 @@ class RollingAudit:
         # What was not used in a second is lost: no burst follows a pause.
         self._allowed = min(self._allowed + (now - self._since) * rate, max(rate, 1.0))
         self._since = now
-        if self._change() is None:
+        room = min(int(self._allowed), READINGS_AT_ONCE - len(self._asked))
+        if room < 1 or self._change() is None:
             return
         ages = fabric.ages
-        while self._allowed >= 1 and len(self._asked) < READINGS_AT_ONCE:
-            free = fabric.in_sync - self._asked
-            if not free:
-                return
+
+        def last(vertex: int) -> tuple[float, int]:
+            return max(now - ages.get(vertex, now), self._begun.get(vertex, 0)), vertex
+
+        for vertex in nsmallest(room, fabric.in_sync - self._asked, key=last):
             self._allowed -= 1
-            vertex = min(
-                free, key=lambda v: (max(now - ages.get(v, now), self._begun.get(v, 0)), v)
-            )
             self._asked.add(vertex)
             self._begun[vertex] = now
             fabric.compare(vertex, partial(self._compared, vertex, self._change()))

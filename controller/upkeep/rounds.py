@@ -69,7 +69,7 @@ class Rounds:
             for vertex, parts in messages.items():
                 if vertex in there:
                     self._switches.change(vertex, parts, self._done(vertex, self._number))
-                elif vertex in self._switches.connections:
+                elif self._switches.connected_now(vertex):
                     self._switches.reconcile(vertex)
         if not self.busy:
             self._finished()

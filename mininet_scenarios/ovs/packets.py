@@ -174,7 +174,7 @@ class Postman:
 
 def checksum(headers: NDArray[np.void]) -> NDArray[np.int64]:
     """int64[n]: of IPv4 headers (RFC 791, §3.1)."""
-    words = np.ascontiguousarray(headers).view(">u2").reshape(len(headers), -1)
+    words = np.ascontiguousarray(headers).view(">u2").reshape(len(headers), headers.itemsize // 2)
     total: NDArray[np.int64] = words.sum(axis=1, dtype=np.int64)
     total = (total & 0xFFFF) + (total >> 16)
     return 0xFFFF - ((total & 0xFFFF) + (total >> 16))

@@ -28,7 +28,7 @@ from mininet_scenarios.machine.runs import add_folder, recorded
 from mininet_scenarios.run.rehearsal import Observer, Rehearsal
 from mininet_scenarios.scenario.engine import Ability, HostSample, Progress, Setup
 from mininet_scenarios.scenario.numbering import ground_of
-from mininet_scenarios.scenario.scenario_file import LoadedScenario, load_scenario
+from mininet_scenarios.scenario.scenario_file import LoadedScenario
 from mininet_scenarios.scenario.scenario_format import MOVES, Scenario
 from mininet_scenarios.scenario.timeline_builds import Builds
 from mininet_scenarios.scenario.timeline_events import cases, needs
@@ -116,7 +116,7 @@ class Emulation:
             WrongTables: verification has not passed on a build.
             EngineError: an engine could not do its part.
         """
-        with recorded() as record, _work_folder(self.keep) as work:
+        with recorded() as record, work_folder(self.keep) as work:
             if not self.keep:
                 add_folder(record, work)
             return self._run(work, record)
@@ -128,7 +128,7 @@ class Emulation:
         first, folder = self._build(work)
         folders = self._moves_to(first, work)
         compiled = perf_counter() - begun
-        events = cases(scenario, first, loaded.document, folders)
+        events = cases(scenario, first, loaded.document, folders, loaded.others)
         needed = needs(scenario, events)
         if scenario.engine == "auto" and (why := _lacks(engine_name, needed)):
             self._tell_model(f"Mininet cannot do {why}", "(--engine model)")
@@ -245,33 +245,6 @@ class Emulation:
         return checks
 
 
-def emulate(
-    scenario: str,
-    engine: str | None = None,
-    framework: str | None = None,
-    keep: Path | None = None,
-    unverified: bool = False,
-    observer: Observer | None = None,
-) -> Emulated:
-    """Bring a scenario up, prove that a wrong table would be seen, check every pair and every link.
-
-    Args:
-        scenario: the name of one that comes with polarfab, a scenario file, or a build folder.
-        engine: what to run on, None for what the scenario says.
-        framework: of the controller, `ryu` or `os-ken`; None for what the scenario says.
-        keep: the folder where the build and all logs stay.
-        unverified: run tables that verification has found wrong too.
-        observer: is told of each step.
-
-    Raises:
-        InputError: the scenario or its fabric is wrong, or the machine lacks something.
-        WrongTables: verification has not passed on a build.
-        EngineError: an engine could not do its part.
-    """
-    loaded = chosen(load_scenario(scenario), engine, framework)
-    return Emulation(loaded, keep, unverified, observer=observer or Silent()).run()
-
-
 def chosen(loaded: LoadedScenario, engine: str | None, framework: str | None) -> LoadedScenario:
     """The scenario on this engine and framework; None for what it says itself."""
     given = {"engine": engine, "framework": framework}
@@ -285,7 +258,7 @@ def _lacks(engine: str, needed: dict[Ability, str]) -> str:
 
 
 @contextmanager
-def _work_folder(keep: Path | None) -> Iterator[Path]:
+def work_folder(keep: Path | None) -> Iterator[Path]:
     """Where the build and the logs go: the folder to keep, or one that goes with the run."""
     if keep:
         try:

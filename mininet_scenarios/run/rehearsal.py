@@ -27,7 +27,7 @@ from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.flow_checks import flow
 from mininet_scenarios.verdict.checks import Check, Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
-from mininet_scenarios.verdict.result import Result
+from mininet_scenarios.verdict.result import PairsReached, Result
 from mininet_scenarios.verdict.rule_checks import rule_checks
 
 TOO_FEW = Problem(
@@ -175,7 +175,10 @@ class Rehearsal:
         wiring = self.build.wiring
         switch, link = np.nonzero(wiring.far >= 0)
         self.result.loads = seen.loads[switch, wiring.port[switch, link]]
-        self.result.delivered = int(np.count_nonzero((counts > 0) & (seen.longest >= 0)))
+        came = (counts > 0) & (seen.longest >= 0)
+        self.result.delivered = int(np.count_nonzero(came))
+        sure = (counts > 0) & (self.examiner.fewest >= 0)
+        self.result.reached[-1] = PairsReached.of("at first", sure, came)
         if not self.prediction.varies:
             self.result.predicted_hops = histogram(self.examiner.most, counts > 0)
         self.result.seen_hops = histogram(seen.longest, counts > 0)
@@ -228,17 +231,20 @@ def choose_diversion(
     At the middle switch with hosts, the class with the most destinations gets the port of another
     class; of the classes without alternates, whose group leads packets from hosts too. Neighbours
     are left out where there are others: their packets are lost, which takes longer to see than a
-    longer path. None where no switch has two classes, or nobody would notice.
+    longer path. None where the switch has no two such classes, as with bounced ways, or nobody
+    would notice.
     """
     switch = int(hosts.switch[len(hosts) // 2])
     ports = build.tables.classes.port[switch]
     alone = ~build.tables.classes.alternate[switch].any(axis=1)
     classes = np.flatnonzero((ports > 0) & alone)
+    if len(classes) < 2:
+        return None
     by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
     far = by_class & (prediction.fewest[switch][hosts.switch] > 1)
     led = far if far.any() else by_class
     chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
-    if len(classes) < 2 or not led[chosen].any():
+    if not led[chosen].any():
         return None
     counts = np.outer(hosts.switch == switch, led[chosen]).astype(np.int64)
     diversion = Diversion(switch, int(classes[chosen]), int(ports[classes[chosen - 1]]))

@@ -38,7 +38,7 @@ from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.traffic.probe_calibration import clean_interval
 from mininet_scenarios.verdict.checks import Check, Examiner, Mismatch
 from mininet_scenarios.verdict.predict import Prediction
-from mininet_scenarios.verdict.result import Happened, Result
+from mininet_scenarios.verdict.result import Happened, PairsReached, Result
 
 BURST = (4, 0.05)
 """Packets per pair, and seconds between them: with fewer one could be lost for another reason."""
@@ -75,6 +75,7 @@ class Timeline:
         self.coming: Examiner | None = None
         self.controlled = True
         self.windows: list[Window] = []
+        self.reached: dict[int, PairsReached | None] = {}
         self.probed: NDArray[np.int64] | None = None
         self.begin = self.interval = 0.0
 
@@ -99,6 +100,7 @@ class Timeline:
                     result.happened.append(self._happen(case, ask, tally))
                     progress(done, len(part))
         result.checks += tally.checks()
+        result.reached |= self.reached
         if self.probed is not None:
             with self.step("probe", "wait for the last packets of the probe"):
                 self._stop_probe(result)
@@ -110,6 +112,8 @@ class Timeline:
             self.engine.wait(self.begin + case.at - self.engine.now())
         now = self._apply(case.what, case.event, case)
         happened = Happened(case.what, round(self.windows[-1].begin - self.begin, 3))
+        if case.undo is None:
+            self.reached[case.moment] = None
         if ask:
             refused = self.engine.settle(self.scenario.patience)
             if self.coming is not None and self.controlled:
@@ -117,6 +121,9 @@ class Timeline:
             now = self._land(refused) or now
             asked, checks = self._ask(case, now)
             tally.add(case, checks)
+            if case.undo is None and self.whole is self.first:
+                found = PairsReached.of(case.what, asked.sure, asked.reached)
+                self.reached[case.moment] = found
             happened = replace(
                 happened,
                 pairs=int(asked.could.sum()),

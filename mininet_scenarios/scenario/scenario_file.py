@@ -8,8 +8,10 @@ from typing import Any
 
 from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.spec.fabric_spec import FabricSpec
+from compilers.tables.build import Build
 from compilers.tables.build_folder import load as load_build
-from compilers.tables.generations import MANIFEST
+from compilers.tables.generations import is_build
+from compilers.tables.plane_folders import builds_in
 from inventory.document_errors import validate
 from inventory.inventory_file import schema_of
 from inventory.problems import InputError, did_you_mean
@@ -41,13 +43,15 @@ class ScenarioFile(Scenario):
 class LoadedScenario:
     """A scenario and what it rehearses: a build folder, or else a fabric still to compile.
 
-    document is its file, for messages about what stands there; None where there is none.
+    document is its file, for messages about what stands there; None where there is none. others:
+    the other planes, where it is about one of several: what happens to them is left out.
     """
 
     scenario: Scenario
     folder: Path | None = None
     fabric: LoadedFabric | None = None
     document: Document | None = field(default=None, repr=False)
+    others: tuple[Build, ...] = field(default=(), repr=False)
 
 
 def schema() -> dict[str, Any]:
@@ -68,8 +72,8 @@ def load_scenario(wanted: str) -> LoadedScenario:
     Raises:
         InputError: there is no such scenario, or every mistake in it and in its fabric.
     """
-    if (Path(wanted) / MANIFEST).is_file():
-        return LoadedScenario(Scenario(name=load_build(Path(wanted)).name), folder=Path(wanted))
+    if is_build(Path(wanted)):
+        return LoadedScenario(Scenario(name=_name(Path(wanted))), folder=Path(wanted))
     if "/" not in wanted and not wanted.endswith((".yaml", ".yml")) and wanted != STDIN:
         wanted = str(_shipped(wanted))
     document = read(wanted)
@@ -78,7 +82,7 @@ def load_scenario(wanted: str) -> LoadedScenario:
         scenario = validate(ReferringScenario, document)
         _check(scenario, document)
         where = Path(fabric) if wanted == STDIN else Path(wanted).parent / fabric
-        if (where / MANIFEST).is_file():
+        if is_build(where):
             return LoadedScenario(scenario, folder=where, document=document)
         try:
             return LoadedScenario(scenario, fabric=load_fabric(where), document=document)
@@ -91,6 +95,13 @@ def load_scenario(wanted: str) -> LoadedScenario:
     _check(inline, document)
     part = replace(document, data=document.data["fabric"])
     return LoadedScenario(inline, fabric=load_fabric(wanted, part), document=document)
+
+
+def _name(folder: Path) -> str:
+    """The name of the fabric in a build folder, without that of a plane."""
+    first, *more = builds_in(folder)
+    name = load_build(first).name
+    return name.removesuffix("-p1") if more else name
 
 
 def _check(scenario: Scenario, document: Document) -> None:

@@ -57,6 +57,7 @@ Elements = Annotated[
 ]
 Pair = Annotated[tuple[Line, ...], BeforeValidator(_pair), Field(min_length=2, max_length=2)]
 Count = Annotated[Whole, Field(ge=0, le=1_000_000_000)]
+PlaneNumber = Annotated[Whole, Field(ge=1, le=16)]
 Seed = Annotated[Whole, Field(ge=0)]
 
 
@@ -131,7 +132,8 @@ class TimelineEntry(Model):
     """One event of a timeline, and what is expected from then on.
 
     Exactly one of: link_down, link_up (links A-B); node_down, node_up (nodes); rack_down, rack_up
-    (racks of the fabric's layout: all their nodes); miswire (two links A-B and C-D whose cables are
+    (racks of the fabric's layout: all their nodes); plane_down, plane_up (all nodes of one of
+    several planes, from 1); miswire (two links A-B and C-D whose cables are
     swapped at B and D), rewire (the same two, put right); controller; each (every link or every
     node fails and comes back, one after the other; a sample of so many by chance).
 
@@ -145,6 +147,8 @@ class TimelineEntry(Model):
     node_up: Elements | None = None
     rack_down: Name | None = None
     rack_up: Name | None = None
+    plane_down: PlaneNumber | None = None
+    plane_up: PlaneNumber | None = None
     miswire: Pair | None = None
     rewire: Pair | None = None
     controller: Literal["killed", "started"] | None = None
@@ -156,7 +160,7 @@ class TimelineEntry(Model):
     sample: Annotated[Whole, Field(ge=1, le=100_000)] | None = None
     seed: Seed = 1
     at: Number | None = None
-    expect: Expect = Expect()
+    expect: Expect = Expect.model_construct()
 
     def happens(self) -> list[str]:
         """The names of the given events."""
@@ -180,9 +184,9 @@ class Scenario(Model):
     engine: EngineName = "auto"
     framework: FrameworkName | None = None
     hosts: Annotated[Whole, Field(ge=1, le=1024)] | None = None
-    traffic: TrafficSpec = TrafficSpec()
+    traffic: TrafficSpec = TrafficSpec.model_construct()
     timeline: tuple[TimelineEntry, ...] = ()
-    expect: Expect = Expect()
-    sample: Sample = Sample()
+    expect: Expect = Expect.model_construct()
+    sample: Sample = Sample.model_construct()
     prove_checker: bool = True
     patience: Annotated[Whole, Field(ge=1, le=3600)] = 60

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,8 @@ class Case:
     at: float | None = None
     undo: Event | None = None
     """What follows when its checks are done, unchecked."""
+    moment: int = 0
+    """The number of its moment in the timeline."""
 
     @property
     def soon(self) -> bool:
@@ -54,6 +56,7 @@ def cases(
     build: Build,
     document: Document | None,
     folders: Mapping[int, Path] | None = None,
+    others: Sequence[Build] = (),
 ) -> tuple[Case, ...]:
     """The events of a scenario's timeline, in their order.
 
@@ -62,9 +65,10 @@ def cases(
         build: the first one.
         document: its file, None where there is none.
         folders: of the builds that moments move the fabric to, by the moments' numbers.
+        others: the other planes; a moment of one of these and not of `build` is left out.
 
     Raises:
-        InputError: it names what the fabric does not have; all of it, with lines.
+        InputError: it names what no plane has; all of it, with lines.
     """
     reader = _Reader(build)
     found: list[Case] = []
@@ -72,11 +76,13 @@ def cases(
     for number, moment in enumerate(scenario.timeline):
         try:
             if folders and number in folders:
-                found.append(_move(moment, folders[number]))
+                found.append(replace(_move(moment, folders[number]), moment=number))
                 reader = _Reader(load(folders[number]))
                 continue
-            found += reader.cases(moment)
+            found += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
+            if any(_Reader(other).knows(moment) for other in others):
+                continue
             word = moment.happens()[0]
             for problem in error.problems:
                 if document is None:
@@ -117,6 +123,8 @@ class _Reader:
             "node_up": lambda m: self._nodes(m, m.node_up or (), up=True),
             "rack_down": lambda m: self._rack(m, m.rack_down or "", up=False),
             "rack_up": lambda m: self._rack(m, m.rack_up or "", up=True),
+            "plane_down": lambda m: self._plane(m, m.plane_down or 0, up=False),
+            "plane_up": lambda m: self._plane(m, m.plane_up or 0, up=True),
             "miswire": lambda m: self._swap(m, m.miswire or (), repaired=False),
             "rewire": lambda m: self._swap(m, m.rewire or (), repaired=True),
             "controller": self._controller,
@@ -126,6 +134,13 @@ class _Reader:
     def cases(self, moment: TimelineEntry) -> Iterator[Case]:
         """The events of one moment."""
         return self.actions[moment.happens()[0]](moment)
+
+    def knows(self, moment: TimelineEntry) -> bool:
+        """Whether the fabric has what a moment names."""
+        try:
+            return bool(list(self.cases(moment)))
+        except InputError:
+            return False
 
     def _links(self, moment: TimelineEntry, words: tuple[str, ...], up: bool) -> Iterator[Case]:
         links = tuple(self._link(word) for word in words)
@@ -145,6 +160,14 @@ class _Reader:
         members = tuple(racks.members(racks.names.index(name)).tolist())
         what = f"rack {name} {_state(up)}"
         yield Case(what, what, NodeChange(members, up), moment.expect, moment.at)
+
+    def _plane(self, moment: TimelineEntry, plane: int, up: bool) -> Iterator[Case]:
+        known = self.build.hardware
+        if plane != max(known.plane if known else 0, 1):
+            raise InputError.of("a plane that the fabric has", str(plane))
+        what = f"plane {plane} {_state(up)}"
+        there = tuple(np.flatnonzero(self.build.topology.present).tolist())
+        yield Case(what, what, NodeChange(there, up), moment.expect, moment.at)
 
     def _swap(
         self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
+from compilers.routing.marked_spread import require_unmarked
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -50,7 +51,12 @@ class Prediction:
 
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
-        """Follow a packet of every pair by each of its ways."""
+        """Follow a packet of every pair by each of its ways.
+
+        Raises:
+            InputError: packets are marked.
+        """
+        require_unmarked(build, "a prediction of what an emulation shows")
         return _predict(build, Forwarding.of(build), outage or Outage())
 
     def under(self, outage: Outage) -> Prediction:

@@ -88,13 +88,33 @@ class Watched:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PairsReached:
+    """Who reaches whom after an event: bool[H, H] twice, over the hosts that took part.
+
+    sure: ordered pairs that the tables deliver, there and back; reached: those of them that were.
+    """
+
+    what: str
+    sure: NDArray[np.bool_]
+    reached: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, what: str, sure: NDArray[np.bool_], reached: NDArray[np.bool_]) -> PairsReached:
+        """Those of the pairs that are delivered both ways."""
+        both = sure & sure.T
+        return cls(what, both, reached & both)
+
+
 @dataclass(slots=True)
 class Result:
     """What a rehearsal found. predicted_hops and seen_hops count the pairs by their links.
 
     predicted_hops is empty where alternates leave that to the switches. loads: int64[E], packets
     over each direction of each link in the round of all pairs. slowed: intervals at which the
-    probe by itself lost packets, so that a longer one was taken.
+    probe by itself lost packets, so that a longer one was taken. reached: by the number of the
+    timeline's moment, -1 before it; without moments whose events are undone, None where nobody
+    was asked.
     """
 
     pairs: int
@@ -110,6 +130,7 @@ class Result:
     watched: Watched | None = None
     throughput: CarriedRate | None = None
     exercise: Exercise | None = None
+    reached: dict[int, PairsReached | None] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

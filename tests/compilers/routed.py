@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from ipaddress import IPv4Network
 
 import numpy as np
 
+from compilers.routing.alternates import weight_pairs
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
+from compilers.routing.star.star_choices import with_choices
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.policy import Policy
 from compilers.tables.build import Build
@@ -32,18 +35,24 @@ def routed(
     spread: bool = False,
     protect: str = "none",
     hosts: int = 1,
+    bounces: bool = False,
+    marks: bool = False,
     **parameters: int | str,
 ) -> Build:
-    """A build of a family; `spread` asks for alternates, `protect` for repair in the switch."""
+    """A build of a family; `spread` asks for alternates, `protect` for repair in the switch,
+    `bounces`, with `spread`, for bounced ways between adjacent switches; `marks`, with `spread`,
+    for marked packets.
+    """
     topology = FAMILIES[family].build(parameters)
     wiring = wire(topology, generated_inventory(topology, hosts), hosts)
-    policy = Policy(balances=spread, protects=protect != "none", edge_disjoint=False)
+    policy = Policy(spread, protect != "none", edge_disjoint=False, bounces=bounces, marks=marks)
+    words = {"minimal_share": "equal-cost", "disjoint": "none"} if spread else {}
     return Build(
         name=family,
-        balance="compact-valiant" if spread else "minimal",
+        balance="spread" if marks else "compact-valiant" if spread else "minimal",
         protect=protect,
         inputs={},
-        policy={"minimal_share": "equal-cost", "disjoint": "none"} if spread else {},
+        policy=words | ({"adjacent": "bounce"} if bounces else {}),
         topology=topology,
         wiring=wiring,
         addressing=Addressing(
@@ -56,6 +65,27 @@ def routed(
         ),
         tables=choices(minimal(topology, wiring), topology, wiring, policy),
     )
+
+
+@cache
+def by_class(q: int, supernode: str, degree: int, spread: bool = True) -> Build:
+    """A PolarStar with constructed classes, as one too large for a search has; repairs nodes."""
+    build = routed("polarstar", q=q, supernode=supernode, degree=degree)
+    policy = Policy(balances=spread, protects=True, edge_disjoint=False)
+    return replace(
+        build,
+        balance="compact-valiant" if spread else "minimal",
+        protect="node",
+        policy={"minimal_share": "equal-cost", "disjoint": "none"} if spread else {},
+        tables=with_choices(build.tables, build.topology, build.wiring, policy),
+    )
+
+
+def weights(alternates: np.ndarray, most: int, minimal_share: Fraction | None) -> np.ndarray:
+    """uint16[S, C, 1 + most]: the weights of classes with so many alternates, int[S, C]."""
+    pairs = weight_pairs(alternates, minimal_share)
+    there = np.arange(most) < alternates[..., None]
+    return np.concatenate((pairs[..., :1], there * pairs[..., 1:]), axis=2)
 
 
 def ports_beyond_a_byte(build: Build) -> Build:

@@ -3,10 +3,13 @@
 import pytest
 
 from compilers.capacity import needed
+from compilers.demand.fitted_tables import with_demand
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.openflow.flow_tables import Pipeline
 from inventory.problems import InputError
+from inventory.yamlfile import TextFile
+from tests.compilers.routed import routed
 
 FABRIC = """name: lab
 topology: {family: polarfly, q: 3}
@@ -75,6 +78,18 @@ def test_a_build_without_inventory_is_not_checked(tmp_path):
     loaded = load_fabric(tmp_path / "fabric.yaml")
     assert loaded.inventory is None
     assert compile_fabric(loaded).hardware is None
+
+
+def test_groups_of_shares_that_are_fitted_count():
+    """Switches with as many shares spread them over fewer classes or more."""
+    build = routed(q=5, spread=True, bounces=True, protect="node")
+    flows = "".join(
+        f"{s},{(7 * s * s + 3 * k) % 31},{1 + k}\n" for s in range(31) for k in range(3)
+    )
+    build = with_demand(build, TextFile("d.csv", flows, ""), 1.0)
+    pipeline = Pipeline(build)
+    emitted = [sum(len(g.classes) for g in pipeline.groups(v)) for v in range(31)]
+    assert needed(build.tables, build.wiring, 1)["groups"].tolist() == emitted
 
 
 def test_groups_that_openflow_takes_for_repair_count(tmp_path):

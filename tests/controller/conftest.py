@@ -156,6 +156,12 @@ def framework(request):
     return request.param
 
 
+OTHERS_TRY_RYU = pytest.mark.parametrize(
+    "framework", [pytest.param("ryu", marks=pytest.mark.long), "os-ken"], scope="module"
+)
+"""For a test in a file whose other tests run under Ryu."""
+
+
 @pytest.fixture(scope="module")
 def controller(switches, builds, framework, tmp_path_factory):
     """One controller a framework for the tests that only use it; it must end cleanly."""

@@ -18,11 +18,15 @@ from controller.switches.session import LiveFabric
 
 ADD, DELETE_STRICT = 0, 4
 GROUP_DELETE = 2
+IPV4_MASKED = bytes.fromhex("80001908")
 DESCRIPTION = protocol.packed(protocol.DESCRIPTION, hardware=b"Open vSwitch")
 
 
 class FakeSwitch:
-    """A switch of a build: its rows and groups, ports that are up, bytes that left by each."""
+    """A switch of a build: its rows and groups, ports that are up, bytes that left by each.
+
+    carried: the bytes of IPv4 routes, by their network as four bytes.
+    """
 
     def __init__(self, ports):
         self.flows, self.groups, self.bundle = {}, {}, []
@@ -30,6 +34,7 @@ class FakeSwitch:
         self.sent = dict.fromkeys(ports, 0)
         self.frames, self.mods = [], []
         self.refuses = False
+        self.carried = {}
 
     def held(self):
         forms = (np.frombuffer(form, np.uint8)[None] for form, _ in self.flows.values())
@@ -89,9 +94,14 @@ class FakeSwitch:
         if mod[17] == ADD:
             self.flows[place] = form, mod
 
+    def counted(self, mod):
+        """The bytes that a row has carried."""
+        place = mod.find(IPV4_MASKED, 40) + len(IPV4_MASKED)
+        return self.carried.get(mod[place : place + 4], 6) if self.carried else 6
+
     def report(self, wanted):
         if wanted == Multipart.FLOW:
-            return b"".join(map(as_entry, (mod for _, mod in self.flows.values())))
+            return b"".join(as_entry(mod, self.counted(mod)) for _, mod in self.flows.values())
         if wanted == Multipart.GROUP_DESC:
             return b"".join(
                 struct.pack("!HBxI", 8 + len(group) - 1, group[0], number) + group[1:]
@@ -119,10 +129,10 @@ def held_by(program):
     return switch.held()
 
 
-def as_entry(mod):
+def as_entry(mod, carried=6):
     """A row as a switch that holds it reports it."""
     entry = struct.pack("!BxII", mod[16], 77, 88) + mod[22:24] + mod[18:22] + mod[36:38]
-    entry += bytes(4) + mod[:8] + struct.pack("!QQ", 5, 6) + mod[40:]
+    entry += bytes(4) + mod[:8] + struct.pack("!QQ", 5, carried) + mod[40:]
     return struct.pack("!H", len(entry) + 2) + entry
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from controller.reporter import LINES_AT_ONCE, PROGRESS, REMIND, Reporter
+from controller.reporter import LINES_AT_ONCE, PROGRESS, REMIND, STATUS_AGE, Reporter
 from controller.switches.current import Current
 from controller.switches.events import (
     FabricComplete,
@@ -161,3 +161,59 @@ def test_a_status_file_that_becomes_unwritable_is_told_and_survived(fabric, line
     r.tick()
     r.tick()
     assert sum(line.startswith("cannot write") for line in lines) == 1
+
+
+def test_a_status_that_takes_long_is_made_less_often(fabric, lines, tmp_path):
+    file, now = tmp_path / "status.json", [0.0]
+    r = reporter(fabric, lines, status_file=file)
+    r.clock = lambda: now[0]
+    made = []
+
+    def status():
+        made.append(now[0])
+        now[0] += 0.05
+        return {"programmed": fabric.programmed}
+
+    fabric.status = status
+    for _ in range(11):
+        fabric.programmed += 1
+        r.tick()
+        now[0] += 0.25
+    assert len(made) == 3  # the last of them is not the last of all
+    r.finish()
+    assert json.loads(file.read_text()) == {"programmed": fabric.programmed}
+
+
+@pytest.mark.parametrize("took", [0.1, 5.0])
+def test_what_is_told_stands_in_the_status_however_long_that_takes(fabric, tmp_path, took):
+    file, now = tmp_path / "status.json", [0.0]
+    stood = []
+    r = Reporter(fabric, lambda _: stood.append(json.loads(file.read_text())), status_file=file)
+
+    def status():
+        now[0] += took
+        return {"programmed": fabric.programmed}
+
+    r.clock, fabric.status = lambda: now[0], status
+    r.tick()
+    fabric.programmed, fabric.events = 1, [SwitchLeft("4")]
+    r.tick()
+    assert stood == [{"programmed": 1}]
+    fabric.programmed, now[0] = 2, now[0] + STATUS_AGE
+    r.tick()
+    assert json.loads(file.read_text()) == {"programmed": 2}
+
+
+def test_a_status_file_that_cannot_be_written_is_told_once(fabric, lines, tmp_path):
+    now = [0.0]
+    r = reporter(fabric, lines, status_file=tmp_path / "none" / "status.json")
+
+    def status():
+        now[0] += 0.05
+        return {}
+
+    r.clock, fabric.status = lambda: now[0], status
+    for _ in range(12):
+        r.tick()
+        now[0] += 0.25
+    assert len(lines) == 1

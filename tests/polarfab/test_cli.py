@@ -136,6 +136,8 @@ def test_render_as_json(polarfab, lab: Path, tmp_path: Path, target: str) -> Non
         "bytes": sum(path.stat().st_size for path in files),
         "checked": True,
         "not_checked": "",
+        "kept": 0,
+        "edited": [],
     }
 
 
@@ -229,7 +231,7 @@ def test_our_bug_is_one_message_and_a_file(polarfab, monkeypatch: pytest.MonkeyP
         raise RuntimeError("the walls moved")
 
     monkeypatch.setattr(compilers.topology.families, "build_topology", broken)
-    code, _, err = polarfab("topology", "polarfly", "--q", 3)
+    code, _, err = polarfab("topology", "polarfly", "--q", 3, "--json")
     assert code == 3
     assert "Traceback" not in err
     assert "RuntimeError: the walls moved" in err

@@ -20,9 +20,13 @@ VERBS = {
     "check-wiring": ["FACTS"],
     "check-routes": ["FACTS"],
     "explain": ["0", "1"],
+    "paths": ["0", "1"],
+    "localise": [],
     "draw": ["-o", "OUT.svg"],
     "expand": ["--clusters", "quadric:1"],
     "throughput": [],
+    "simulate": ["--load", "0.1"],
+    "trees": [],
     "plan": ["--from", "BUILD"],
     "render": ["--target", "ovs", "-o", "OUT", "--unverified"],
 }

@@ -250,7 +250,7 @@ def test_growth_and_the_move_there(fabric: Fabric) -> None:
     whole = Fabric.from_spec(LAB)
     part = whole.compile(phase=1, phases=2)
     assert part.remaining(whole).facts["nodes_added"]
-    with pytest.raises(polarfab.InputError, match="quadric:2, fan:1 or nucleus"):
+    with pytest.raises(polarfab.InputError, match="quadric:2, fan:1, nucleus or switch:2"):
         fabric.expand("quadric=2")
 
 

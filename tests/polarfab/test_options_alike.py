@@ -21,6 +21,10 @@ OWN_HELP = {
     "--rack": "draw highlights one, cables keeps its cables",
     "--phase": "compile takes all up to it, cables this one alone",
     "--token-file": "a controller accepts many tokens, its clients have one",
+    "--set": "render takes those of its target, paths and localise those of srv6",
+    "--fail": "simulate says at which cycle",
+    "--all": "reproduce takes every figure, another verb every switch",
+    "--quick": "compile tries no failures, reproduce takes small sizes",
     "--json": "controller prints events as they come, the others one document",
 }
 """Options that are about the same thing but say so in the words of their verb."""
@@ -35,6 +39,8 @@ OTHER_VALUES = {
     "--q": "bench has a usual size",
     "--framework": "bench compares both",
     "--pattern": "throughput takes several",
+    "--fail": "simulate says at which cycle",
+    "--load": "simulate takes several, bench one",
     "--from": "push takes tables there, as version 0.1 did",
     "--engine": "rehearse runs on fewer engines than emulate, and by default on any",
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from compilers.tables.build_folder import load
 from tests.polarfab.conftest import Run
 
 
@@ -137,8 +139,6 @@ def test_one_schedule_of_all_planes(polarfab: Run, build: Path) -> None:
     [
         ("controller", "BUILD"),
         ("explain", "BUILD", "0", "1"),
-        ("expand", "BUILD", "--clusters", "quadric"),
-        ("throughput", "BUILD"),
         ("draw", "BUILD", "-o", "x.svg"),
     ],
 )
@@ -185,13 +185,164 @@ def test_a_plug_in_the_wrong_plane(
     assert code == 1
     assert len(report["missing"]) == 1
     assert report["strangers"][0]["neighbour"].startswith("p2-")
-    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", tmp_path / "x")
+
+
+def test_as_wired_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    """Plugs exchanged at a node of plane 2, and a cable between planes, which serves no link."""
+    fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
+    (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n")
+    build = tmp_path / "build"
+    assert polarfab("compile", fabric, "-o", build)[0] == 0
+    words = ("a_node", "a_port", "b_node", "b_port")
+    schedule = csv.DictReader(io.StringIO(polarfab("cables", build, "--format", "csv")[1]))
+    rows = [[row[word] for word in words] for row in schedule]
+    mine = [row for row in rows if row[0] == "p2-n0"]
+    mine[0][1], mine[1][1] = mine[1][1], mine[0][1]
+    lost = next(row for row in rows if row[0] == "p1-n5")
+    lost[2:] = ["p2-n5", "oio3/7"]
+    facts, wired = tmp_path / "facts.csv", tmp_path / "wired.yaml"
+    head = "node,port,neighbour,neighbour_port\n"
+    facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
+    code, _, err = polarfab("check-wiring", build, facts, "--as-wired", wired)
+    assert code == 1
+    assert "1 cables join what the fabric does not, the first p1-n5" in err
+    (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n" + wired.read_text())
+    again = tmp_path / "again"
+    assert polarfab("compile", fabric, "-o", again, "--quick")[0] == 0
+    code, out, _ = polarfab("check-wiring", again, facts, "--json")
+    report = json.loads(out)
+    assert (report["planned"], report["missing"], len(report["extra"])) == (47, [], 1)
+
+
+def test_nodes_in_places_of_another_plane_are_told_with_the_plane(
+    polarfab: Run, fabric: Path, tmp_path: Path
+) -> None:
+    build = tmp_path / "build"
+    assert polarfab("compile", fabric, "-o", build)[0] == 0
+    text = polarfab("cables", build, "--format", "csv")[1]
+    swapped = {"p1-3": "p2-4", "p2-4": "p1-3"}
+    rows = []
+    for row in csv.DictReader(io.StringIO(text)):
+        nodes = [swapped.get(row[word], row[word]) for word in ("a_node", "b_node")]
+        rows.append([nodes[0], row["a_port"], nodes[1], row["b_port"]])
+    facts, wired = tmp_path / "facts.csv", tmp_path / "wired.yaml"
+    head = "node,port,neighbour,neighbour_port\n"
+    facts.write_text(head + "".join(",".join(row) + "\n" for row in rows))
+    polarfab("check-wiring", build, facts, "--as-wired", wired)
+    assert "#   p1-3: plane 2, vertex 4\n" in wired.read_text()
+    assert "#   p2-4: plane 1, vertex 3\n" in wired.read_text()
+
+
+def test_throughput_of_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    """Plane 2 lacks a link, so it carries less; together they carry the mean of both."""
+    fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
+    text = "generate: {type: copackaged-4x8}\ndead_links: [{a: p2-n0, b: p2-n1}]\n"
+    (tmp_path / "i.yaml").write_text(text)
+    build = tmp_path / "build"
+    assert polarfab("compile", fabric, "-o", build, "--quick")[0] == 0
+    words = "--pattern", "uniform", "--pattern", "tornado"
+    code, out, _ = polarfab("throughput", build, "--json", *words)
+    report = json.loads(out)
+    one, two = report["planes"]
+    assert (code, report["ports"]) == (0, 2)
+    assert [one["fabric"], two["fabric"]] == ["lab-p1", "lab-p2"]
+    alone = json.loads(polarfab("throughput", build / "plane-2", "--json", *words)[1])
+    assert {"fabric": "lab-p2", **alone} == two
+    for whole, first, second in zip(
+        report["patterns"], one["patterns"], two["patterns"], strict=True
+    ):
+        shares = first["minimal"]["share"], second["minimal"]["share"]
+        assert whole["minimal"] == pytest.approx(sum(shares) / 2)
+        assert (whole["pattern"], whole["as_emitted"]) == (first["pattern"], None)
+    assert one["patterns"][0] != two["patterns"][0]
+    code, out, _ = polarfab("throughput", build, *words)
+    assert "all 2 planes: of what a host's 2 ports carry together" in out
+    fabric.write_text("{name: lab, topology: {family: polarfly, q: 2}, planes: 2}\n")
+    assert polarfab("compile", fabric, "-o", build, "--quick")[0] == 0
+    out = polarfab("throughput", build, "--pattern", "adversarial")[1]
+    assert out.count("adversarial") == 3
+    assert "%" not in out  # no switch sends to another
+
+
+def test_diff_and_plan_go_plane_by_plane(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
+    (tmp_path / "i.yaml").write_text("generate: {type: copackaged-4x8}\n")
+    whole, less = tmp_path / "whole", tmp_path / "less"
+    assert polarfab("compile", fabric, "-o", whole, "--quick")[0] == 0
+    text = "generate: {type: copackaged-4x8}\ndead_links: [{a: p2-n0, b: p2-n1}]\n"
+    (tmp_path / "i.yaml").write_text(text)
+    assert polarfab("compile", fabric, "-o", less, "--quick")[0] == 0
+    code, out, _ = polarfab("diff", whole, less, "--json")
+    report = json.loads(out)
+    assert (code, report["differ"]) == (1, True)
+    one, two = report["planes"]
+    assert (one["fabric"], one["cables_removed"], one["switches"]) == ("lab-p1", [], [])
+    assert (two["fabric"], len(two["cables_removed"])) == ("lab-p2", 1)
+    code, out, _ = polarfab("diff", whole, less, "--target", "eos", "--json")
+    targets = [(plane["fabric"], plane["target"]) for plane in json.loads(out)["planes"]]
+    assert (code, targets) == (1, [("lab-p1", "eos"), ("lab-p2", "eos")])
+    assert polarfab("diff", whole, whole)[0] == 0
+
+    code, out, _ = polarfab("plan", less, "--from", whole, "--json")
+    report = json.loads(out)
+    one, two = report["planes"]
+    assert (code, report["lossless"]) == (int(not two["lossless"]), two["lossless"])
+    assert (one["lossless"], one["loss"]["cables"], len(two["loss"]["cables"])) == (True, [], 1)
+    code, out, err = polarfab("plan", less, "--from", whole)
+    assert "plane lab-p1" in out
+    assert "plane lab-p2" in out
+    assert err.startswith("lab-p2: ")
+    code, _, err = polarfab("diff", whole, less / "plane-1")
     assert code == 2
-    assert "--as-wired is for one plane: name" in err
+    assert f"required 2 planes, as in {whole}, given 1 plane; name folders with as many" in err
 
 
-def test_emulate_takes_one_plane(polarfab: Run, fabric: Path) -> None:
-    code, _, err = polarfab("emulate", fabric)
+def test_all_planes_grow(polarfab: Run, fabric: Path, tmp_path: Path) -> None:
+    """Two planes share racks, so new nodes stand where neither has any."""
+    nodes = "".join(
+        f"  - {{name: p{1 + i % 2}n{i // 2}, type: copackaged-4x8, plane: {1 + i % 2}, rack: r0}}\n"
+        for i in range(26)
+    )
+    text = f"racks: [{{name: r0, units: 42}}]\nnodes:\n{nodes}"
+    (tmp_path / "i.yaml").write_text(text)
+    fabric.write_text(fabric.read_text() + "inventory: i.yaml\n")
+    build, larger = tmp_path / "build", tmp_path / "larger"
+    code, _, err = polarfab("compile", fabric, "-o", build, "--quick")
+    assert code == 0, err
+    words = "--clusters", "quadric:1", "-o", larger
+    code, out, err = polarfab("expand", build, *words, "--json")
+    assert code == 0, err
+    report = json.loads(out)
+    assert [plane["fabric"] for plane in report["planes"]] == ["lab-p1", "lab-p2"]
+    assert report["nodes_added"] == 8
+    assert report["cables_added"] == sum(plane["cables_added"] for plane in report["planes"])
+    added = list(csv.DictReader((tmp_path / "larger-added-cables.csv").open()))
+    assert len(added) == report["cables_added"] == len({row["label"] for row in added})
+    places = set()
+    for plane in (1, 2):
+        known = load(larger / f"plane-{plane}").hardware
+        assert known is not None
+        assert (larger / f"plane-{plane}" / "verified.json").is_file()
+        racks = [known.rack_names[r] for r in known.rack.tolist()]
+        places |= set(zip(racks, known.unit.tolist(), strict=True))
+    assert len(places) == 2 * 17
+    code, out, err = polarfab("plan", larger, "--from", build, "--json")
+    assert (code, json.loads(out)["lossless"]) == (0, True), err
+    code, out, err = polarfab("expand", build, "--whole", build, "--json")
+    assert (code, json.loads(out)["nodes_added"]) == (0, 0), err
+
+
+def test_emulate_takes_all_planes(polarfab: Run, build: Path, fabric: Path, tmp_path: Path) -> None:
+    for source in (fabric, build):
+        code, out, err = polarfab("emulate", source, "--engine", "model", "--json")
+        report = json.loads(out)
+        assert (code, report["passed"], report["scenario"]) == (0, True, "lab"), err
+        assert [plane["pairs"] for plane in report["planes"]] == [156, 156]
+    words = "--engine", "model", "--report", tmp_path / "report.html"
+    code, out, _ = polarfab("emulate", build, *words)
+    assert (code, "all planes, at first" in out) == (0, True)
+    assert "all planes, at first" in (tmp_path / "report.html").read_text()
+    code, _, err = polarfab("rehearse", fabric, fabric)
     assert code == 2
     assert "fabric.yaml:3: planes: required one plane here, given 2; compile it, and name" in err
 
@@ -220,3 +371,15 @@ def test_export_holds_all_planes(polarfab: Run, fabric: Path, tmp_path: Path) ->
     for path in (tmp_path / "one").rglob("*.*"):
         again = tmp_path / "two" / path.relative_to(tmp_path / "one")
         assert again.read_text() == path.read_text(), path.name
+
+
+def test_events_of_planes_are_printed_in_their_order(polarfab: Run, tmp_path: Path) -> None:
+    """Also those in which more pairs were cut off than in events before them."""
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(
+        "{name: x, fabric: {name: lab, topology: {family: polarfly, q: 2}, planes: 2}, "
+        "timeline: [plane_down: 2, plane_down: 1, plane_up: 2]}"
+    )
+    out = polarfab("emulate", scenario, "--engine", "model")[1]
+    events = re.findall(r"all planes: (.*?) +│", out)
+    assert events == ["at first", "plane 2 down", "plane 1 down", "plane 2 up"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -66,9 +67,21 @@ def test_no_stdout_at_all() -> None:
 
 
 def test_too_little_memory() -> None:
-    words = " ".join([*POLARFAB, "topology", "polarfly", "--q", "1009"])
+    words = " ".join([*POLARFAB, "topology", "polarfly", "--q", "1009", "--json"])
     run = subprocess.run(
         ["sh", "-c", f"ulimit -v 3500000; {words}"], capture_output=True, text=True
+    )
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: required a fabric that fits into memory: making the graph")
+
+
+def test_memory_that_ends_all_the_same(tmp_path: Path) -> None:
+    """An estimate can be too low: what the limit then refuses is one message, too."""
+    low = "from compilers import memory; memory.available = lambda: 1 << 50"
+    words = [sys.executable, "-c", f"{low}; from polarfab.cli import main; main()", "topology"]
+    command = " ".join(map(shlex.quote, [*words, "polarfly", "--q", "1009", "--json"]))
+    run = subprocess.run(
+        ["sh", "-c", f"ulimit -v 3500000; {command}"], capture_output=True, text=True, cwd=tmp_path
     )
     assert run.returncode == 2
     assert run.stderr.startswith("error: this machine has too little memory for that: ")

@@ -155,6 +155,8 @@ def test_old_words_of_every_verb_are_options_no_more() -> None:
         (("validate", "built"), "given a build; name its fabric.yaml, or check it: polarfab ver"),
         (("validate", "inventory.yaml"), "required a spec, with name and topology, given an inv"),
         (("render", "x", "--target", "nexus", "-o", "y"), "given nexus; did you mean nxos?"),
+        (("completion", "tcsh"), "required one of bash, zsh, fish, given tcsh; polarfab comp"),
+        (("completion", "fisch"), "required one of bash, zsh, fish, given fisch; did you mean fis"),
         (("verify", "fabric.yaml"), "given a spec; compile it first: polarfab compile fabric.yaml"),
     ],
 )

@@ -14,16 +14,18 @@ from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.evaluation.analysis.path_diversity import PATH_LENGTHS, diversity
 from compilers.evaluation.analysis.resilience import RUNS, resilience
 from compilers.topology.labelled_graph import Topology
+from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, Problem, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of the analyses: failure runs and their seed, racks to grow by."""
+    """Options of the analyses: failure runs and their seed, racks to grow by, who works."""
 
     runs: int = RUNS
     seed: int = 0
     racks: int = 4
+    workers: Workers = THIS_PROCESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,8 @@ def analyse(
     return ANALYSES[name](topology, options, report)
 
 
-def _distances(topology: Topology, _: Options, report: Report | None) -> Analysis:
-    found = distribution(topology, report)
+def _distances(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    found = distribution(topology, report, workers=options.workers)
     return Analysis(
         {"diameter": found.diameter, "mean": found.mean},
         [{"distance": d, "pairs": n} for d, n in enumerate(found.pairs) if n],
@@ -97,8 +99,8 @@ def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
     return Analysis({"classes": len(rows)}, rows)
 
 
-def _load(topology: Topology, _: Options, report: Report | None) -> Analysis:
-    found = uniform(topology, report)
+def _load(topology: Topology, options: Options, report: Report | None) -> Analysis:
+    found = uniform(topology, report, options.workers)
     facts = {
         "mean_distance": found.mean_distance,
         "mean_load": float(found.arcs.mean()),
@@ -125,7 +127,8 @@ def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysi
 
 
 def _resilience(topology: Topology, options: Options, report: Report | None) -> Analysis:
-    found = resilience(topology, options.runs, options.seed, report=report)
+    given = options.runs, options.seed
+    found = resilience(topology, *given, report=report, workers=options.workers)
     facts = {
         "runs": len(found.ratios),
         "seed": options.seed,

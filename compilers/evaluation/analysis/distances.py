@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from compilers.evaluation.analysis.neighbour_sums import Report, blocks
+from compilers.evaluation.analysis.neighbour_sums import Report, over_blocks
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
+from compilers.workers.shards import THIS_PROCESS, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,10 @@ class Distances:
 
 
 def distribution(
-    topology: Topology, report: Report | None = None, graph: Graph | None = None
+    topology: Topology,
+    report: Report | None = None,
+    graph: Graph | None = None,
+    workers: Workers = THIS_PROCESS,
 ) -> Distances:
     """The distance distribution by search from every node with hosts.
 
@@ -44,15 +51,26 @@ def distribution(
         topology: for the nodes with hosts.
         report: called with sources done and all.
         graph: the links, if they are not those of the topology.
+        workers: that share the sources.
     """
-    table = neighbour_table(graph or topology.graph)
-    hosts = np.flatnonzero(topology.endpoints)
     count = np.zeros(BEYOND + 1, np.int64)
-    for sources in blocks(hosts, report):
-        found = distances(table, sources)[:, topology.endpoints]
-        count += np.bincount(found.ravel(), minlength=BEYOND + 1)
+    for found in over_blocks(partial(_counter, graph=graph), topology, workers, report):
+        count += found
     unreachable, count[BEYOND] = int(count[BEYOND]), 0
     count[0] = 0
     return Distances(
         tuple(count[: int(np.flatnonzero(count).max(initial=0)) + 1].tolist()), unreachable
     )
+
+
+def _counter(
+    topology: Topology, graph: Graph | None
+) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """Counts the distances from some sources."""
+    table = neighbour_table(graph or topology.graph)
+
+    def count(sources: NDArray[np.int64]) -> NDArray[np.int64]:
+        found = distances(table, sources)[:, topology.endpoints]
+        return np.bincount(found.ravel(), minlength=BEYOND + 1)
+
+    return count

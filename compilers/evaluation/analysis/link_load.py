@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.analysis.neighbour_sums import Report, blocks, over_neighbours
+from compilers.evaluation.analysis.neighbour_sums import (
+    Report,
+    over_blocks,
+    over_neighbours,
+)
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
+from compilers.workers.shards import THIS_PROCESS, Workers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,24 +45,32 @@ class Load:
         return list(zip(loads.tolist(), count.tolist(), strict=True))
 
 
-def uniform(topology: Topology, report: Report | None = None) -> Load:
+def uniform(
+    topology: Topology, report: Report | None = None, workers: Workers = THIS_PROCESS
+) -> Load:
     """The load of every arc. A pair's unit is split evenly over its shortest paths.
 
     Brandes' accumulation, a block of sources at a time: with σ(v) the shortest paths from a source
     to v and δ(v) what v passes on, the arc u→v carries σ(u)·(1 + δ(v))/σ(v).
     """
-    graph = topology.graph
-    table = neighbour_table(graph)
-    hosts = np.flatnonzero(topology.endpoints)
+    arcs = np.zeros(len(topology.graph.targets))
+    for carried in over_blocks(_carrier, topology, workers, report):
+        arcs += carried
+    hosts = int(np.count_nonzero(topology.endpoints))
+    return Load(arcs, float(arcs.sum()) / (hosts * (hosts - 1)), hosts)
+
+
+def _carrier(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+    """Finds the load of every arc by the traffic of some sources."""
+    table = neighbour_table(topology.graph)
     wanted = np.append(topology.endpoints, False).astype(np.float64)[:, None]
-    carried = np.zeros(table.shape)
-    for sources in blocks(hosts, report):
+
+    def carry(sources: NDArray[np.int64]) -> NDArray[np.float64]:
         level = np.vstack((distances(table, sources).T, np.full(len(sources), 254, np.uint8)))
-        paths = _paths(table, level)
-        carried += _carried(table, level, paths, wanted)
-    arcs = carried[:-1][table[:-1] < graph.order]
-    pairs = len(hosts) * (len(hosts) - 1)
-    return Load(arcs, float(arcs.sum()) / pairs, len(hosts))
+        carried = _carried(table, level, _paths(table, level), wanted)
+        return carried[:-1][table[:-1] < topology.graph.order]
+
+    return carry
 
 
 def _paths(table: NDArray[np.int64], level: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.topology.labelled_graph import Topology
+from compilers.workers.shards import Workers, in_blocks, told
+
 Report = Callable[[int, int], None]
 SOURCES_AT_ONCE = 128
+LEAST_BLOCKS = 4
+"""Blocks of sources below which another process costs more than it saves."""
+T = TypeVar("T")
 
 
 def over_neighbours(table: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -28,7 +35,16 @@ def blocks(
     sources: NDArray[np.int64], report: Report | None = None, size: int = SOURCES_AT_ONCE
 ) -> Iterator[NDArray[np.int64]]:
     """The sources, `size` at a time; report(done, all) after each."""
-    for start in range(0, len(sources), size):
-        yield sources[start : start + size]
-        if report:
-            report(min(start + size, len(sources)), len(sources))
+    found = in_blocks(sources, size)
+    return told(found, found, report)
+
+
+def over_blocks(
+    prepare: Callable[[Topology], Callable[[NDArray[np.int64]], T]],
+    topology: Topology,
+    workers: Workers,
+    report: Report | None = None,
+) -> Iterator[T]:
+    """prepare(topology)(sources) for all nodes with hosts, in blocks that workers share."""
+    found = in_blocks(np.flatnonzero(topology.endpoints), SOURCES_AT_ONCE)
+    return told(workers.over(prepare, topology, found, least=LEAST_BLOCKS), found, report)

@@ -7,8 +7,9 @@ over the fraction of failed links, since the mean over all runs would be infinit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,12 @@ from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.neighbour_sums import Report
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
+from compilers.workers.shards import THIS_PROCESS, Workers
 
 RUNS = 100
 FAILED_STEP = 0.05
+LEAST_LINKS = 4096
+"""Links below which another process for a run costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ def resilience(
     seed: int = 0,
     step: float = FAILED_STEP,
     report: Report | None = None,
+    workers: Workers = THIS_PROCESS,
 ) -> Resilience:
     """The median run's curve, in steps of a fraction of the links, up to its disconnection.
 
@@ -58,22 +63,34 @@ def resilience(
     links by the raw output of PCG64 seeded with (seed, i).
     """
     edges = topology.graph.edges()
-    orders = [_order(len(edges), seed, run) for run in range(runs)]
     survived = []
-    for run, order in enumerate(orders):
-        survived.append(_survives(topology, edges[order]))
+    least = runs + 1 if len(edges) < LEAST_LINKS else 2
+    found = workers.over(partial(_run, seed=seed), topology, range(runs), least=least)
+    for run, left in enumerate(found):
+        survived.append(left)
         if report:
             report(run + 1, 2 * runs)
     ranked = sorted(range(runs), key=lambda run: (survived[run], run))
     median = ranked[(runs - 1) // 2]
     counts = _steps(len(edges), survived[median], step)
     curve = []
-    for done, failed in enumerate(counts):
-        curve.append(_point(topology, edges, orders[median], failed))
+    at = partial(_curve, order=_order(len(edges), seed, median))
+    for done, point in enumerate(workers.over(at, topology, counts, least=least)):
+        curve.append(point)
         if report:
             report(runs + runs * (done + 1) // len(counts), 2 * runs)
     ratios = [(survived[run] + 1) / len(edges) for run in ranked]
     return Resilience(tuple(ratios), ratios[(runs - 1) // 2], tuple(curve))
+
+
+def _run(topology: Topology, seed: int) -> Callable[[int], int]:
+    edges = topology.graph.edges()
+    return lambda run: _survives(topology, edges[_order(len(edges), seed, run)])
+
+
+def _curve(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], Point]:
+    edges = topology.graph.edges()
+    return lambda failed: _point(topology, edges, order, failed)
 
 
 def _order(links: int, seed: int, run: int) -> NDArray[np.int64]:

@@ -48,35 +48,38 @@ def structural(network: str) -> dict[str, float]:
     return SHAPES[network]().quantities()
 
 
-def _moore(order: int, degree: int, diameter: int) -> GraphShape:
+def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
+    """A generalised Moore graph with u = 1."""
     return GraphShape(order, degree, moore_mean(order, degree, diameter))
 
 
-def _demi(q: int) -> GraphShape:
+def demi_shape(q: int) -> GraphShape:
+    """The modified incidence graph, PolarFly's."""
     order, arcs = q * q + q + 1, q * (q + 1) ** 2
     mean = 2 - arcs / (order * (order - 1))
     return GraphShape(order, q + 1, mean, polarity_utilisation(q), arcs)
 
 
-def _baseline(family: str, degree: int, **parameters: int | str) -> GraphShape:
+def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphShape:
+    """A baseline of this degree, by its formulas."""
     found = BASELINES[family]
     mean, used = found.mean_distance(parameters), found.utilisation(parameters)
     return GraphShape(found.order(parameters), degree, mean or 0, used or 0)
 
 
 SHAPES: dict[str, Callable[[], GraphShape]] = {
-    "complete graph, N=32": lambda: _moore(32, 31, 1),
-    "Turán, N=48 r=3": lambda: _moore(48, 32, 2),
-    "complete bipartite, n=24": lambda: _moore(48, 24, 2),
-    "Hamming 2D, n=22": lambda: _baseline("hyperx", 42, sides="22x22"),
-    "demi-PN, q=27": lambda: _demi(27),
-    "Slim Fly, q=19": lambda: _baseline("slimfly", 29, q=19),
-    "PN, q=23": lambda: _moore(1106, 24, 3),
-    "Dragonfly, h=7": lambda: _baseline("dragonfly", 20, h=7),
-    "Delorme quadrangle, q=32": lambda: _moore(33825, 33, 3),
-    "Hamming 3D, n=9": lambda: _baseline("hyperx", 24, sides="9x9x9"),
-    "quadrangle incidence, q=9": lambda: _moore(1640, 10, 4),
-    "Delorme hexagon, q=27": lambda: _moore(14900788, 28, 5),
-    "hexagon incidence, q=5": lambda: _moore(7812, 6, 6),
+    "complete graph, N=32": lambda: moore_shape(32, 31, 1),
+    "Turán, N=48 r=3": lambda: moore_shape(48, 32, 2),
+    "complete bipartite, n=24": lambda: moore_shape(48, 24, 2),
+    "Hamming 2D, n=22": lambda: baseline_shape("hyperx", 42, sides="22x22"),
+    "demi-PN, q=27": lambda: demi_shape(27),
+    "Slim Fly, q=19": lambda: baseline_shape("slimfly", 29, q=19),
+    "PN, q=23": lambda: moore_shape(1106, 24, 3),
+    "Dragonfly, h=7": lambda: baseline_shape("dragonfly", 20, h=7),
+    "Delorme quadrangle, q=32": lambda: moore_shape(33825, 33, 3),
+    "Hamming 3D, n=9": lambda: baseline_shape("hyperx", 24, sides="9x9x9"),
+    "quadrangle incidence, q=9": lambda: moore_shape(1640, 10, 4),
+    "Delorme hexagon, q=27": lambda: moore_shape(14900788, 28, 5),
+    "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
     "hypercube, n=10": lambda: GraphShape(2**10, 10, 10 * 2**9 / (2**10 - 1)),
 }

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.alternate_ways import Ways, walk_ways
-from compilers.proof.certificate.column_certificate import ColumnCertificate
+from compilers.proof.certificate.certificate import Bits, Certificate
+from compilers.proof.certificate.class_certificate import class_certificate
+from compilers.proof.certificate.column_certificate import column_certificate
+from compilers.proof.certificate.star_certificate import star_certificate
+from compilers.proof.certificate.star_sets import StarSets
+from compilers.proof.certificate.two_link_classes import TwoLinkClasses
 from compilers.proof.failure_walks import FailureReport, walk_failures
+from compilers.proof.few_destinations import towards
 from compilers.proof.forwarding import Forwarding
 from compilers.proof.packet_states import Progress
 from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS
 
 CERTIFIED = ("link", "node")
-"""The kinds of failures that the certificate has conditions for."""
+"""The kinds of failures that columns have conditions for; classes have them for `2`, too."""
+EVERY_CASE = 1 << 62
 WALKED_BESIDE = 4
 """Destinations walked beside the certificate, chosen by chance, and those of longest paths."""
+FLAGGED_BY_CLASSES = 64
+"""Destinations that are walked if classes leave them open; of more, the columns are looked at."""
 Vertices = NDArray[np.int64]
 
 
@@ -26,13 +37,15 @@ class CertificateUse:
     """How much a certificate proved.
 
     proved: of `delivery`, `ways` and the kinds of failures. destinations: all switches with hosts.
-    flagged: those that it did not pass, which were walked. beside: those walked beside it.
+    flagged: those that it did not pass, which were walked. beside: those walked beside it. program:
+    whether delivery was proved of the program that rows are computed from, and not of each row.
     """
 
     proved: tuple[str, ...]
     destinations: int
     flagged: int
     beside: int
+    program: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,80 +62,113 @@ class Certified:
 
 
 def certify(
-    build: Build, kinds: tuple[str, ...], seed: int, progress: Progress | None = None
+    build: Build,
+    kinds: tuple[str, ...],
+    seed: int,
+    progress: Progress | None = None,
+    classes: TwoLinkClasses | StarSets | None = None,
 ) -> Certified:
-    """Judge all ways, and all failures of these kinds, of `CERTIFIED`.
+    """Judge all ways, and all failures of these kinds; two at once if classes prove most of them.
 
     Destinations that the certificate does not pass are walked, which gives their exact counts; of
     the others a few, for the counts to be the same.
 
     Args:
         build: sound cables (`compilers.proof.soundness.walkable`).
-        kinds: of failures.
+        kinds: of failures, of `CERTIFIED` and `2`.
         seed: chooses the destinations that are walked beside the certificate.
         progress: called with destinations done and all.
+        classes: of a whole PolarFly of which rows prove minimal delivery, or PolarStar.
     """
-    f = Forwarding.of(build)
-    found = ColumnCertificate.of(build, f, bool(kinds), progress)
+    found = _by_classes(classes, kinds) if classes else None
+    if found is None or len(found.flagged) > FLAGGED_BY_CLASSES:
+        kinds = tuple(kind for kind in kinds if kind in CERTIFIED)
+        found = column_certificate(build, Forwarding.of(build), bool(kinds), progress)
     beside = by_chance(found.destinations, seed)
-    ways, wrong = _ways(build, f, found, beside)
-    reports, walked = [], [found.destinations[~found.delivers]]
-    for kind in kinds:
-        passed = found.repairs[kind]
-        report, unlike = _failures(build, f, kind, found, beside)
-        reports.append(report)
-        walked.append(found.destinations[~passed])
-        wrong = wrong or unlike
-    many = len(found.destinations)
-    use = CertificateUse(kinds, many, len(np.unique(np.concatenate(walked))), len(beside))
-    return Certified(ways, tuple(reports), use, wrong)
+    walks = _Walks.of(build, found, beside)
+    ways, wrong = walks.ways()
+    reports = [walks.failures(kind) for kind in kinds]
+    wrong = wrong or any(unlike for _, unlike in reports)
+    use = CertificateUse(kinds, len(found.destinations), len(found.flagged), len(beside))
+    return Certified(ways, tuple(report for report, _ in reports), use, wrong)
+
+
+def _by_classes(classes: TwoLinkClasses | StarSets, kinds: tuple[str, ...]) -> Certificate:
+    if isinstance(classes, StarSets):
+        return star_certificate(classes, kinds)
+    return class_certificate(classes, kinds)
 
 
 def by_chance(destinations: Vertices, seed: int) -> Vertices:
     """int64[4 at most]: destinations that are walked beside a certificate, ascending."""
-    return np.sort(np.random.default_rng(seed).permutation(destinations)[:WALKED_BESIDE])
+    # numpy's generators would take 20 ms to import.
+    count = min(len(destinations), WALKED_BESIDE)
+    chosen = Random(seed).sample(range(len(destinations)), count)  # noqa: S311
+    return np.sort(destinations[chosen])
 
 
-def _ways(
-    build: Build, f: Forwarding, found: ColumnCertificate, beside: Vertices
-) -> tuple[Ways, bool]:
-    """All ways without failures, and whether a walk contradicts the certificate."""
-    flagged = walk_ways(build, None, found.destinations[~found.delivers], f)
-    passed = found.destinations[found.delivers]
-    sample = walk_ways(build, None, passed[np.isin(passed, beside)], f)
-    strays, longest = flagged.strays + sample.strays, max(flagged.max_hops, found.longest)
-    unlike = sample.strays > 0 or sample.max_hops > found.longest
-    return Ways(found.ways, strays, longest), unlike
+@dataclass(frozen=True, slots=True, eq=False)
+class _Walks:
+    """The walks beside a certificate, and in its place where it does not pass a destination.
 
+    part: the build, as packets to the destinations that are walked see it. some: bool[D], which
+    are walked if the certificate passes them.
+    """
 
-def _failures(
-    build: Build, f: Forwarding, kind: str, found: ColumnCertificate, beside: Vertices
-) -> tuple[FailureReport, bool]:
-    """All failures of a kind, and whether a walk contradicts the certificate."""
-    passed = found.repairs[kind]
-    most, stretch = found.hops[kind], found.stretch[kind]
-    bound, added = (int(part.max(initial=0, where=passed)) for part in (most, stretch))
-    # The longest paths are looked for where they may be.
-    longest = np.flatnonzero(passed & (most == bound))[:1]
-    worst = np.flatnonzero(passed & (stretch == added))[:1]
-    some = np.isin(found.destinations, beside)
-    some[longest] = some[worst] = True
-    flagged = _walked(build, f, kind, found.destinations[~passed])
-    sample = _walked(build, f, kind, found.destinations[some & passed])
-    hops, links = (max(flagged.max_hops, sample.max_hops), max(flagged.stretch, sample.stretch))
-    report = replace(
-        flagged,
-        lost_pairs=flagged.lost_pairs + sample.lost_pairs,
-        looped=flagged.looped + sample.looped,
-        losses=(flagged.losses + sample.losses),
-        cut_off=flagged.cut_off + sample.cut_off,
-        max_hops=max(hops, bound),
-        stretch=max(links, added),
-        exact=hops >= bound and links >= added,
-    )
-    unlike = sample.max_hops > bound or sample.stretch > added
-    return report, sample.lost_pairs > 0 or unlike
+    found: Certificate
+    part: Build
+    f: Forwarding
+    some: Bits
 
+    @classmethod
+    def of(cls, build: Build, found: Certificate, beside: Vertices) -> _Walks:
+        """The walks of these destinations, of those flagged, and of the longest paths."""
+        some = np.isin(found.destinations, beside)
+        for kind, passed in found.repairs.items():
+            # Both lengths at one destination, if they are.
+            links = found.hops[kind] * MOST_HOPS + found.stretch[kind]
+            for length in (links, found.stretch[kind]):
+                if passed.any():
+                    some[np.where(passed, length, -1).argmax()] = True
+        walked = np.union1d(found.destinations[some], found.flagged)
+        part = towards(build, walked)
+        return cls(found, part, Forwarding.of(part), some)
 
-def _walked(build: Build, f: Forwarding, kind: str, destinations: Vertices) -> FailureReport:
-    return walk_failures(build, kind, destinations=destinations, forwarding=f)
+    def ways(self) -> tuple[Ways, bool]:
+        """All ways without failures, and whether a walk contradicts the certificate."""
+        ends, longest = self.found.destinations, self.found.longest
+        flagged = walk_ways(self.part, None, ends[~self.found.delivers], self.f)
+        sample = walk_ways(self.part, None, ends[self.found.delivers & self.some], self.f)
+        unlike = sample.strays > 0 or sample.max_hops > longest
+        strays, longest = flagged.strays + sample.strays, max(flagged.max_hops, longest)
+        return Ways(self.found.ways, strays, longest), unlike
+
+    def failures(self, kind: str) -> tuple[FailureReport, bool]:
+        """All failures of a kind, and whether a walk contradicts the certificate."""
+        found, passed = self.found, self.found.repairs[kind]
+        bound, added = (
+            int(part[kind].max(initial=0, where=passed)) for part in (found.hops, found.stretch)
+        )
+        flagged, sample = (
+            walk_failures(
+                self.part,
+                kind,
+                sample=EVERY_CASE,
+                destinations=found.destinations[where],
+                forwarding=self.f,
+            )
+            for where in (~passed, passed & self.some)
+        )
+        hops, links = max(flagged.max_hops, sample.max_hops), max(flagged.stretch, sample.stretch)
+        report = replace(
+            flagged,
+            lost_pairs=flagged.lost_pairs + sample.lost_pairs,
+            looped=flagged.looped + sample.looped,
+            losses=(flagged.losses + sample.losses),
+            cut_off=flagged.cut_off + sample.cut_off,
+            max_hops=max(hops, bound),
+            stretch=max(links, added),
+            exact=hops >= bound and links >= added,
+        )
+        unlike = sample.max_hops > bound or sample.stretch > added
+        return report, sample.lost_pairs > 0 or unlike

@@ -17,11 +17,11 @@ class ClassNeighbours:
     A packet that leaves by a class comes in at the neighbour by one of its links, the *entry*.
 
     port, entry: intp[R], over the minimal port, the switch itself where the class delivers. first,
-    first_entry, second: intp[R], over the first two ports of repair that have a cable. bounce:
-    intp[R], over the first port of bounce. ways: int32[R], how many links have a weight; chosen:
-    uint8[R, ⌈K/8⌉], which, a bit each, of switches with hosts. enters: bool[R], whether packets of
-    hosts take the minimal port; spread: whether any take others. link_entry: int32[S, K], the entry
-    of each link.
+    first_entry, second: intp[R], over the first two ports of repair that have a cable. bounce,
+    bounce_again: intp[R], over the first two ports of bounce. ways: int32[R], how many links have a
+    weight; chosen: uint8[R, ⌈K/8⌉], which, a bit each, of switches with hosts. enters: bool[R],
+    whether packets of hosts take the minimal port; spread: whether any take others. link_entry:
+    int32[S, K], the entry of each link.
     """
 
     port: Numbers
@@ -30,6 +30,7 @@ class ClassNeighbours:
     first_entry: Numbers
     second: Numbers
     bounce: Numbers
+    bounce_again: Numbers
     ways: NDArray[np.int32]
     chosen: NDArray[np.uint8]
     enters: NDArray[np.bool_]
@@ -40,14 +41,8 @@ class ClassNeighbours:
     def of(cls, f: Forwarding, endpoints: NDArray[np.bool_]) -> ClassNeighbours:
         """The neighbours of all classes; only those of switches with hosts have ways."""
         minimal = f.order[0]
-        none = np.full_like(minimal, NOWHERE)
-        first, second, bounce = none, none, none
-        for arc in f.order[1:]:
-            there = (arc >= 0) & (arc != minimal)
-            second = np.where(there & (first >= 0) & (second < 0) & (arc != first), arc, second)
-            first = np.where(there & (first < 0), arc, first)
-        for arc in f.bounce:
-            bounce = np.where((arc >= 0) & (arc != minimal) & (bounce < 0), arc, bounce)
+        first, second = _first_two(f.order[1:], minimal)
+        bounce, again = _first_two(f.bounce, minimal)
         port, entry = _behind(f, minimal)
         own = np.arange(len(minimal)) // (f.classes + 2)
         first, first_entry = _behind(f, first)
@@ -59,6 +54,7 @@ class ClassNeighbours:
             first_entry=first_entry,
             second=_behind(f, second)[0],
             bounce=_behind(f, bounce)[0],
+            bounce_again=_behind(f, again)[0],
             ways=ways.astype(np.int32),
             chosen=_chosen(f, endpoints.repeat(f.classes + 2)),
             enters=(f.weighted[0] >= 0) | (ways == 0),
@@ -71,6 +67,19 @@ class ClassNeighbours:
         bits = self.chosen.ravel().take(row * self.chosen.shape[1] + (link >> 3))
         taken: NDArray[np.bool_] = (bits >> (link & 7).astype(np.uint8)) & 1 != 0
         return taken
+
+
+def _first_two(
+    ways: NDArray[np.int32], minimal: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """int32[R] twice: of ways out by class the first two that are not the minimal one."""
+    first = np.full_like(minimal, NOWHERE)
+    second = first
+    for arc in ways:
+        there = (arc >= 0) & (arc != minimal) & (arc != first)
+        second = np.where(there & (first >= 0) & (second < 0), arc, second)
+        first = np.where(there & (first < 0), arc, first)
+    return first, second
 
 
 def _behind(f: Forwarding, arc: NDArray[np.int32]) -> tuple[Numbers, Numbers]:

@@ -3,7 +3,9 @@
 Towards a destination d, let n(u) be the next switch of u over its minimal port. The conditions:
 
 1. Every switch with cables is one link farther from d than n(u), by the cabling; d delivers.
-2. With s = n(r) ≠ d, hosts at s may not choose the link to r.
+2. With s = n(r) ≠ d, if hosts at s may choose the link to r: for each of the first two neighbours
+   of bounce of r, as far as there are any, n(β) ≠ r. If switches may fail: the minimal path of the
+   second, or of s where there is but one, avoids the first.
 3. With v = n(u) and ρ one of the first two neighbours of repair of u: where n(ρ) ≠ u, the minimal
    path of ρ avoids v (if v ≠ d, and switches may fail); where n(ρ) = u, ρ has a neighbour of bounce
    β with n(β) ≠ ρ, whose minimal path avoids u (and v likewise).
@@ -12,11 +14,15 @@ They imply what walking finds. *Without failures*: a minimal path from w meets a
 position dist(w, y). A host at s that chooses w with n(w) ≠ s is thus at d after 1 + dist(w, d)
 links, never at s again; (2) says that it chooses no other. And no packet enters a switch by the
 port that its class has there: from w over n(w) the distance falls, and s is not n(w).
+By *bounced ways*, those of (2), it enters r so: r bounces it to β, from where it has a minimal path
+that does not come back, or, without a β, returns it to s. All that follows is on minimal paths.
 *One failure*: a packet meets it at some u whose minimal link, or v, is down. It did not come in by
 that link, so the rule of `Classes` sends it to ρ1, to ρ2 if it came from ρ1, or back to ρ1 where
 there is no ρ2. At ρ it goes on by its minimal path, which does not come back to u, so does not
 use the link u-v, and does not meet v by (3); or it bounces to β, and the same holds of β's path.
-So two repairs and one bounce stand for all ways in, all ways out and all failures.
+So two repairs and one bounce stand for all ways in, all ways out and all failures. A packet that
+meets the failure at r, on a bounced way, goes over the second β, or back to s; by (2) the failed
+switch is not on its path, and n(β) ≠ r keeps it off the failed link.
 
 The conditions suffice and are not necessary: the destinations where one does not hold are walked.
 """
@@ -29,6 +35,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.proof.certificate.certificate import Bits, Certificate
 from compilers.proof.certificate.class_neighbours import ClassNeighbours
 from compilers.proof.forwarding import Forwarding, Numbers, Towards
 from compilers.proof.packet_states import Progress
@@ -38,51 +45,30 @@ from compilers.topology.distance import distances, neighbour_table
 
 CERTIFICATE_CELLS_AT_ONCE = 1 << 19
 NO_STRETCH = -MOST_HOPS
-Bits = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ColumnCertificate:
-    """What holds of each of D destinations, all switches with hosts.
-
-    delivers: bool[D], (1) and (2): every way of every host leads there. repairs: by kind of
-    failure, bool[D], (3) as well: nothing is lost. stretch, hops: by kind of failure, int64[D]; no
-    repair adds more links, and no packet that meets a failure takes more. ways: the ports that
-    hosts may choose, over all pairs. longest: the links of the longest way, towards destinations
-    that are delivered.
-    """
-
-    destinations: NDArray[np.int64]
-    delivers: Bits
-    repairs: dict[str, Bits]
-    stretch: dict[str, Numbers]
-    hops: dict[str, Numbers]
-    ways: int
-    longest: int
-
-    @classmethod
-    def of(
-        cls, build: Build, f: Forwarding, failures: bool, progress: Progress | None = None
-    ) -> ColumnCertificate:
-        """Look at the columns of all destinations; at (3) only where failures are asked for."""
-        delivered, repaired, ways, longest = [], [], 0, 0
-        for column in _columns(build, f, progress):
-            delivers = column.minimal() & column.apart()
-            repaired.append(column.repairs() if failures else ({}, {}, {}))
-            ways += column.count()
-            longest = max(longest, column.longest(delivers, longest))
-            delivered.append(delivers)
-        delivers = np.concatenate(delivered)
-        repairs, stretch, hops = (_whole(found) for found in zip(*repaired, strict=True))
-        return cls(
-            destinations=np.flatnonzero(build.topology.endpoints),
-            delivers=delivers,
-            repairs={kind: delivers & holds for kind, holds in repairs.items()},
-            stretch=stretch,
-            hops=hops,
-            ways=ways,
-            longest=longest,
-        )
+def column_certificate(
+    build: Build, f: Forwarding, failures: bool, progress: Progress | None = None
+) -> Certificate:
+    """Look at the columns of all destinations; at (3) only where failures are asked for."""
+    delivered, repaired, ways, longest = [], [], 0, 0
+    for column in _columns(build, f, progress):
+        delivers = column.minimal() & column.apart()
+        repaired.append(column.repairs() if failures else ({}, {}, {}))
+        ways += column.count()
+        longest = max(longest, column.longest(delivers, longest))
+        delivered.append(delivers)
+    delivers = np.concatenate(delivered)
+    repairs, stretch, hops = (_whole(found) for found in zip(*repaired, strict=True))
+    return Certificate(
+        destinations=np.flatnonzero(build.topology.endpoints),
+        delivers=delivers,
+        repairs={kind: delivers & holds for kind, holds in repairs.items()},
+        stretch=stretch,
+        hops=hops,
+        ways=ways,
+        longest=longest,
+    )
 
 
 def _whole(parts: Sequence[dict[str, Numbers]]) -> dict[str, Numbers]:
@@ -104,6 +90,37 @@ def _columns(build: Build, f: Forwarding, progress: Progress | None) -> Iterator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class _BouncedWays:
+    """The n switches that hosts may send packets to which they get on their minimal port.
+
+    cell: intp[n], the cell of each; column: its destination. first: where it sends them, other: if
+    that is down. avoids: bool[n], the minimal path of the other does not meet the first.
+    """
+
+    cell: Numbers
+    column: Numbers
+    first: Numbers
+    other: Numbers
+    avoids: Bits
+
+    @classmethod
+    def of(cls, n: ClassNeighbours, row: Numbers, after: Numbers, ways: Numbers) -> _BouncedWays:
+        """Those at ways, intp[2, n]: columns, and switches; row and after as in `_Columns`."""
+        column, switch = ways
+        width = after.shape[1]
+        base, cell = column * width, column * width + switch
+        nowhere = base + width - 1
+        number, back = row.take(cell), after.take(cell)
+        first, again = n.bounce.take(number) + base, n.bounce_again.take(number) + base
+        returned = first == nowhere
+        first = np.where(returned, back, first)
+        other = np.where(again == nowhere, back, again)
+        one = after.take(other)
+        avoids = (other != first) & (one != first) & (after.take(one) != first)
+        return cls(cell, column, first, other, avoids | returned)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
     """D columns of the next-hop matrix, as arrays over [D, S + 1] cells, numbered row by row.
 
@@ -111,6 +128,7 @@ class _Columns:
     intp[D, S + 1], the cell over the minimal port; dist: int16[D, S + 1], links to the destination
     by `after`, 0 where none lead there. home, base: intp[D, 1], the cells of the destination and of
     switch 0.
+    bounced: where hosts one link nearer may choose the link to a switch (2).
     """
 
     build: Build
@@ -124,6 +142,7 @@ class _Columns:
     home: Numbers
     base: Numbers
     arrived: Bits
+    bounced: _BouncedWays
 
     @classmethod
     def of(
@@ -146,11 +165,18 @@ class _Columns:
         dist, at = _followed(after, home)
         arrived = at == home
         dist[~arrived] = 0
+        joined = table[:-1].min(axis=1, initial=order) < order
+        back = np.zeros((2, 0), np.intp)
+        if n.spread:
+            # Of a row that leads nowhere the entry means nothing; condition (1) fails there.
+            to = after[:, :-1]
+            back = n.chooses(row.take(to), n.entry.take(row[:, :-1])) & (to != home) & joined
+            back = np.array(np.nonzero(back))
         return cls(
             build=build,
             n=n,
             destinations=destinations,
-            joined=table[:-1].min(axis=1, initial=order) < order,
+            joined=joined,
             shortest=distances(table, destinations, depth=int(dist.max()) - 1),
             row=row,
             after=after,
@@ -158,6 +184,7 @@ class _Columns:
             home=home,
             base=base,
             arrived=arrived[:, :-1],
+            bounced=_BouncedWays.of(n, row, after, back),
         )
 
     @property
@@ -173,13 +200,11 @@ class _Columns:
         return holds
 
     def apart(self) -> Bits:
-        """bool[D]: condition (2)."""
-        if not self.n.spread:
-            return np.ones(len(self.destinations), np.bool_)
-        row, after = self.row[:, :-1], self.after[:, :-1]
-        # Of a row that leads nowhere the entry means nothing; condition (1) fails there.
-        back = self.n.chooses(self.row.take(after), self.n.entry.take(row))
-        holds: Bits = ~(back & (after != self.home) & self.joined).any(axis=1)
+        """bool[D]: condition (2), but for switches that fail."""
+        way = self.bounced
+        holds = np.ones(len(self.destinations), np.bool_)
+        back = (self.after.take(way.first) == way.cell) | (self.after.take(way.other) == way.cell)
+        holds[way.column[back]] = False
         return holds
 
     def repairs(self) -> tuple[dict[str, Bits], dict[str, Numbers], dict[str, Numbers]]:
@@ -194,11 +219,18 @@ class _Columns:
         comes: Bits = first.back.copy()
         if self.n.spread:
             comes |= self.n.chooses(self.row.take(first.over), self.n.first_entry.take(row))
+        way, bounces = self.bounced, np.zeros(comes.shape, np.bool_)
+        if len(way.cell):
+            over = np.full(self.after.size, -1)
+            over[way.cell] = way.first
+            bounces = over.take(first.over) == self.own
+            comes |= bounces
         spare = none | ~comes
         whole = self._depth()
         depth = whole[:, :-1]
-        # What comes from the first neighbour of repair came over its minimal port, or from hosts.
-        beside = 1 + np.where(first.back, whole.take(first.over), 0)
+        # What comes from the first neighbour of repair came over its minimal port, or from hosts,
+        # or was bounced there on its second link.
+        beside = 1 + np.where(first.back, whole.take(first.over), bounces)
         met = (depth > 0) | self.build.topology.endpoints
         met &= self.own != self.home
         inner = met & (self.after[:, :-1] != self.home)
@@ -214,6 +246,10 @@ class _Columns:
             most = np.maximum(first.length + depth, np.where(spare, 0, second.length + beside))
             for found, links in ((stretch, added - self.dist[:, :-1]), (hops, most)):
                 found[kind] = links.max(axis=1, where=where, initial=0).astype(np.int64)
+            again = 1 + self.dist.take(way.other).astype(np.int64)
+            np.maximum.at(stretch[kind], way.column, again - self.dist.take(way.cell))
+            np.maximum.at(hops[kind], way.column, again + 1)
+        holds["node"][way.column[~way.avoids]] = False
         return holds, stretch, hops
 
     def _depth(self) -> NDArray[np.int16]:
@@ -232,6 +268,8 @@ class _Columns:
             if not len(moving):
                 break
             depth[self.after.ravel()[moving]] = level + 1
+            if level == 1:
+                depth[self.bounced.first] = 2
         return depth.reshape(self.after.shape)
 
     def _over_alternates(self, cells: Numbers) -> Numbers:
@@ -256,6 +294,10 @@ class _Columns:
         """The links of the longest way to destinations that are delivered, if above `known`."""
         ends = np.flatnonzero(self.build.topology.endpoints)
         dist = self.dist[delivers][:, ends]
+        way = self.bounced
+        # No shorter than a link and the minimal path of the switch that bounces.
+        bounced = 2 + self.dist.take(way.first)[delivers[way.column]]
+        known = max(known, int(bounced.max(initial=0)))
         most = int(dist.max(initial=0)) + self.n.spread
         if most <= known:
             return known

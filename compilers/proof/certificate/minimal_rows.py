@@ -38,6 +38,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 
 NO_LINK = -1
+SECOND_NEIGHBOURS_AT_ONCE = 1 << 16
 HopCounts = tuple[int, ...]
 
 
@@ -54,21 +55,20 @@ def minimal_rows(build: Build) -> HopCounts | None:
     return _Supernodes.of(build).hop_counts() if build.topology.hierarchy > 1 else None
 
 
-def _link_of(build: Build) -> NDArray[np.int16]:
-    """int16[S, 2^b]: the link over which each egress value of a switch leads."""
-    port = build.tables.classes.port
-    link = PortUse.of(build.wiring).links(port)
-    values = no_route(build.tables.routes.egress) + 2
-    found = np.full((len(port), values), NO_LINK, np.int16)
-    classes = min(port.shape[1], values - 2)
-    found[:, :classes] = link[:, :classes]
+def _link_of(build: Build, use: PortUse, some: slice) -> NDArray[np.int16]:
+    """int16[n, C + 1]: the link over which each class of some switches leads, and none."""
+    link = use.part(some).links(build.tables.classes.port[some])
+    last = no_route(build.tables.routes.egress)
+    found = np.full((len(link), min(link.shape[1], last) + 1), NO_LINK, np.int16)
+    found[:, :-1] = link[:, : found.shape[1] - 1]
     return found
 
 
 def _two_links(build: Build) -> HopCounts | None:
     egress, far = build.tables.routes.egress, build.wiring.far.astype(np.intp)
     order, width = far.shape
-    here, links = local(egress), _link_of(build)
+    here, links = local(egress), _link_of(build, PortUse.of(build.wiring), slice(None))
+    none = links.shape[1] - 1
     # One more row, of a switch that is nobody's: what is not cabled leads there, and on to itself.
     table = np.append(np.where(far < 0, order, far), np.full((1, width), order), axis=0)
     degree = np.count_nonzero(far >= 0, axis=1)
@@ -77,7 +77,7 @@ def _two_links(build: Build) -> HopCounts | None:
     for s in range(order):
         if egress[s, s] != here:
             return None
-        links[s].take(egress[s], out=served[:-1])
+        links[s].take(np.minimum(egress[s], none), out=served[:-1], mode="clip")
         near = table[s]
         if not (served.take(near) == number)[far[s] >= 0].all():
             return None
@@ -92,12 +92,24 @@ def _two_links(build: Build) -> HopCounts | None:
 class _Supernodes:
     """The rows of a fabric of G supernodes of h switches, one supernode at a time.
 
-    near: bool[G, G], supernodes that are joined, or the same.
+    near: bool[G, G], supernodes that are joined, or the same. far: int32[S, K], the switch behind
+    each link, S + G where there is none. row: int32[S + G + 1], the row of each prefix at the
+    switches of the supernode that is looked at, R where there is none.
     """
 
-    def __init__(self, build: Build, near: NDArray[np.bool_], far: Numbers) -> None:
-        self.build, self.near, self.far = build, near, far
-        self.links = _link_of(build)
+    def __init__(self, build: Build, near: NDArray[np.bool_]) -> None:
+        whole = len(build.wiring.far) + len(near)
+        self.build, self.near = build, near
+        self.far = np.where(build.wiring.far < 0, np.int32(whole), build.wiring.far)
+        self.use = PortUse.of(build.wiring)
+        self.none = build.tables.routes.egress.shape[1]
+        self.row = np.full(whole + 1, self.none, np.int32)
+
+    @property
+    def linked(self) -> NDArray[np.bool_]:
+        """bool[S, K]: where there are links."""
+        linked: NDArray[np.bool_] = self.far < len(self.row) - 1
+        return linked
 
     @classmethod
     def of(cls, build: Build) -> _Supernodes:
@@ -105,9 +117,10 @@ class _Supernodes:
         h, far = build.topology.hierarchy, build.wiring.far
         count = len(far) // h
         near = np.eye(count, dtype=np.bool_)
-        s, k = np.nonzero(far >= 0)
-        near[s // h, far[s, k] // h] = True
-        return cls(build, near, far.astype(np.intp))
+        for x in range(count):
+            own = far[x * h : (x + 1) * h]
+            near[x, own[own >= 0] // h] = True
+        return cls(build, near)
 
     def hop_counts(self) -> HopCounts | None:
         """The pairs that are so many links apart; None where a condition does not hold."""
@@ -120,102 +133,131 @@ class _Supernodes:
             return None
         twos = threes = 0
         for x in range(count):
-            found = self._near(x)
-            if found is None or not self._remote(x):
+            found = self._supernode(x)
+            if found is None:
                 return None
             remote = h * int(np.count_nonzero(~self.near[x]))
             twos += found[0] + remote
             threes += found[1] + remote * (h - 1)
-        ones = int(np.count_nonzero(self.far >= 0))
+        ones = int(np.count_nonzero(self.linked))
         return tuple(np.trim_zeros(np.array([0, ones, twos, threes]), "b").tolist())
 
     def _regular(self) -> bool:
         """Conditions 1 and 2."""
         h, count = self.build.topology.hierarchy, len(self.near)
-        s, k = np.nonzero(self.far >= 0)
-        to = self.far[s, k] // h
-        other = s // h != to
-        joined = np.bincount(s[other] * count + to[other], minlength=len(self.far) * count)
-        apart = self.near & ~np.eye(count, dtype=np.bool_)
-        if (joined.reshape(count, h, count) != apart[:, None, :]).any():
-            return False
-        step = apart.astype(np.float32)
-        common = step @ step
-        return bool((common[~self.near] == 1).all())
+        near = [np.flatnonzero(row) for row in self.near]
+        for x in range(count):
+            own = self.far[x * h : (x + 1) * h]
+            s, k = np.nonzero((own < len(self.row) - 1) & (own // h != x))
+            joined = np.bincount(s * count + own[s, k] // h, minlength=h * count)
+            beside = near[x][near[x] != x]
+            once = np.zeros(count, np.bool_)
+            once[beside] = True
+            if (joined.reshape(h, count) != once).any():
+                return False
+            if len(beside) == 0:
+                continue
+            behind = np.concatenate([near[z][near[z] != z] for z in beside.tolist()])
+            if (np.bincount(behind, minlength=count)[~self.near[x]] != 1).any():
+                return False
+        return True
 
-    def _rows(self, x: int) -> Numbers:
-        """intp[S + G]: the row of each prefix at the switches of a supernode, the last for none."""
-        prefix = self.build.tables.routes.prefix[x]
-        whole = len(self.far) + len(self.near)
-        rows = np.full(whole + 1, len(prefix), np.intp)
-        known = prefix < whole
-        rows[prefix[known]] = np.flatnonzero(known)
-        return rows[:whole]
-
-    def _served(self, x: int) -> NDArray[np.int16]:
-        """int16[h, R + 1]: the link over which each row leads, at the switches of a supernode."""
+    def _supernode(self, x: int) -> tuple[int, int] | None:
+        """The pairs of a supernode and those near it that are two, three links apart."""
         h = self.build.topology.hierarchy
         own = slice(x * h, (x + 1) * h)
-        egress = self.build.tables.routes.egress[own].astype(np.intp)
-        served = np.take_along_axis(self.links[own], egress, axis=1)
-        return np.append(served, np.full((h, 1), NO_LINK, np.int16), axis=1)
+        egress, prefix = self.build.tables.routes.egress[own], self.build.tables.routes.prefix[x]
+        known = np.flatnonzero(prefix < len(self.row) - 1)
+        self.row[prefix[known]] = known
+        served = np.full((h, self.none + 1), NO_LINK, np.int16)
+        for member, link in enumerate(_link_of(self.build, self.use, own)):
+            number = np.minimum(egress[member], len(link) - 1)
+            link.take(number, out=served[member, :-1], mode="clip")
+        found = self._near(x, egress, served) if self._remote(x, egress, prefix, served) else None
+        self.row[prefix[known]] = self.none
+        return found
 
-    def _near(self, x: int) -> tuple[int, int] | None:
-        """Conditions 3 and 4: the pairs of a supernode and those near that are two, three apart."""
-        h, width = self.build.topology.hierarchy, self.far.shape[1]
-        own = np.arange(x * h, (x + 1) * h)
-        egress = self.build.tables.routes.egress
-        rows, served = self._rows(x), self._served(x)
+    def _near(self, x: int, egress: Numbers, served: NDArray[np.int16]) -> tuple[int, int] | None:
+        """Conditions 3 and 4: the pairs that are two, three links apart."""
+        h, first = len(served), x * len(served)
         member = np.arange(h)[:, None]
-        home = rows[own]
-        if (home == served.shape[1] - 1).any():
+        home = self.row[first : first + h]
+        if (home == self.none).any() or (egress[member.ravel(), home] != local(egress)).any():
             return None
-        if (egress[own, home] != local(egress)).any():
+        near = self.far[first : first + h]
+        there = near < len(self.row) - 1
+        if (there & (served[member, self.row[near]] != np.arange(near.shape[1]))).any():
             return None
-        near = self.far[own]
-        there = near >= 0
-        number = np.arange(width)
-        if (there & (served[member, rows[near]] != number)).any():
-            return None
-        second = np.where(there[..., None], self.far[near], -1)
-        cabled = second >= 0
-        row = np.where(cabled, rows[second], served.shape[1] - 1).reshape(h, -1)
-        counted = (served[member, row].reshape(second.shape) == number[:, None]) & cabled
-        inside = cabled & (second // h == x)
-        twos = np.count_nonzero(counted, axis=(1, 2))
-        twos_inside = np.count_nonzero(counted & inside, axis=(1, 2))
-        links_inside = np.count_nonzero(there & (near // h == x), axis=1)
-        links = np.count_nonzero(there, axis=1)
+        inside = there & (near - first >= 0) & (near - first < h)
+        links, links_inside = (np.count_nonzero(part, axis=1) for part in (there, inside))
+        joined, common = np.eye(h, dtype=np.bool_), np.zeros((h, h), np.bool_)
+        s, k = np.nonzero(inside)
+        joined[s, near[s, k] - first] = True
+        twos, twos_inside = self._two_links(near, there, served, first, common)
         others = h * (int(np.count_nonzero(self.near[x])) - 1)
         if (twos - twos_inside + links - links_inside != others).any():
             return None
         # Of its own supernode all with a common neighbour have to be counted.
-        joined, common = np.eye(h, dtype=np.bool_), np.zeros((h, h), np.bool_)
-        s, k = np.nonzero(there & (near // h == x))
-        joined[s, near[s, k] - x * h] = True
-        s, k, n = np.nonzero(inside)
-        common[s, second[s, k, n] - x * h] = True
         left = ~joined & ~common
         if (np.count_nonzero(left, axis=1) != h - 1 - links_inside - twos_inside).any():
             return None
         s, to = np.nonzero(left)
         link = served[s, home[to]]
-        if (link < 0).any() or (near[s, link] // h == x).any():
+        if (link < 0).any() or inside[s, link].any():
             return None
         return int(twos.sum()), len(s)
 
-    def _remote(self, x: int) -> bool:
-        """Condition 5, and no rows for single switches of remote supernodes."""
-        h, order = self.build.topology.hierarchy, len(self.far)
-        own, prefix = slice(x * h, (x + 1) * h), self.build.tables.routes.prefix[x]
-        egress = self.build.tables.routes.egress[own]
-        single = prefix < order
-        single[single] = ~self.near[x, prefix[single] // h]
-        if (egress[:, single] != no_route(egress)).any():
+    def _two_links(
+        self,
+        near: Numbers,
+        there: NDArray[np.bool_],
+        served: NDArray[np.int16],
+        first: int,
+        common: NDArray[np.bool_],
+    ) -> tuple[Numbers, Numbers]:
+        """int64[h] twice: what each member serves two links away, and how much of that inside.
+
+        `common` gets the members that have a common neighbour.
+        """
+        h, width = near.shape
+        number = np.arange(width, dtype=np.int16)[:, None]
+        twos, twos_inside = np.zeros((2, h), np.int64)
+        step = max(1, SECOND_NEIGHBOURS_AT_ONCE // (width * width))
+        for begin in range(0, h, step):
+            some = slice(begin, begin + step)
+            second = self.far[np.where(there[some], near[some], 0)]
+            second[~there[some]] = len(self.row) - 1
+            row = self.row.take(second)
+            for member, (rows, ends) in enumerate(zip(row, second, strict=True), begin):
+                counted = served[member].take(rows) == number
+                twos[member] = np.count_nonzero(counted)
+                place = np.flatnonzero((ends - np.int32(first)).view(np.uint32) < h)
+                common[member, ends.ravel()[place] - first] = True
+                twos_inside[member] = np.count_nonzero(counted.ravel()[place])
+        return twos, twos_inside
+
+    def _remote(self, x: int, egress: Numbers, prefix: Numbers, served: NDArray[np.int16]) -> bool:
+        """Condition 5, and no rows but these and those of single switches near x."""
+        h, order = len(served), len(self.far)
+        other, single = np.empty(prefix.shape, np.bool_), prefix < order
+        other[single] = ~self.near[x, prefix[single] // h]
+        other[~single] = np.append(self.near[x], True)[prefix[~single] - order]
+        if other.any() and (egress[:, other] != no_route(egress)).any():
             return False
         remote = np.flatnonzero(~self.near[x])
-        served, row = self._served(x), self._rows(x)[order + remote]
-        link = served[:, row]
-        over = np.take_along_axis(self.far[own], np.maximum(link, 0).astype(np.intp), axis=1)
-        leads = (link >= 0) & (over >= 0) & self.near[over // h, remote]
-        return bool(leads.all())
+        rows = self.row[order + remote]
+        # What the supernode behind each link is next to; at the end, one that is next to none.
+        beside = np.flatnonzero(self.near[x])
+        leads = np.zeros((len(beside) + 1, len(remote)), np.bool_)
+        leads[:-1] = self.near[beside[:, None], remote]
+        own = self.far[x * h : (x + 1) * h]
+        behind = np.where(own < order, np.searchsorted(beside, own // h), len(beside))
+        # A link that is none, -1, is the last.
+        behind = np.append(behind, np.full((h, 1), len(beside)), axis=1) * len(remote)
+        number = np.arange(len(remote))
+        return all(
+            bool(
+                leads.ravel().take(behind[m].take(served[m].take(rows), mode="wrap") + number).all()
+            )
+            for m in range(h)
+        )

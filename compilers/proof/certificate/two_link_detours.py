@@ -9,51 +9,74 @@ d is x, then r reaches it in one link if it is joined to x, else over the one co
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from compilers.proof.detours import BACK, NEXT_HOP, Detours
-from compilers.proof.port_use import PortUse
-from compilers.tables.build import Build
-from compilers.topology import polarfly
-
-TRIANGLE_CELLS = 1 << 27
-"""The most pairs of links of a switch, over all switches, for which triangles are looked for."""
+from compilers.proof.certificate.two_link_classes import Links, TwoLinkClasses
+from compilers.proof.detours import BACK, NEXT_HOP
+from compilers.proof.link_sets import Bits, Sets, bits
 
 
-def has_triangle_detours(build: Build) -> bool:
-    """Whether a build is a whole PolarFly, by family and links, and not too large for this."""
-    order, width = build.wiring.far.shape
-    return polarfly.is_whole(build.topology) and order * width * width <= TRIANGLE_CELLS
+@dataclass(frozen=True, slots=True, eq=False)
+class TriangleSets:
+    """The detours of some switches (`compilers.proof.detours.ClassDetours`), as sets of links.
 
-
-def triangle_detours(build: Build) -> Detours:
-    """The detours of a whole PolarFly, as `Detours.of` finds them by walks.
-
-    Args:
-        build: its topology is what its family makes, and its rows prove minimal delivery
-            (`compilers.proof.certificate.minimal_rows`).
+    other: links that are there and not the class's own. apex: int16[S, C], that of the class's
+    link, -1 where there is none.
     """
-    far, port = build.wiring.far, build.tables.classes.port
-    egress = build.tables.routes.egress
-    order = len(far)
-    there = far >= 0
-    near = np.zeros((order, order), np.bool_)
-    s, k = np.nonzero(there)
-    near[s, far[s, k]] = True
-    triangle = near[far[:, :, None], far[:, None, :]] & there[:, :, None] & there[:, None, :]
 
-    count = port.shape[1]
-    served = np.zeros((order, count), np.int64)
-    for switch, row in enumerate(egress):
-        served[switch] = np.bincount(row, minlength=count)[:count]
-    direct = np.zeros((order, count), np.int64)
-    np.add.at(direct, (s, egress[s, far[s, k]].astype(np.intp)), 1)
-    link = PortUse.of(build.wiring).links(port)
-    apex = triangle[np.arange(order)[:, None], np.maximum(link, 0)]
-    to, by = (direct > 0)[..., None], (served > direct)[..., None]
-    behind, itself = np.uint8(NEXT_HOP) * apex, np.uint8(BACK) * ~apex
-    least = np.minimum(np.where(by, behind, BACK), np.where(to, itself, BACK))
-    most = np.maximum(np.where(by, behind, 0), np.where(to, itself, 0))
-    other = there[:, None, :] & (port[..., None] > 0)
-    other &= build.wiring.port[:, None, :] != port[..., None]
-    return Detours(to[..., 0], by[..., 0], other, least.astype(np.uint8), most.astype(np.uint8))
+    direct: Bits
+    behind: Bits
+    other: Sets
+    apex: Links
+
+    @property
+    def used(self) -> Bits:
+        """bool[S, C], classes by which some destination is reached."""
+        return self.direct | self.behind
+
+    def without(self, least: int) -> Sets:
+        """Other links whose paths meet nothing from this on, for classes in use."""
+        found = self.other.copy()
+        if least > BACK:
+            found[~self.used] = 0
+            return found
+        found[self.direct | ~self.behind] = 0
+        s, k = np.nonzero((self.apex >= 0) & self.used)
+        byte, bit = bits(self.apex[s, k])
+        # Over the apex the neighbour is reached itself, and met on the way to what is behind.
+        met = self.behind[s, k] & (least <= NEXT_HOP)
+        found[s, k, byte] = np.where(met, found[s, k, byte] & ~bit, found[s, k, byte] | bit)
+        return found
+
+    def uneven(self, least: int) -> Bits:
+        """bool[S, C]: classes with destinations to which not the same paths meet such things."""
+        alike = self.other.copy()
+        if least > NEXT_HOP:
+            s, k = np.nonzero(self.apex >= 0)
+            byte, bit = bits(self.apex[s, k])
+            alike[s, k, byte] &= ~bit
+        differ: Bits = self.direct & self.behind & alike.any(axis=2)
+        return differ
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TriangleDetours:
+    """The detours of a whole PolarFly, as `Detours.of` finds them by walks."""
+
+    classes: TwoLinkClasses
+
+    def part(self, some: slice) -> TriangleSets:
+        """Those of some switches."""
+        c, there = self.classes, self.classes.build.wiring.far[some] >= 0
+        direct = np.zeros(c.rows[some].shape, np.bool_)
+        s, k = np.nonzero(there)
+        direct[s, c.direct[some][s, k]] = True
+        link = c.link[some]
+        other = np.repeat(np.packbits(there, axis=1)[:, None], link.shape[1], axis=1)
+        other[link < 0] = 0
+        s, k = np.nonzero(link >= 0)
+        byte, bit = bits(link[s, k])
+        other[s, k, byte] &= ~bit
+        return TriangleSets(direct, c.rows[some] > 0, other, c.class_apex[some])

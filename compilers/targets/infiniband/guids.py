@@ -41,7 +41,8 @@ class Guids:
         numbers = [
             np.array([int(g or "0", 16) for g in part], np.uint64) for part in (switch, host)
         ]
-        return cls(numbers[0], numbers[1].reshape(shape))
+        cabled = build.wiring.host_port > 0
+        return cls(numbers[0], numbers[1].reshape(shape) * cabled)
 
     @classmethod
     def made_up(cls, build: Build) -> Guids:

@@ -30,9 +30,9 @@ class LftLayout:
     text: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, guid: NDArray[np.uint64]) -> LftLayout:
-        """Destinations get LIDs from 1 on, in this order; OpenSM gives them others if it likes."""
-        lines = b"".join(_LINE % pair for pair in enumerate(guid.tolist(), start=1))
+    def of(cls, lid: NDArray[np.int64], guid: NDArray[np.uint64]) -> LftLayout:
+        """OpenSM gives other LIDs; the last LMC bits of one, int64[L], say which of its port."""
+        lines = b"".join(_LINE % pair for pair in zip(lid.tolist(), guid.tolist(), strict=True))
         return cls(guid, np.frombuffer(lines, np.uint8).reshape(len(guid), -1))
 
     def block(self, switch: int, port: NDArray[np.integer]) -> bytes:

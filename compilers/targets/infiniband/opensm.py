@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -12,17 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.layers import Layers, layers
-from compilers.readers.subnet_check import check_subnet
+from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.infiniband.subnet_check import check_subnet
+from compilers.routing.lid_layers import LidLayers, lid_layers
+from compilers.routing.star_layers import LAYERS, MOST_SWITCHES, UNSET
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import local, no_route
+from compilers.tables.intermediate_form import Egress, Tables, local, no_route
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, CHANNELS
 from compilers.targets.infiniband import lfts
 from compilers.targets.infiniband.guids import Guids
+from compilers.targets.infiniband.system_definitions import ADAPTER, definitions, system
 from compilers.targets.options import Chosen, Option
 from compilers.targets.rendering import Renderer, nodes
 from compilers.targets.target import FabricCheck, Progress, Target
+from compilers.topology import polarfly, polarstar
 from inventory.problems import InputError, Problem
 
 LFTS = "lfts.txt"
@@ -30,6 +36,8 @@ LANES = (1, 2, 4, 8, 15)
 """How many data lanes a port can run (InfiniBand Architecture Specification, volume 1, 3.5.7)."""
 MOST_SWITCH_PORTS = 254
 GUIDS_A_LINE = 8
+HERE = -2
+"""In place of a port: the packets are for this switch or its hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,8 @@ class OpensmVariables:
 
     identity: str
     folder: str
+    lmc: int
+    lids: int
     lanes: int
     max_vls: int
     arbitration: str
@@ -53,7 +63,10 @@ class Opensm(Target):
 
     name = "opensm"
     summary = "lfts.txt and what else OpenSM needs, for the whole fabric"
-    files = dict.fromkeys(("opensm.conf", "qos-policy.conf", "fabric.net"), OpensmVariables)
+    files = dict.fromkeys(
+        ("opensm.conf", "qos-policy.conf", "fabric.net", "fabric.topo", "hosts.env"),
+        OpensmVariables,
+    )
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS}), rows=lfts.MOST_LIDS)
     whole_fabric = True
     options = MappingProxyType(
@@ -67,6 +80,10 @@ class Opensm(Target):
                 "an absolute path of printable characters without spaces",
                 lambda text: text.startswith("/") and text.isprintable() and " " not in text,
             ),
+            "lmc": Option.choice(
+                "2^lmc LIDs for every host, each with ways of its own; PolarStar: 1", *"0123"
+            ),
+            "lanes": Option.choice("with lmc: how many data lanes ports can run", *"842"),
         }
     )
 
@@ -74,15 +91,31 @@ class Opensm(Target):
         """See `Target.fabric_check`."""
         return check_subnet
 
+    def read_back(
+        self,
+        build: Build,
+        chosen: Chosen,
+        folder: Path,
+        only: Collection[int] | None,  # noqa: ARG002
+        progress: Progress,
+        accept: tuple[str, ...],  # noqa: ARG002
+    ) -> EmittedReport:
+        """See `Target.read_back`."""
+        return check_subnet(build, folder, progress, _layers(build, chosen))
+
     def variables(self, build: Build, chosen: Chosen) -> Callable[[int], OpensmVariables]:
         """See `Target.variables`."""
         guids = _guids(build, chosen)
-        found = layers(build)
-        _require(build, found)
+        _require(build, chosen)
+        several = _layers(build, chosen)
+        found = Layers(several.layer, several.count) if several else layers(build)
+        _require_lanes(found, chosen)
         groups, rules = _policy(build, guids, found)
         values = OpensmVariables(
             identity=build.identity,
             folder=chosen["folder"],
+            lmc=int(chosen["lmc"]),
+            lids=1 << int(chosen["lmc"]),
             lanes=found.count,
             max_vls=min(n for n in LANES if n >= found.count),
             arbitration=",".join(f"{lane}:64" for lane in range(found.count)),
@@ -100,7 +133,10 @@ class Opensm(Target):
         """See `Target.write_fabric`."""
         renderer.refuse_template(LFTS)
         super().write_fabric(renderer, build, chosen, out, None)
-        tables = _Tables(build, _guids(build, chosen))
+        for name, text in definitions(build):
+            renderer.write_bytes(out, f"{name}.ibnl", [text])
+        several = _layers(build, chosen)
+        tables = _Tables(build, _guids(build, chosen), several.tables if several else ())
         renderer.write_bytes(out, LFTS, tables.blocks(progress))
 
 
@@ -108,58 +144,127 @@ def _guids(build: Build, chosen: Chosen) -> Guids:
     return Guids.made_up(build) if chosen["guids"] == "made-up" else Guids.known(build)
 
 
-def _require(build: Build, found: Layers) -> None:
-    """Limits that no switch has, but InfiniBand.
+def _layers(build: Build, chosen: Chosen) -> LidLayers | None:
+    """The layers that `lmc` asks for; None for minimal routes only."""
+    lids = 1 << int(chosen["lmc"])
+    return lid_layers(build, lids, int(chosen["lanes"])) if lids > 1 else None
+
+
+def _require(build: Build, chosen: Chosen) -> None:
+    """Limits that no switch has, but InfiniBand, and those of layers.
 
     Raises:
-        InputError: a port number, the LIDs or the lanes are too many.
+        InputError: a port number or the LIDs are too many, or the fabric cannot have the layers.
     """
     w, present = build.wiring, build.topology.present
-    lids = int(np.count_nonzero(present)) + int(np.count_nonzero(w.host_port[present]))
+    per_host = 1 << int(chosen["lmc"])
+    hosts = int(np.count_nonzero(w.host_port[present]))
+    lids = int(np.count_nonzero(present)) + hosts * per_host + per_host - 1
     problems = [
-        Problem(
-            key="topology",
-            required=f"at most {limit:,} {what}",
-            given=f"{given:,}",
-            todo="choose a smaller fabric or another target",
-        )
+        _too_many(what, given, limit)
         for what, given, limit in (
             ("LIDs (InfiniBand's unicast addresses)", lids, lfts.MOST_LIDS),
             ("ports per switch", max(map(len, w.port_names)), MOST_SWITCH_PORTS),
-            ("data lanes", found.count, LANES[-1]),
         )
         if given > limit
     ]
+    if per_host > 1:
+        problems += _layer_problems(build, per_host, chosen["lmc"])
     if problems:
         raise InputError(problems)
 
 
-class _Tables:
-    """The linear forwarding tables of a build: the port of every switch towards every LID."""
+def _layer_problems(build: Build, layers: int, given: str) -> Iterator[Problem]:
+    """Why a fabric cannot have so many layers."""
+    required = todo = ""
+    if polarstar.is_whole(build.topology):
+        if layers > LAYERS:
+            required = "at most 1 for a PolarStar, so two ways to every switch"
+        elif build.tables.switches > MOST_SWITCHES:
+            required = f"0 for a PolarStar of more than {MOST_SWITCHES} switches"
+    elif not polarfly.is_whole(build.topology):
+        required = "0, but for a PolarFly or PolarStar without gaps, whose shape the layers follow"
+        todo = "leave lmc out, or compile the fabric as it is planned, without damage"
+    elif layers > (links := build.wiring.far.shape[1]):
+        required = f"at most {links.bit_length() - 1}: every way to a switch comes in over "
+        required += f"another of its {links} links"
+    if required:
+        yield Problem(key="--set lmc", required=required, given=given, todo=todo)
 
-    def __init__(self, build: Build, guids: Guids) -> None:
+
+def _require_lanes(found: Layers, chosen: Chosen) -> None:
+    """Pass when ports can run as many lanes.
+
+    Raises:
+        InputError: they cannot, or the two ways of some pairs fit none.
+    """
+    if lost := np.count_nonzero(found.layer == UNSET):
+        raise InputError(
+            [
+                Problem(
+                    key="--set lanes",
+                    required="enough lanes for both ways of every pair",
+                    given=f"{chosen['lanes']}: {lost:,} pairs of switches fit none",
+                    todo="allow more lanes if ports can run them, or leave lmc out",
+                )
+            ]
+        )
+    if found.count > LANES[-1]:
+        raise InputError([_too_many("data lanes", found.count, LANES[-1])])
+
+
+def _too_many(what: str, given: int, limit: int) -> Problem:
+    return Problem(
+        key="topology",
+        required=f"at most {limit:,} {what}",
+        given=f"{given:,}",
+        todo="choose a smaller fabric or another target",
+    )
+
+
+class _Tables:
+    """The linear forwarding tables of a build: the port of every switch towards every LID.
+
+    Those of switches, one each, have the minimal routes; those of hosts have a layer each.
+    """
+
+    def __init__(self, build: Build, guids: Guids, layers: Sequence[Tables]) -> None:
         self.build, self.guids = build, guids
         there = build.wiring.host_port > 0
         there &= build.topology.present[:, None]
         switch, number = np.nonzero(there)
         present = np.flatnonzero(build.topology.present)
         at = np.concatenate((present, switch))
-        own = np.concatenate((np.zeros_like(present), build.wiring.host_port[switch, number]))
+        ports = build.wiring.host_port[switch, number].astype(np.int64)
+        own = np.concatenate((np.zeros(len(present), np.int64), ports))
         guid = np.concatenate((guids.switch[present], guids.host[switch, number]))
-        order = np.lexsort((own, at))
-        self.at, self.own = at[order], own[order]
-        self.layout = lfts.LftLayout.of(guid[order])
-        walker = Walker.of(build.tables, build.wiring.cables())
-        self._egress = walker.egress(np.arange(build.tables.switches))
+        # A host's first LID is a multiple of their number, so hosts that have several come first.
+        order = np.lexsort((own, at, (own == 0) & (len(layers) > 0)))
+        lids = np.where(own[order] > 0, max(1, len(layers)), 1)
+        row, layer = np.repeat(order, lids), np.repeat(np.cumsum(lids) - lids, lids)
+        layer = np.arange(len(row)) - layer
+        self.at, self.own = at[row], own[row]
+        self.table = np.where((own[row] > 0) & (len(layers) > 0), layer + 1, 0)
+        self.layout = lfts.LftLayout.of(np.arange(len(row)) + max(1, len(layers)), guid[row])
+        everywhere = np.arange(build.tables.switches)
+        cables = build.wiring.cables()
+        self._egress = [
+            Walker.of(tables, cables).egress(everywhere) for tables in (build.tables, *layers)
+        ]
 
     def port(self, vertex: int) -> NDArray[np.int64]:
-        """int64[L]: where a switch sends packets for each destination; -1: nowhere."""
-        egress = self._egress[vertex]
+        """int64[L]: where a switch sends packets for each LID; -1: nowhere."""
+        towards = np.stack([self._towards(vertex, egress[vertex]) for egress in self._egress])
+        port = towards[self.table, self.at]
+        return np.where(port == HERE, self.own, port)
+
+    def _towards(self, vertex: int, egress: Egress) -> NDArray[np.int64]:
+        """int64[S]: the port towards each switch, -1 or HERE, of a row of egress values."""
         forwards = egress < no_route(egress)
         port = np.full(len(egress), -1, np.int64)
         port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
-        here = np.flatnonzero(egress == local(egress))
-        return np.where(np.isin(self.at, here), self.own, port[self.at])
+        port[egress == local(egress)] = HERE
+        return port
 
     def blocks(self, progress: Progress) -> Iterator[bytes]:
         """The file, a switch after the other."""
@@ -214,15 +319,30 @@ def _hosts(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
 def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
     w = build.wiring
     for v, name in nodes(build):
+        ports = len(w.port_names[int(w.node_type[v])])
         links = np.flatnonzero(w.far[v] >= 0)
         cables = [
-            (port, _switch(int(guids.switch[far])), far_port, w.names[far])
+            {
+                "number": port,
+                "far": _switch(int(guids.switch[far])),
+                "far_port": far_port,
+                "name": w.names[far],
+                "peer": w.names[far],
+                "system": system(len(w.port_names[int(w.node_type[far])])),
+            }
             for port, far, far_port in zip(
                 *(column[v, links].tolist() for column in (w.port, w.far, w.far_port)), strict=True
             )
         ]
         cables += [
-            (int(w.host_port[v, h]), _adapter(int(guids.host[v, h])), 1, name)
+            {
+                "number": int(w.host_port[v, h]),
+                "far": _adapter(int(guids.host[v, h])),
+                "far_port": 1,
+                "name": name,
+                "peer": w.host_names[v * guids.host.shape[1] + h],
+                "system": ADAPTER,
+            }
             for h in np.flatnonzero(guids.host[v]).tolist()
         ]
         yield {
@@ -230,11 +350,9 @@ def _switches(build: Build, guids: Guids) -> Iterator[dict[str, Any]]:
             "guid": _hex(int(guids.switch[v])),
             "digits": f"{int(guids.switch[v]):x}",
             "id": _switch(int(guids.switch[v])),
-            "ports": len(w.port_names[int(w.node_type[v])]),
-            "cables": [
-                {"number": port, "far": far, "far_port": far_port, "name": far_name}
-                for port, far, far_port, far_name in sorted(cables)
-            ],
+            "system": system(ports),
+            "ports": ports,
+            "cables": sorted(cables, key=itemgetter("number")),
         }
 
 

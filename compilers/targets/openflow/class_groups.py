@@ -44,21 +44,32 @@ class GroupRole(IntEnum):
     ASIDE = 4
 
 
+class BucketKind(IntEnum):
+    """What a bucket does to a packet before it sends it: nothing, halve its TTL, or mark it."""
+
+    PLAIN = 0
+    HALVES = 1
+    MARKS = 2
+
+
+PLAIN, HALVES, MARKS = (np.uint8(kind) for kind in BucketKind)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
     """n groups of one role and as many buckets each.
 
     classes: int64[n]. port: int[n, B], the ports that the buckets watch, 0 beyond the last (of
-    `groups` none is). weight: int[n, B], 0 but for ENTER. halves: bool[n, B], which buckets halve
-    the TTL. in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led:
-    bool[n], whether a row leads here, and not just another group.
+    `groups` none is). weight: int[n, B], 0 but for ENTER. kind: uint8[n, B], of `BucketKind`.
+    in_port: int[n], where a packet has to come in to be led here; 0: anywhere. led: bool[n],
+    whether a row leads here, and not just another group.
     """
 
     role: int
     classes: NDArray[np.int64]
     port: Numbers
     weight: Numbers
-    halves: NDArray[np.bool_]
+    kind: NDArray[np.uint8]
     in_port: Numbers
     led: NDArray[np.bool_]
 
@@ -101,7 +112,7 @@ class Groups:
             classes=self.classes[chosen],
             port=self.port[chosen, :buckets],
             weight=self.weight[chosen, :buckets],
-            halves=self.halves[chosen, :buckets],
+            kind=self.kind[chosen, :buckets],
             in_port=self.in_port[chosen],
             led=self.led[chosen],
         )
@@ -121,7 +132,7 @@ def roles(classes: Classes) -> int:
     if ports:
         return GroupRole.ASIDE + ports
     if classes.alternate.shape[2]:
-        return GroupRole.BOUNCE + 1
+        return GroupRole.FALLBACK + 1  # for classes whose minimal port has no weight
     return GroupRole.BOUNCE + 1 if classes.bounce.shape[2] else GroupRole.TRANSIT + 1
 
 
@@ -130,9 +141,12 @@ def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]
     return 1 + role * classes + egress.astype(np.int64)
 
 
-def groups(classes: Classes, vertex: int, profile: Profile = OVS) -> Iterator[Groups]:
-    """All groups of a switch, those that others lead to first."""
-    for role in class_groups(classes, vertex, np.flatnonzero(classes.port[vertex] > 0), profile):
+def groups(
+    classes: Classes, vertex: int, profile: Profile = OVS, marks: bool = False
+) -> Iterator[Groups]:
+    """All groups of a switch, those that others lead to first; see `class_groups`."""
+    number = np.flatnonzero(classes.port[vertex] > 0)
+    for role in class_groups(classes, vertex, number, profile, marks):
         for _, alike in by_buckets(role):
             yield alike
 
@@ -142,6 +156,7 @@ def class_groups(
     switch: int | NDArray[np.int64],
     number: NDArray[np.int64],
     profile: Profile = OVS,
+    marks: bool = False,
 ) -> Iterator[Groups]:
     """The groups of n classes, a role after the other, those that others lead to first.
 
@@ -153,12 +168,15 @@ def class_groups(
         switch: int64[n], where each of these classes is, or one for all.
         number: int64[n], their numbers there.
         profile: of these switches.
+        marks: packets from hosts are marked where they leave by an alternate.
     """
     minimal, direct = classes.port[switch, number][:, None], _direct(classes, switch, number)
     for made in _by_role(classes, switch, number, profile):
-        if profile.experimenters and made.role != GroupRole.ENTER:
-            elsewhere = (made.port > 0) & (made.port != minimal)
-            made = replace(made, halves=elsewhere & direct[:, None])
+        elsewhere = (made.port > 0) & (made.port != minimal)
+        if made.role == GroupRole.ENTER:
+            made = replace(made, kind=np.where(elsewhere & marks, MARKS, PLAIN))
+        elif profile.experimenters:
+            made = replace(made, kind=np.where(elsewhere & direct[:, None], HALVES, PLAIN))
         yield made
 
 
@@ -207,12 +225,12 @@ def _by_role(
 
 
 def by_buckets(groups: Groups) -> Iterator[tuple[NDArray[np.int64], Groups]]:
-    """Groups with as many buckets each, of which the same halve the TTL, and int64[m], which of
-    the given ones they are.
+    """Groups with as many buckets each, alike in their kinds, and int64[m], which of the given
+    ones they are.
     """
     count = np.count_nonzero(groups.port, axis=1)
-    halves = groups.halves[:, groups.halves.any(axis=0)]
-    shape, which = np.unique(np.column_stack((count, halves)), axis=0, return_inverse=True)
+    kind = groups.kind[:, groups.kind.any(axis=0)]
+    shape, which = np.unique(np.column_stack((count, kind)), axis=0, return_inverse=True)
     for number, buckets in enumerate(shape[:, 0].tolist()):
         if buckets:
             rows = np.flatnonzero(which.ravel() == number)
@@ -246,17 +264,23 @@ def _finely(used: Numbers, weight: Numbers) -> tuple[Numbers, Numbers]:
     """Ports and weights, int[n, B + 1], that share traffic as the given ones, in finer steps.
 
     Open vSwitch deals hash values to buckets, the total over the smallest weight of them, from 16
-    to 64: three equal buckets get 6, 5 and 5 of 16. So the first is split in two, a small one and
-    the rest, and there are 64.
+    to 64: three equal buckets get 6, 5 and 5 of 16. Where that is not exact, the first that can be
+    is split in two, a small one and the rest, and there are 64.
     """
-    total = (weight * (used > 0)).sum(axis=1)
-    scale = HASH_VALUES // np.maximum(total, 1)
-    fine = (scale > 1) & (HASH_VALUES % np.maximum(total, 1) > 0)
-    rows, first = np.arange(len(used)), (used > 0).argmax(axis=1)
+    weight = weight.astype(np.int64) * (used > 0)
+    total = np.maximum(weight.sum(axis=1), 1)
+    least = np.where(weight > 0, weight, total[:, None]).min(axis=1)
+    dealt = np.maximum(2 ** np.ceil(np.log2(np.ceil(total / least))), 16)
+    exact = dealt % (total // np.maximum(np.gcd.reduce(weight, axis=1), 1)) == 0
+    scale = np.maximum(HASH_VALUES // total, 1)
+    small = -(-total * scale // HASH_VALUES)
+    splits = weight * scale[:, None] >= 2 * small[:, None]
+    fine = (dealt < HASH_VALUES) & ~exact & splits.any(axis=1)
+    rows, first = np.arange(len(used)), splits.argmax(axis=1)
     weight = weight * np.where(fine, scale, 1)[:, None]
-    weight[rows, first] -= fine
-    small = np.where(fine, used[rows, first], 0)
-    return np.column_stack((used, small)), np.column_stack((weight, fine))
+    weight[rows, first] -= fine * small
+    split = np.where(fine, used[rows, first], 0)
+    return np.column_stack((used, split)), np.column_stack((weight, fine * small))
 
 
 def _groups(
@@ -273,7 +297,7 @@ def _groups(
         port = _packed(port, present)
         weight = None if weight is None else _packed(weight, present)
     weight = np.zeros_like(port) if weight is None else weight
-    return Groups(role, classes, port, weight, np.zeros(port.shape, np.bool_), in_port, led)
+    return Groups(role, classes, port, weight, np.zeros(port.shape, np.uint8), in_port, led)
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:

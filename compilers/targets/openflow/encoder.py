@@ -24,6 +24,7 @@ from compilers.targets.openflow.class_groups import GroupRole, Groups, group_num
 from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
     GROUP_SPACE,
+    MOST_BASIS,
     Pipeline,
     RowKind,
     class_numbers,
@@ -39,7 +40,15 @@ from compilers.targets.openflow.group_and_flow_bytes import (
     XID_BITS,
     Records,
 )
-from compilers.targets.openflow.message_parts import Block, bucket_runs, filled, mac_bytes
+from compilers.targets.openflow.message_parts import (
+    PLAIN_BUCKET,
+    Block,
+    BucketForm,
+    bucket_runs,
+    filled,
+    mac_bytes,
+    set_field,
+)
 from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
 
@@ -95,13 +104,24 @@ class Encoder:
         other._pipeline = Pipeline(other.build, self.profiles)
         return other
 
+    @property
+    def marks(self) -> bool:
+        """Whether packets are marked."""
+        return self._pipeline.marks
+
+    def as_now(self) -> Encoder:
+        """The same for good: `told` of this one does not change it."""
+        other = copy(self)
+        other.profiles = list(self.profiles)
+        return other.with_tables(self.build.tables)
+
     def profile(self, vertex: int) -> Profile:
         """What the switch can do."""
         return self.profiles[vertex]
 
     def told(self, vertex: int, able: Profile) -> None:
         """The switch has shown that it can do no more than this; nothing of a vertex below 0."""
-        if vertex >= 0:
+        if vertex >= 0 and not self._pipeline.marks:  # what marks need it has, or refuses
             self.profiles[vertex] = self._node_profiles[vertex].within(able)
 
     def rows(self, vertex: int) -> int:
@@ -120,13 +140,18 @@ class Encoder:
         if profile.single:
             flows += self._single_table(vertex, groups, generation)
         else:
-            flows = [self._forward, *flows, *self._local(vertex, profile)]
+            flows = [*self._forward, *flows, *self._local(vertex, profile)]
             flows += self.route_messages(*self._pipeline.routes(vertex), generation, profile)
             ports = self.build.wiring.host_port[vertex, self._pipeline.hosts(vertex)]
             for group in groups:
                 told = group.entering and not profile.masks
                 each = group.led_here().from_ports(ports) if told else group
                 flows.append(self.class_messages(each, generation, profile))
+            basis = vertex & MOST_BASIS
+            flows += [
+                rows.spread(came, ports, basis, generation)
+                for came, ports in self._pipeline.spread(vertex)
+            ]
         return Program(
             groups=tuple(self.group_messages(group, generation) for group in groups),
             flows=(*flows, self._markers[generation]),
@@ -134,15 +159,15 @@ class Encoder:
 
     def group_messages(self, groups: Groups, generation: int) -> Block:
         """Messages that add these groups, alike as `by_buckets` has them, of whatever switches."""
-        halves = tuple(groups.halves[0].tolist())
-        layout = groups.role, groups.type, halves, generation
+        kinds = tuple(groups.kind[0].tolist())
+        layout = groups.role, groups.type, kinds, generation
         if layout not in self._groups:
-            self._groups[layout] = rows.groups(self._width, *layout)
+            self._groups[layout] = rows.groups(self._width, *layout, self._marking)
         watched = groups.type != GroupType.INDIRECT
         port, output, weight = groups.port, groups.output, groups.weight
         made = {
             name: form.made(port[:, run], output[:, run], weight[:, run], watched)
-            for name, form, run in bucket_runs(halves)
+            for name, form, run in bucket_runs(kinds, self._marking)
         }
         return filled(self._groups[layout], groups.classes, **made)
 
@@ -162,7 +187,7 @@ class Encoder:
         profile: Profile = OVS,
     ) -> tuple[Block, ...]:
         """Messages that add routes, of IPv4 and of IPv6 if the build has it."""
-        metadata = class_numbers(egress, generation)
+        metadata = class_numbers(egress, generation, self._pipeline.direct)
         routes = self._layouts(profile.masks).routes
         return tuple(filled(family, prefix, metadata=metadata) for family in routes)
 
@@ -184,13 +209,16 @@ class Encoder:
         a, hosts = self.build.addressing, self.build.wiring.host_port.shape[1]
         gateway = a.gateway_mac
         self._width = self.build.tables.classes.port.shape[1]
-        self._groups: dict[tuple[int, GroupType, tuple[bool, ...], int], Records] = {}
+        self._groups: dict[tuple[int, GroupType, tuple[int, ...], int], Records] = {}
         self._markers = [
             rows.marker(marker_cookie(self.build, generation)) for generation in range(GENERATIONS)
         ]
         self._by_masks: dict[bool, _Layouts] = {}
         self._only: _SingleTable | None = None
-        self._forward = rows.forward(gateway, self._pipeline.ipv6)
+        self._forward, self._marking = [rows.forward(gateway, self._pipeline.ipv6)], PLAIN_BUCKET
+        if marked := self._pipeline.marked_mac:
+            self._forward.append(rows.forward_marked(marked, gateway, self._pipeline.ipv6))
+            self._marking = BucketForm.after(set_field("eth_dst", marked))
         self._blocks = a.ipv4_blocks()
         self._arp = rows.arp_answer(gateway, a.ipv4_length)
         self._arp_reply = rows.arp_reply(gateway, 1)
@@ -212,7 +240,7 @@ class Encoder:
                 [rows.routes(prefixes, masks) for prefixes in self._prefixes],
                 [
                     [
-                        rows.classes(self._width, role, generation, masks)
+                        rows.classes(self._width, role, generation, masks, self._pipeline.direct)
                         for role in range(roles(self.build.tables.classes))
                     ]
                     for generation in range(GENERATIONS)
@@ -348,5 +376,6 @@ _WORDS = {
     RowKind.OPEN: "start of the bundle",
     RowKind.BARRIER: "barrier",
     RowKind.COMMIT: "commit of the bundle",
+    RowKind.SPREAD: "marked packets of port {}",
     RowKind.DISCOVERY: "discovery frames to the controller",
 }

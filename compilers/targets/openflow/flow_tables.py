@@ -13,12 +13,24 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.marked_spread import onward_ports
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import (
+    AGGREGATES,
+    BOUNCES,
+    INGRESS,
+    MARKS,
+    REPAIR,
+    SHARES,
+    WEIGHTS,
+)
 from compilers.targets.openflow.class_groups import Groups, groups, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of
+from compilers.wiring.addressing import MARK_IN_MAC
+from inventory.problems import InputError
 
 GENERATIONS = 2
 """A program comes in two generations of class and group numbers, so that two builds can stand in
@@ -29,13 +41,23 @@ OUR_GROUPS = GENERATIONS * GROUP_SPACE
 """Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
-    features=frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}),
+    features=frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS}),
     groups=GROUP_SPACE,
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
 """The bits of metadata that carry the egress class, and the one that says: came from a host."""
 GENERATION_BIT = 0x8000
 """Set in the metadata of the classes of generation 1; a switch has fewer classes than that."""
+
+DIRECT_BIT, MARKED_BIT = 0x4000, 0x20000
+"""Where packets are marked: set in the numbers of classes to a neighbour itself, and in the
+metadata of packets that came with a mark."""
+SPREAD_MASK = MARKED_BIT | GENERATION_BIT | DIRECT_BIT
+"""Of metadata: packets that came with a mark, and go to no neighbour, of a generation."""
+MOST_BASIS = 0xFFFF
+"""The basis of a hash has 16 bits: the switch's number, as neighbours must not deal alike."""
+NEVER_DIRECT = 1 << 16
+"""Beyond all classes: none is told to be a neighbour's."""
 
 ND_ANSWER_FLAGS = 0xE0000000
 """Router, solicited, override (RFC 4861, §4.4)."""
@@ -54,9 +76,9 @@ class FlowPriority(IntEnum):
 
 
 class ClassPriority(IntEnum):
-    """Priorities in the class table: packets that come in anywhere, or at a certain port."""
+    """Priorities in the class table: packets that come in anywhere, at a certain port, marked."""
 
-    ANY, SOME = 1, 2
+    ANY, SOME, MARKED = 1, 2, 3
 
 
 class RowKind(IntEnum):
@@ -75,6 +97,7 @@ class RowKind(IntEnum):
     BARRIER = 11
     COMMIT = 12
     DISCOVERY = 13
+    SPREAD = 14
 
 
 COOKIE_SHIFT = 48
@@ -90,16 +113,19 @@ def cookie(kind: RowKind) -> int:
     return COOKIE | kind
 
 
-def class_numbers(egress: NDArray[np.integer], generation: int) -> NDArray[np.int64]:
-    """int64[n]: what routes write into metadata for these classes."""
-    return egress.astype(np.int64) | GENERATION_BIT * generation
+def class_numbers(
+    egress: NDArray[np.integer], generation: int, direct: int = NEVER_DIRECT
+) -> NDArray[np.int64]:
+    """int64[n]: what routes write into metadata for these classes, those from `direct` on told."""
+    number = egress.astype(np.int64) | GENERATION_BIT * generation
+    return number | DIRECT_BIT * (egress >= direct)
 
 
 def class_metadata(
-    egress: NDArray[np.int64], entering: bool, generation: int = 0
+    egress: NDArray[np.int64], entering: bool, generation: int = 0, direct: int = NEVER_DIRECT
 ) -> tuple[NDArray[np.int64], int]:
     """int64[n], and a mask: what metadata is for packets of these classes, from hosts or any."""
-    number = class_numbers(egress, generation)
+    number = class_numbers(egress, generation, direct)
     return (number | INGRESS_BIT, CLASS_MASK | INGRESS_BIT) if entering else (number, CLASS_MASK)
 
 
@@ -145,7 +171,32 @@ class Pipeline:
 
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, those that others lead to first."""
-        return list(groups(self.build.tables.classes, vertex, self.profiles[vertex]))
+        classes = self.build.tables.classes
+        return list(groups(classes, vertex, self.profiles[vertex], self.marks))
+
+    @property
+    def marks(self) -> bool:
+        """Whether hosts' packets are marked for the next switch, which spreads them."""
+        return self.build.balance == MARKED
+
+    @property
+    def direct(self) -> int:
+        """The first class of a switch that leads to a neighbour itself, where that is told."""
+        return self.build.wiring.port.shape[1] if self.marks else NEVER_DIRECT
+
+    @property
+    def marked_mac(self) -> int:
+        """The MAC address that marked packets are sent to, 0 where none is marked."""
+        return (self.build.addressing.gateway_mac ^ MARK_IN_MAC) * self.marks
+
+    def spread(self, vertex: int) -> list[tuple[int, NDArray[np.uint16]]]:
+        """The fabric ports of a switch, each with those over which it spreads marked packets."""
+        wiring = self.build.wiring
+        if not self.marks:
+            return []
+        onward = onward_ports(wiring, vertex)
+        there = np.flatnonzero(wiring.far[vertex] >= 0).tolist()
+        return [(int(wiring.port[vertex, k]), onward[k][onward[k] > 0]) for k in there]
 
     @property
     def entering(self) -> bool:
@@ -166,7 +217,8 @@ class Pipeline:
             return 1 + answers + families * (hosts + ways)
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
         dispatch = 1 + hosts * (self.entering and profile.masks)
-        return 1 + answers + families * (dispatch + routes + hosts) + classes
+        marked = families * self.marks + len(self.spread(vertex))
+        return 1 + answers + families * (dispatch + routes + hosts) + classes + marked
 
     def _routed(self, vertex: int, groups: Groups) -> int:
         """How many routes of a switch are of classes that a row leads to one of these groups."""
@@ -181,6 +233,14 @@ def require(build: Build, target: str = "openflow") -> None:
     """
     classes = build.tables.classes
     CAPABILITIES.require(build, target, roles(classes) * classes.port.shape[1])
+    if build.balance == MARKED and (less := [p.name for p in profiles_of(build) if not p.marks]):
+        raise InputError.of(
+            key="routing.balance",
+            required=f"another balance with profile {less[0]}, which has no metadata masks, "
+            "extensions or tables of their own",
+            given=MARKED,
+            todo="write compact-valiant, or openflow: {profile: openflow13-ovs} in the node type",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,12 @@ from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.flow_tables import (
     CLASS_MASK,
+    GENERATION_BIT,
     GROUP_SPACE,
     INGRESS_BIT,
+    MARKED_BIT,
     ND_ANSWER_FLAGS,
+    SPREAD_MASK,
     ClassPriority,
     FlowPriority,
     RowKind,
@@ -45,6 +48,8 @@ ROLE_SHIFT = 16
 IPV6_NUMBER = 1 << 23
 """Route messages of IPv6 have numbers from here."""
 XID_BITS = 24
+MARKED_NUMBER = 2
+"""Dispatch messages of marked packets have numbers from here, behind those of IPv4 and IPv6."""
 MOST_NUMBER = (1 << XID_BITS) - 1
 """An xid is the kind of a message and, in its lower 24 bits, which of them."""
 
@@ -156,6 +161,35 @@ def forward(gateway: int, ipv6: bool) -> Block:
         for number, ethertype in enumerate((IPV4, IPV6) if ipv6 else (IPV4,))
     ]
     return np.concatenate([parts.block(row) for row in rows])
+
+
+def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
+    """The same for what is sent to the MAC address of marked packets; metadata keeps the mark."""
+    actions = parts.dec_ttl(), parts.set_field("eth_dst", gateway)
+    rows = [
+        _row(
+            (Table.DISPATCH, FlowPriority.FORWARD, RowKind.FORWARD),
+            MARKED_NUMBER + number,
+            (parts.oxm("eth_dst", marked), parts.oxm("eth_type", ethertype)),
+            parts.apply_actions(*actions),
+            parts.write_metadata(MARKED_BIT, MARKED_BIT),
+            parts.goto_table(Table.ROUTES),
+        ).tobytes()
+        for number, ethertype in enumerate((IPV4, IPV6) if ipv6 else (IPV4,))
+    ]
+    return np.concatenate([parts.block(row) for row in rows])
+
+
+def spread(came: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
+    """A row for marked packets that came in on a port and go to no neighbour."""
+    value = MARKED_BIT | GENERATION_BIT * generation
+    row = _row(
+        (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
+        came,
+        (parts.oxm("in_port", came), parts.oxm("metadata", value, SPREAD_MASK)),
+        parts.apply_actions(parts.bundle_ports(ports, basis)),
+    )
+    return parts.block(row.tobytes())
 
 
 def enter(gateway: int, hosts: int, ethertype: int) -> Records:
@@ -313,15 +347,16 @@ def ipv6_hosts(gateway: int, hosts: int, single: bool) -> Records:
     return _hosts(fields, gateway, hosts, (128, 1 << 16), single)
 
 
-def classes(count: int, role: int, generation: int, masks: bool) -> Records:
+def classes(count: int, role: int, generation: int, masks: bool, direct: int) -> Records:
     """A row an egress class, through its group of this role; `in_port` is a column of some.
 
-    masks: metadata says of packets from hosts that they are; without, their `in_port` does.
+    masks: metadata says of packets from hosts that they are; without, their `in_port` does. direct:
+    see `flow_tables.class_numbers`.
     """
     numbers = np.arange(count)
     through = parts.apply_actions(parts.group(_group_column("group", role, count, generation)))
     entering = masks and role in (GroupRole.ENTER, GroupRole.FALLBACK)
-    value, mask = class_metadata(numbers, entering, generation)
+    value, mask = class_metadata(numbers, entering, generation, direct)
     metadata = parts.oxm("metadata", parts.column("metadata", value, 8), mask if masks else None)
     if role == GroupRole.TRANSIT:
         return _row(
@@ -334,12 +369,17 @@ def classes(count: int, role: int, generation: int, masks: bool) -> Records:
 
 
 def groups(
-    count: int, role: int, kind: GroupType, halves: tuple[bool, ...], generation: int
+    count: int,
+    role: int,
+    kind: GroupType,
+    kinds: tuple[int, ...],
+    generation: int,
+    marking: parts.BucketForm,
 ) -> Records:
     """The groups of a role, one an egress class; the columns of buckets are `parts.bucket_runs`."""
     made: Parts = tuple(
         Column(name, np.zeros((count, run.stop - run.start), form.opaque))
-        for name, form, run in parts.bucket_runs(halves)
+        for name, form, run in parts.bucket_runs(kinds, marking)
     )
     if role == GroupRole.FALLBACK:
         enter = _group_column("enter", GroupRole.ENTER, count, generation)

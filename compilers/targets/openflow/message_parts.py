@@ -29,6 +29,9 @@ from compilers.targets.openflow.protocol import (
     packed,
 )
 
+HIGHEST_WEIGHT, SYMMETRIC_L3L4_UDP, OFPORT = 1, 3, 0x00000002
+"""Of NXAST_BUNDLE: NX_BD_ALG_HRW; NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP; NXM_OF_IN_PORT's header."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -195,6 +198,31 @@ def clear_first_bit(field: str) -> Parts:
     )
 
 
+def bundle_ports(ports: NDArray[Any], basis: int) -> Parts:
+    """Action: to one of the ports that are up, by a hash of addresses and ports (NXAST_BUNDLE).
+
+    Each gets the same part, and the flows of one that goes down are dealt to the others (highest
+    random weight: Thaler and Ravishankar, 1998).
+
+    Args:
+        ports: int[n], of one message.
+        basis: of the hash, 16 bits.
+    """
+    numbers = np.asarray(ports).astype(">u2").tobytes()
+    return _sized(
+        protocol.BUNDLE_ACTION,
+        Action.EXPERIMENTER,
+        numbers + bytes(-len(numbers) % 8),
+        experimenter=protocol.NICIRA,
+        subtype=protocol.BUNDLE_SUBTYPE,
+        algorithm=HIGHEST_WEIGHT,
+        fields=SYMMETRIC_L3L4_UDP,
+        basis=basis,
+        members=OFPORT,
+        count=len(ports),
+    )
+
+
 def halve_ttl() -> Parts:
     """Actions: half of the TTL of IPv4, of the hop limit of IPv6; they are the same field."""
     return *move("nw_ttl", "nw_ttl", skipped=1), *clear_first_bit("nw_ttl")
@@ -257,12 +285,19 @@ class BucketForm:
 PLAIN_BUCKET, HALVING_BUCKET = BucketForm.after(), BucketForm.after(halve_ttl())
 
 
-def bucket_runs(halves: Sequence[bool]) -> Iterator[tuple[str, BucketForm, slice]]:
-    """The buckets of a group in runs of one form, each with the name of its column."""
-    start = 0
-    for halving, run in groupby(halves):
+def bucket_runs(
+    kinds: Sequence[int], marking: BucketForm = PLAIN_BUCKET
+) -> Iterator[tuple[str, BucketForm, slice]]:
+    """The buckets of a group in runs of one form, each with the name of its column.
+
+    Args:
+        kinds: of the buckets, of `class_groups.BucketKind`.
+        marking: the form of those that mark packets.
+    """
+    start, forms = 0, (PLAIN_BUCKET, HALVING_BUCKET, marking)
+    for kind, run in groupby(kinds):
         end = start + len(list(run))
-        yield f"buckets {start}", (HALVING_BUCKET if halving else PLAIN_BUCKET), slice(start, end)
+        yield f"buckets {start}", forms[kind], slice(start, end)
         start = end
 
 

@@ -13,14 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_check import EmittedCheck, Reader
-from compilers.readers.ovs_reader import read_ovs
+from compilers.readers.openflow.ovs_reader import read_ovs
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import (
+    MARKED_BIT,
+    MOST_BASIS,
+    SPREAD_MASK,
     ClassPriority,
     Pipeline,
     class_metadata,
+    class_numbers,
     marker_cookie,
 )
 from compilers.targets.openflow.flow_tables import require as require_openflow
@@ -68,6 +72,16 @@ class PrefixText:
 
 
 @dataclass(frozen=True, slots=True)
+class SpreadText:
+    """A row for marked packets: where they come in, what metadata is, and the ports by commas."""
+
+    in_port: int
+    metadata: str
+    basis: int
+    ports: str
+
+
+@dataclass(frozen=True, slots=True)
 class GroupText:
     """A group: its number, its type and its buckets, as ovs-ofctl writes them."""
 
@@ -84,6 +98,7 @@ class OvsVariables:
     identity: str
     marker_cookie: str
     gateway_mac: str
+    marked_mac: str
     gateway: str
     ipv4_length: int
     ipv4_block: str
@@ -97,6 +112,7 @@ class OvsVariables:
     single: bool
     prefixes: list[PrefixText]
     classes: list[ClassRow]
+    spread: list[SpreadText]
     groups: list[GroupText]
 
 
@@ -160,18 +176,20 @@ class FabricTexts:
         build = self.pipeline.build
         prefix, egress = (column.tolist() for column in self.pipeline.routes(vertex))
         groups, profile = self.pipeline.groups(vertex), self.pipeline.profiles[vertex]
-        single = profile.single
+        single, marked = profile.single, self.pipeline.marked_mac
+        number = class_numbers(np.array(egress, np.int64), 0, self.pipeline.direct).tolist()
         return OvsVariables(
             node=build.wiring.names[vertex],
             identity=build.identity,
             marker_cookie=f"{marker_cookie(build):#x}",
             gateway_mac=format_mac(build.addressing.gateway_mac),
+            marked_mac=format_mac(marked) if marked else "",
             gateway=str(build.addressing.gateway(vertex)),
             ipv4_length=build.addressing.ipv4_length,
             ipv4_block=self.networks[vertex][0],
             ipv6_block=self.networks6[vertex][0] if self.networks6 else "",
-            ipv4_routes=[(*self.networks[p], k) for p, k in zip(prefix, egress, strict=True)],
-            ipv6_routes=[(*self.networks6[p], k) for p, k in zip(prefix, egress, strict=True)]
+            ipv4_routes=[(*self.networks[p], k) for p, k in zip(prefix, number, strict=True)],
+            ipv6_routes=[(*self.networks6[p], k) for p, k in zip(prefix, number, strict=True)]
             if self.networks6
             else [],
             hosts=[self._host(vertex, host) for host in self.pipeline.hosts(vertex).tolist()],
@@ -183,6 +201,15 @@ class FabricTexts:
             classes=[]
             if single
             else [row for group in groups for row in self._class_rows(vertex, group)],
+            spread=[
+                SpreadText(
+                    in_port=port,
+                    metadata=f"{MARKED_BIT}/{SPREAD_MASK:#x}",
+                    basis=vertex & MOST_BASIS,
+                    ports=",".join(map(str, ports.tolist())),
+                )
+                for port, ports in self.pipeline.spread(vertex)
+            ],
             groups=[row for group in groups for row in self._groups(group)],
         )
 
@@ -197,7 +224,9 @@ class FabricTexts:
     def _class_rows(self, vertex: int, groups: Groups) -> list[ClassRow]:
         masks = self.pipeline.profiles[vertex].masks
         led = self._led(vertex, groups, masks)
-        value, mask = class_metadata(led.classes, led.entering and masks)
+        value, mask = class_metadata(
+            led.classes, led.entering and masks, direct=self.pipeline.direct
+        )
         priority = ClassPriority.ANY if groups.role == GroupRole.TRANSIT else ClassPriority.SOME
         columns = led.in_port, value, self._numbers(groups.role, led.classes)
         under = f"/{mask:#x}" if masks else ""
@@ -222,12 +251,12 @@ class FabricTexts:
 
     def _groups(self, groups: Groups) -> list[GroupText]:
         buckets = [
-            tuple(_bucket(*bucket, groups.type) for bucket in zip(*columns, strict=True))
+            tuple(self._bucket(*bucket, groups.type) for bucket in zip(*columns, strict=True))
             for columns in zip(
                 groups.port.tolist(),
                 groups.output.tolist(),
                 groups.weight.tolist(),
-                groups.halves.tolist(),
+                groups.kind.tolist(),
                 strict=True,
             )
         ]
@@ -254,11 +283,11 @@ class FabricTexts:
             ipv6=str(a.host6(vertex, host)) if a.ipv6 else "",
         )
 
-
-def _bucket(port: int, to: int, weight: int, halves: bool, kind: GroupType) -> str:
-    output = "in_port" if to == IN_PORT else f"output:{to}"
-    output = f"actions={HALVE_TTL * halves}{output}"
-    if kind == GroupType.INDIRECT:
-        return output
-    watched = f"watch_port:{port},{output}"
-    return f"weight:{weight},{watched}" if kind == GroupType.SELECT else watched
+    def _bucket(self, port: int, to: int, weight: int, does: int, kind: GroupType) -> str:
+        output = "in_port" if to == IN_PORT else f"output:{to}"
+        mark = f"set_field:{format_mac(self.pipeline.marked_mac)}->eth_dst,"
+        output = f"actions={('', HALVE_TTL, mark)[does]}{output}"
+        if kind == GroupType.INDIRECT:
+            return output
+        watched = f"watch_port:{port},{output}"
+        return f"weight:{weight},{watched}" if kind == GroupType.SELECT else watched

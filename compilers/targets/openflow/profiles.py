@@ -54,6 +54,12 @@ class Profile:
         return self.fast_failover and not few
 
     @property
+    def marks(self) -> bool:
+        """Whether packets can be marked for the next switch, and spread there."""
+        whole = self.experimenters and self.masks and not self.single
+        return whole and self.repairs and self.buckets is None
+
+    @property
     def answers_by_moves(self) -> bool:
         """Whether one row turns every question into its answer; ND takes a table of its own."""
         return self.experimenters and self.tables > SEPARATE_TABLES

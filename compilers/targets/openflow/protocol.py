@@ -209,8 +209,8 @@ class Action(IntEnum):
     EXPERIMENTER = 0xFFFF
 
 
-REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE = 6, 7
-"""Nicira's actions NXAST_REG_MOVE and NXAST_REG_LOAD."""
+REG_MOVE_SUBTYPE, REG_LOAD_SUBTYPE, BUNDLE_SUBTYPE = 6, 7, 12
+"""Nicira's actions NXAST_REG_MOVE, NXAST_REG_LOAD and NXAST_BUNDLE."""
 
 Layout = np.dtype[np.void]
 
@@ -254,9 +254,11 @@ REG_MOVE = _layout(
 )
 REG_LOAD = _layout(*REG_MOVE.descr[:4], ("place", ">u2"), ("target", OXM), ("value", ">u8"))
 """`place` is the first bit times 64, plus the number of bits less one."""
-BUCKET = _layout(
-    ("length", ">u2"), ("weight", ">u2"), ("watch_port", ">u4"), ("watch_group", ">u4"), pad=4
-)
+_HASHED = {"algorithm": 2, "fields": 2, "basis": 2, "members": 4, "count": 2}.items()
+BUNDLE_ACTION = _layout(*REG_MOVE.descr[:4], *((n, f">u{b}") for n, b in _HASHED), pad=10)
+"""`nx_action_bundle` (nicira-ext.h): the ports follow, of 2 bytes each, then zeros."""
+_WATCHED = ("watch_port", ">u4"), ("watch_group", ">u4")
+BUCKET = _layout(("length", ">u2"), ("weight", ">u2"), *_WATCHED, pad=4)
 """`ofp_bucket` (§7.3.4.2): actions follow."""
 
 # Messages, without their header

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compilers.readers.tool_check import check_ansible
+from compilers.readers.routers.tool_check import check_ansible
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from compilers.targets.push.pushed_files import SYSTEM, PushTarget, PushVariables, push_options

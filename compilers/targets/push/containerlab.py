@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 from types import MappingProxyType
 from typing import Any
 
-from compilers.readers.tool_check import check_containerlab
+from compilers.readers.routers.tool_check import check_containerlab
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option
 from compilers.targets.push.pushed_files import (

@@ -19,8 +19,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp_reader import BgpReader
-from compilers.readers.bgp_speaker import BgpSwitch
+from compilers.readers.bgp.bgp_reader import BgpReader
+from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
 from compilers.targets.capabilities import Capabilities

@@ -15,10 +15,11 @@ from types import MappingProxyType
 from typing import Any
 
 from compilers.proof.priorities import PAIRS, LayerPlan
-from compilers.readers import bgp_files, router_files
+from compilers.readers.bgp import bgp_files
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
-from compilers.readers.eos_priorities import check_layers
+from compilers.readers.routers import router_files
+from compilers.readers.routers.eos_priorities import check_layers
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities

@@ -6,19 +6,19 @@ tables of their own for what depends on where a packet came in (`linux_tables`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
-from compilers.readers import bgp_files
+from compilers.readers.bgp import bgp_files
 from compilers.readers.emitted_check import Reader
-from compilers.readers.frr_reader import read_frr
+from compilers.readers.routers.frr_reader import read_frr
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.control_plane import (
     BFD,
@@ -41,19 +41,18 @@ from compilers.targets.routed.linux_tables import (
     require_weights,
     rules,
 )
+from compilers.targets.routed.route_rows import RouteRows, Way
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
-STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, AGGREGATES})
+STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES})
 SHARING = Capabilities(STATIC | {SHARES})
 """Those of FRR 10.7."""
 UNREACHABLE = 254
 """The distance of the route that refuses addresses without another: the last that is usable."""
-Route = tuple[str, str, str, str]
-"""Prefix, gateway, interface, and what else belongs to the line. A fabric has millions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +62,8 @@ class FrrVariables:
     switch: StaticSwitch
     identity: str
     unreachable: int
-    ipv4_routes: Iterable[Route]
-    ipv6_routes: Iterable[Route]
+    ipv4_routes: RouteRows
+    ipv6_routes: RouteRows
     ipv4_pool: str
     ipv6_pool: str
     rules: list[LookupRule]
@@ -142,14 +141,16 @@ def _variables(
         switch = replace(switch, link_local="")
     orders = {} if plane else dict(in_order(routed, vertex))
     shares = [] if plane or not switch.hosts else list(routed.shares(vertex))
-    ipv4, ipv6 = (_routes(routed, vertex, family, orders, shares, chosen) for family in (0, 1))
+    given = (orders, shares, chosen)
+    ipv4, *six = (_routes(routed, vertex, family, *given) for family in range(len(routed.named)))
+    ipv6 = six[0] if six else RouteRows.of(routed.both, ())
     pools = routed.pools()
     return FrrVariables(
         switch=switch,
         identity=routed.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4,
-        ipv6_routes=ipv6 if switch.ipv6 else [],
+        ipv6_routes=ipv6,
         ipv4_pool=pools[0],
         ipv6_pool=pools[1] if switch.ipv6 else "",
         rules=rules(switch, {*orders, *([ENTER] if shares else [])}),
@@ -182,29 +183,45 @@ def _routes(
     orders: Mapping[int, Numbers],
     shares: Sequence[IngressShare],
     chosen: Chosen,
-) -> Iterator[Route]:
-    """The static routes of a family, table by table, then the shares of classes."""
+) -> RouteRows:
+    """The static routes of a family, table by table, then the shares of classes.
+
+    Each has a gateway, an interface, and what else belongs to the line.
+    """
+    return RouteRows.of(
+        routed.named[family], _parts(routed, vertex, family, orders, shares, chosen)
+    )
+
+
+def _parts(
+    routed: RoutedFabric,
+    vertex: int,
+    family: int,
+    orders: Mapping[int, Numbers],
+    shares: Sequence[IngressShare],
+    chosen: Chosen,
+) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
     links = routed.switch(vertex).links
     gateway = _gateway(chosen, 6 if family else 4)
     onlink = gateway == "ipv4"
     ways = {link.port: (getattr(link, gateway), link.interface) for link in links}
     last = " onlink" * onlink + " bfd" * (chosen["bfd"] == "on")
     prefix, egress = routed.routes(vertex)
-    texts = routed.prefixes[family]
     for table, by_class in orders.items():
+        where = f" table {table}" * (table != MAIN)
+        words = [f" {m}" * (m > 1) + where + last for m in range(1, by_class.shape[1] + 1)]
+        said: list[Way] = [(*ways[port], word) for word in words for port in ways]
+        number = np.zeros(max(ways, default=0) + 1, np.int64)
+        number[list(ways)] = np.arange(len(ways))
         port = by_class[egress]
         row, place = np.nonzero(port)
-        where = f" table {table}" * (table != MAIN)
-        words = [f" {m}" * (m > 1) + where + last for m in range(1, port.shape[1] + 1)]
-        columns = (column.tolist() for column in (prefix[row], port[row, place], place))
-        for number, through, m in zip(*columns, strict=True):
-            yield texts[number], *ways[through], words[m]
+        yield prefix[row], said, place * len(ways) + number[port[row, place]]
     for share in shares:
         equal = len(set(share.weight)) == 1
-        members = [
+        members: list[Way] = [
             (*ways[port], f" table {ENTER}" + f" weight {weight}" * (not equal) + last)
             for port, weight in zip(share.port, share.weight, strict=True)
         ]
-        for number in prefix[egress == share.egress].tolist():
-            for member in members:
-                yield texts[number], *member
+        these = prefix[egress == share.egress]
+        every = np.tile(np.arange(len(members)), len(these))
+        yield np.repeat(these, len(members)), members, every

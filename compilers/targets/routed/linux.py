@@ -12,15 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 
 import numpy as np
 
 from compilers.readers.emitted_check import Reader
-from compilers.readers.iproute_reader import read_linux
+from compilers.readers.routers.iproute_reader import read_linux
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import (
@@ -33,6 +32,7 @@ from compilers.targets.routed.linux_tables import (
     require_weights,
     rules,
 )
+from compilers.targets.routed.route_rows import RouteRows, Way
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import Target
 from inventory.route_tables.held_routes import RouteTables
@@ -60,7 +60,7 @@ class LinuxVariables:
     protocol: int
     link_nexthop: int
     groups: list[NexthopGroup]
-    routes: Iterator[Route]
+    routes: RouteRows
     rules: list[LookupRule]
     rule_preference: int
     pools: list[str]
@@ -83,7 +83,7 @@ class Linux(Target):
         ),
         LinuxVariables,
     )
-    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES}))
+    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES}))
     interfaces = LINUX
 
     def require(self, build: Build, chosen: Chosen) -> None:
@@ -136,16 +136,20 @@ def _tables(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
         yield ENTER, group
 
 
-def _routes(
+def _routes(routed: RoutedFabric, vertex: int, tables: list[tuple[int, Numbers]]) -> RouteRows:
+    """Every route, table by table, in both families: its nexthop object, metric and table."""
+    return RouteRows.of(routed.both, _parts(routed, vertex, tables))
+
+
+def _parts(
     routed: RoutedFabric, vertex: int, tables: list[tuple[int, Numbers]]
-) -> Iterator[Route]:
-    """Every route, table by table, in both families."""
+) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
     prefix, egress = routed.routes(vertex)
     for table, by_class in tables:
         nexthop = by_class[egress]
         row, place = np.nonzero(nexthop)
-        columns = [column.tolist() for column in (nexthop[row, place], place + 1)]
-        number = prefix[row].tolist()
-        for texts in routed.prefixes:
-            named = map(texts.__getitem__, number)
-            yield from zip(named, *columns, repeat(table), strict=False)
+        known, way = np.unique(nexthop[row, place], return_inverse=True)
+        metrics = range(1, nexthop.shape[1] + 1)
+        ways: list[Way] = [(hop, metric, table) for metric in metrics for hop in known.tolist()]
+        for family, texts in enumerate(routed.prefixes):
+            yield prefix[row] + family * len(texts), ways, place * len(known) + way

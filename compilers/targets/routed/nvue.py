@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from compilers.readers import nvue_bgp, nvue_yaml
+from compilers.readers.bgp import nvue_bgp
+from compilers.readers.routers import nvue_yaml
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compilers.readers import bgp_files, router_files
+from compilers.readers.bgp import bgp_files
+from compilers.readers.routers import router_files
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, WEIGHTS

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp_speaker import BgpSwitch
+from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.emitted_check import Reader
 from compilers.readers.emitted_forwarding import EmittedSwitch
 from compilers.tables.build import Build

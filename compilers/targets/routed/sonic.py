@@ -19,11 +19,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from compilers.proof.priorities import HOP, VALLEY, PriorityPlan
-from compilers.readers import bgp_files, router_files
+from compilers.readers.bgp import bgp_files
 from compilers.readers.difference_list import DifferenceList
 from compilers.readers.emitted_check import Reader
-from compilers.readers.segment_check import check_sonic_segments
-from compilers.readers.sonic_priorities import check_priorities
+from compilers.readers.routers import router_files
+from compilers.readers.routers.sonic_priorities import check_priorities
+from compilers.readers.segments.segment_check import check_sonic_segments
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities
@@ -53,7 +54,7 @@ from compilers.targets.routed.sonic_srv6 import (
     SonicSrv6,
     Table,
 )
-from compilers.targets.routed.srv6_sids import parse_block
+from compilers.targets.routed.srv6_sids import block_in_plane, parse_block
 from compilers.targets.template_variables import shown
 from inventory.problems import InputError
 
@@ -128,6 +129,10 @@ class Sonic(P2pTarget):
         if chosen[SRV6] != OFF and only is None:
             return check_sonic_segments(build, folder)
         return None
+
+    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
+        """See `Target.options_in`."""
+        return block_in_plane(options, self.options["block"].default, plane)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

@@ -14,14 +14,8 @@ import numpy as np
 from compilers.targets.options import SET, Chosen
 from compilers.targets.routed.p2p_links import LINKS6, P2pFabric, P2pLink, Route
 from compilers.targets.routed.srv6_paths import Srv6Paths
-from compilers.targets.routed.srv6_sids import (
-    ADJACENCY,
-    DECAPSULATE,
-    HOST,
-    Usids,
-    parse_block,
-    require_numbers,
-)
+from compilers.targets.routed.srv6_sids import Usids, parse_block, require_numbers
+from compilers.topology.path_sets import ADJACENCY, DECAPSULATE, HOST
 from inventory.problems import InputError, Problem
 
 SRV6, BLOCK = "srv6", "block"

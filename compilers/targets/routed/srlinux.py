@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from compilers.readers import bgp_files, router_files
+from compilers.readers.bgp import bgp_files
+from compilers.readers.routers import router_files
 from compilers.tables.build import Build
 from compilers.targets.base_config import BaseConfig
 from compilers.targets.capabilities import Capabilities

@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from compilers.readers.emitted_report import EmittedReport
-from compilers.readers.segment_check import check_segments
+from compilers.readers.segments.segment_check import check_segments
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
@@ -26,16 +26,14 @@ from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
 from compilers.targets.routed.srv6_paths import Srv6Paths
 from compilers.targets.routed.srv6_sids import (
-    ADJACENCY,
-    CARRIER,
-    DECAPSULATE,
-    HOST,
     Usids,
+    block_in_plane,
     parse_block,
     require_numbers,
 )
 from compilers.targets.routed.static_routes import RoutedFabric, StaticLink, StaticSwitch, bad_names
 from compilers.targets.target import FabricCheck, Page, Progress, Target
+from compilers.topology.path_sets import ADJACENCY, CARRIER, DECAPSULATE, HOST
 from inventory.problems import InputError, Problem, few, shown
 
 HOSTS_FOLDER = "hosts"
@@ -124,6 +122,10 @@ class Srv6(Target):
             ),
         }
     )
+
+    def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
+        """See `Target.options_in`."""
+        return block_in_plane(options, self.options["block"].default, plane)
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""

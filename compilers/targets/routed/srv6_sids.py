@@ -12,10 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 
+from compilers.targets.options import Chosen
+from compilers.topology.path_sets import DECAPSULATE, HOST, SWITCH, carrier
 from inventory.problems import InputError, Problem
 
-BLOCK, USID, CARRIER = 32, 16, 6
-SWITCH, HOST, DECAPSULATE, ADJACENCY = 0x1000, 0xA000, 0xE000, 0xF000
+BLOCK, USID = 32, 16
 SWITCHES, HOSTS = HOST - SWITCH - 1, DECAPSULATE - HOST
 
 
@@ -27,9 +28,7 @@ class Usids:
 
     def carrier(self, *usids: int) -> str:
         """The address that takes a packet along these uSIDs, at most six, none of them 0."""
-        block = int(self.block.network_address) >> (128 - BLOCK)
-        groups = ":".join(f"{usid:x}" for usid in (block >> USID, block & 0xFFFF, *usids))
-        return groups if len(usids) == CARRIER else f"{groups}::"
+        return carrier(usids, int(self.block.network_address) >> (128 - BLOCK))
 
     def prefix(self, *usids: int) -> str:
         """What a packet with these uSIDs ahead of it is routed by."""
@@ -39,6 +38,24 @@ class Usids:
     def switch(vertex: int) -> int:
         """The uSID of a switch."""
         return SWITCH + vertex + 1
+
+
+def block_in_plane(options: Chosen | None, usual: str, plane: int) -> Chosen | None:
+    """The options of a plane, from 0: each has a block of its own, the one after that before it.
+
+    A host tells by the block which plane a carrier goes to: its kernel looks the carrier up again
+    behind the encapsulation, whatever interface the nexthop names.
+    """
+    given = dict(options or {})
+    block = parse_block(given.get("block", usual))
+    if block is None or not plane:
+        return options
+    return given | {"block": str(own_block(block, plane))}
+
+
+def own_block(block: IPv6Network, plane: int) -> IPv6Network:
+    """The block of a plane, from 0."""
+    return IPv6Network((int(block.network_address) + (plane << 128 - BLOCK), BLOCK))
 
 
 def parse_block(text: str) -> IPv6Network | None:

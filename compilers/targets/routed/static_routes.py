@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
+from compilers.targets.routed.route_rows import PrefixTexts
 from compilers.wiring.addressing import Addressing
 from inventory.problems import InputError, Problem, few
 
@@ -94,12 +95,15 @@ class RoutedFabric:
     """The routers of a build.
 
     ports: by node type and number. prefixes: the text of every prefix, for each address family.
+    named, both: the same for columns of routes; in `both` those of the second family come behind.
     gateways: that of every switch's IPv4 address. link_locals: that of its address on links.
     """
 
     build: Build
     ports: list[list[PhysicalPort]]
     prefixes: tuple[list[str], ...]
+    named: tuple[PrefixTexts, ...]
+    both: PrefixTexts
     gateways: list[str]
     link_locals: list[str]
 
@@ -128,6 +132,8 @@ class RoutedFabric:
             build=build,
             ports=interfaces.ports(build),
             prefixes=tuple(prefixes),
+            named=tuple(map(PrefixTexts, prefixes)),
+            both=PrefixTexts([text for texts in prefixes for text in texts]),
             gateways=[str(a.gateway(v)) for v in vertices],
             link_locals=[str(IPv6Address(LINK_LOCAL + v + 1)) for v in vertices],
         )

@@ -1,8 +1,9 @@
-"""Baselines: the families that the papers compare with; polarfab does not compile them."""
+"""Baselines: the families that the papers compare with, routed by search."""
 
 from compilers.topology.baselines.baseline import Baseline, BaselineDesign
 from compilers.topology.baselines.bundlefly import Bundlefly
 from compilers.topology.baselines.dragonfly import Dragonfly
+from compilers.topology.baselines.dring import DRing
 from compilers.topology.baselines.fattree import FatTree
 from compilers.topology.baselines.hyperx import HyperX
 from compilers.topology.baselines.jellyfish import Jellyfish
@@ -25,5 +26,6 @@ BASELINES: dict[str, Baseline] = {
         Mlfm(),
         Bundlefly(),
         SpectralFly(),
+        DRing(),
     )
 }

@@ -28,7 +28,7 @@ class BaselineDesign(Design):
 
 
 class Baseline(Family, Protocol):
-    """A family for comparison only. `check` also reports parameters that are missing.
+    """A family that the papers compare with. `check` also reports parameters that are missing.
 
     optional names the parameters that have a default.
     """

@@ -11,6 +11,7 @@ import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say
 from polarfab.shared_options import phases_option
+from polarfab.time_notes import say_time
 from polarfab.verification_output import stop_if_wrong, walks
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def command(
     With --phase the racks of later phases of the installation (`polarfab cables`) are left out;
     vertices, ports, addresses and labels are those of the whole fabric.
     """
+    from compilers.estimates import Size
     from compilers.tables.generations import fabric_in
     from compilers.targets.openflow.profiles import profile_notes
     from polarfab.fabric import Fabric
@@ -69,7 +71,10 @@ def command(
         with progress(walks(written.builds, quick)) as bar:
             found = written.verify(failures=() if quick else None, progress=bar)
 
-    fabric = Fabric.from_spec(fabric_file).compile(phase or 0, phases or 0)
+    fabric = Fabric.from_spec(fabric_file)
+    if fabric.loaded and not no_verify:
+        say_time(Size.of_spec(fabric.loaded.spec), "compile")
+    fabric = fabric.compile(phase or 0, phases or 0)
     before = fabric_in(output)
     fabric = fabric.save(output, None if no_verify else prove)
     _say_replaced(before, fabric.name, output)
@@ -116,11 +121,12 @@ def _print_planes(
 
 def _say_less(build: Build) -> None:
     """Say what `routing.on_missing: minimal` took back."""
-    from compilers.spec.fabric_spec import EQUAL_COST
+    from compilers.spec.share import EQUAL_COST
 
-    for word in ("balance", "protect", "minimal_share"):
+    least = {"minimal_share": EQUAL_COST, "demand": "equal shares"}
+    for word in ("balance", "protect", "minimal_share", "demand"):
         if asked := build.policy.get(f"asked_{word}"):
-            done = getattr(build, word, EQUAL_COST)
+            done = getattr(build, word, least.get(word))
             say(
                 f"routing.{word}: {done} in place of {asked}, which not every "
                 "target and node type can do (routing.on_missing)"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output import in_words, json_option, print_json, print_table, progress, say
+from polarfab.plane_output import merged_reports, say_plane, side_by_side
 from polarfab.shared_options import target_options
 
 if TYPE_CHECKING:
@@ -29,27 +30,37 @@ def command(
 
     Inputs, policy, nodes, cables from port to port; for each switch rows by network and next hop,
     and classes by what they do. With --target the files that `render` writes, as unified
-    differences. Exit code 1 when anything differs.
+    differences. Folders of several planes are compared plane by plane. Exit code 1 when anything
+    differs.
     """
-    from compilers.tables.build_folder import load
     from compilers.targets.options import read
+    from polarfab.fabric import Fabric
 
     if words and not target:
         raise click.UsageError("--set is for a target: name it with --target")
     options = read(words)
-    old, new = load(one), load(other)
-    report = _texts(old, new, target, options) if target else as_dict(old, new)
+    pairs = side_by_side(Fabric.load(one), Fabric.load(other))
+    names = [new.name for _, new in pairs]
+    reports = [
+        _texts(old.build, new.build, target, options) if target else as_dict(old.build, new.build)
+        for old, new in pairs
+    ]
+    differ = any(report["differ"] for report in reports)
     if as_json:
-        print_json(report)
-    elif target:
-        for file in report["files"]:
-            click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
-            if file["remediation"]:
-                click.echo(f"# to type at {Path(file['file']).parent}\n{file['remediation']}")
+        print_json(merged_reports(names, reports, {"differ": differ}))
     else:
-        _show(report)
-    if report["differ"]:
+        for name, report in zip(names, reports, strict=True):
+            say_plane(name, len(names))
+            (_show_files if target else _show)(report)
+    if differ:
         raise click.exceptions.Exit(1)
+
+
+def _show_files(report: dict[str, Any]) -> None:
+    for file in report["files"]:
+        click.echo(file["difference"] or f"{file['file']} differs\n", nl=False)
+        if file["remediation"]:
+            click.echo(f"# to type at {Path(file['file']).parent}\n{file['remediation']}")
 
 
 def as_dict(old: Build, new: Build) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from polarfab.output import json_option, print_json, print_table, warn
+from polarfab.shared_options import fail_option
 
 if TYPE_CHECKING:
     from compilers.proof.explanation import Explanation
@@ -18,13 +19,7 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
-@click.option(
-    "--fail",
-    "failures",
-    metavar="A-B|NODE",
-    multiple=True,
-    help="Show what happens while the link between two nodes, or a node, is down.",
-)
+@fail_option
 @json_option
 def command(
     folder: Path, source: str, destination: str, failures: tuple[str, ...], as_json: bool

@@ -11,10 +11,18 @@ import click
 
 from inventory.problems import InputError
 from polarfab.output import json_option, print_json, print_table, progress, say, write_file
+from polarfab.plane_output import merged_reports, of_each_plane
+from polarfab.shared_options import scheduler_option
+from polarfab.time_notes import say_time
 
 if TYPE_CHECKING:
     from compilers.evaluation.saturation import PatternThroughput, Saturation
     from compilers.tables.build import Build
+
+VALIANT = "valiant"
+OPTIMUM = ("optimum", "of it")
+REACHED = 0.98
+"""Of the optimum: below that it is a bound that nothing is known to reach."""
 
 
 @click.command("throughput")
@@ -34,6 +42,12 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Plot it, too: FILE.svg or FILE.png.",
 )
+@click.option(
+    "--optimum",
+    is_flag=True,
+    help="Look for the best of all paths, not for a bound only; minutes at q = 31.",
+)
+@scheduler_option
 @json_option
 def command(
     folder: Path,
@@ -41,55 +55,118 @@ def command(
     hosts: int | None,
     seed: int,
     output: Path | None,
+    optimum: bool,
+    scheduler: str,
     as_json: bool,
 ) -> None:
     """Estimate the saturation of traffic patterns, as a share of what the hosts' links carry.
 
-    Traffic follows the emitted tables as a fluid; the hottest link sets the limit. Three columns:
-    minimal ports only; the weights as emitted; weights fitted to the pattern, switch by switch.
+    Traffic follows the emitted tables as a fluid; the hottest link sets the limit. The columns:
+    minimal ports only; the weights as emitted; weights fitted to the pattern, switch by switch;
+    Valiant's way over any switch, to compare with; what no routing over any paths exceeds, and the
+    part of it that is emitted. Of several planes each is followed, then what their ports carry
+    together.
 
     \b
         polarfab throughput build --hosts 16
         polarfab throughput build --pattern perm2hop --pattern tornado --json
     """
     from compilers.drawing.plots import WAYS
+    from compilers.estimates import Size, throughput_works
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
-    form = _form(output) if output else ""
-    build = fabric.build
-    hosts = hosts or max(1, build.wiring.host_port.shape[1])
-    with progress("following traffic") as report:
-        found = fabric.throughput(names, hosts, seed, report)
+    form = plot_form(output) if output else ""
+    builds = fabric.builds
+    hosts = hosts or max(1, builds[0].wiring.host_port.shape[1])
+    say_time(Size.of_build(builds[0]), *throughput_works(names, optimum))
+    with progress("following traffic") as bar:
+        given = names, hosts, seed, bar, scheduler, optimum
+        each = of_each_plane(fabric, lambda plane: plane.throughput(*given))
+    title = f"{builds[0].topology.title()}, {hosts} hosts per node"
     if output:
-        _plot(found, f"{build.topology.title()}, {hosts} hosts per node", output, form)
+        _plot(each[0], title, output, form)
     if as_json:
-        patterns = [asdict(each) for each in found]
-        print_json({"name": build.name, "hosts_per_node": hosts, "patterns": patterns})
+        reports = [
+            {"name": build.name, "hosts_per_node": hosts, "patterns": [*map(asdict, found)]}
+            for build, found in zip(builds, each, strict=True)
+        ]
+        sums = [
+            {"pattern": found[0].pattern, **{way: _mean(found, way) for way in WAYS}}
+            | _of_optimum(found)
+            for found in zip(*each, strict=True)
+        ]
+        whole = {"name": fabric.name, "ports": len(builds), "patterns": sums}
+        print_json(merged_reports([build.name for build in builds], reports, whole))
         return
-    print_table(
-        f"{build.name}: {build.topology.title()}, {hosts} hosts per node; saturation",
-        ["pattern", "flows", *WAYS.values(), "hottest link (minimal)"],
-        [_row(build, each, tuple(WAYS)) for each in found],
-    )
-    if all(each.as_emitted is None for each in found):
+    for build, found in zip(builds, each, strict=True):
+        print_table(
+            f"{build.name}: {title}; saturation",
+            ["pattern", "flows", *WAYS.values(), VALIANT, *OPTIMUM, "hottest minimal link"],
+            [_row(build, one, tuple(WAYS)) for one in found],
+        )
+    if len(builds) > 1:
+        rows = [
+            [found[0].pattern, *(_percent(_mean(found, way)) for way in WAYS)]
+            if any(one.flows for one in found)
+            else [found[0].pattern, *["–"] * len(WAYS)]
+            for found in zip(*each, strict=True)
+        ]
+        over = f"all {len(builds)} planes: of what a host's {len(builds)} ports carry together"
+        print_table(over, ["pattern", *WAYS.values()], rows)
+    if all(one.as_emitted is None for found in each for one in found):
         say("the build has no alternates: routing: {balance: compact-valiant} compares with them")
+
+
+def _mean(found: Sequence[PatternThroughput], way: str) -> float | None:
+    """What hosts can send over all planes, as a share of their ports; None where one lacks it."""
+    shares = [one.share for each in found if (one := getattr(each, way))]
+    return sum(shares) / len(shares) if len(shares) == len(found) else None
+
+
+def _of_optimum(each: Sequence[PatternThroughput]) -> dict[str, float | None]:
+    """The mean of the planes' optima, and the part of it that is emitted over all."""
+    optima = [one.optimum for one in each if one.optimum]
+    if not optima:
+        return {"optimum": None, "share_of_optimum": None}
+    emitted = [(one.as_emitted or one.minimal).share for one in each]
+    optimum = sum(optima) / len(optima)
+    return {"optimum": optimum, "share_of_optimum": sum(emitted) / len(emitted) / optimum}
 
 
 def _row(build: Build, found: PatternThroughput, ways: tuple[str, ...]) -> list[object]:
     names = build.wiring.names
     if not found.flows:
-        return [found.pattern, 0, *["–"] * (len(ways) + 1)]
+        return [found.pattern, 0, *["–"] * (len(ways) + len(OPTIMUM) + 2)]
     shares = [_share(getattr(found, way)) for way in ways]
     u, v = found.minimal.hottest
-    return [found.pattern, found.flows, *shares, f"{names[u]} – {names[v]}"]
+    reached = [one.share for way in ways if (one := getattr(found, way))]
+    bounded = max(found.routed or 0, *reached) < REACHED * (found.optimum or 0)
+    optimum = "≤ " * bounded + _percent(found.optimum), _percent(found.share_of_optimum)
+    return [
+        found.pattern,
+        found.flows,
+        *shares,
+        _share(found.valiant),
+        *optimum,
+        f"{names[u]} – {names[v]}",
+    ]
 
 
 def _share(saturation: Saturation | None) -> str:
-    return f"{saturation.share:.1%}" if saturation else "–"
+    return _percent(saturation.share if saturation else None)
 
 
-def _form(plot: Path) -> str:
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+def plot_form(plot: Path) -> str:
+    """`svg` or `png`, by the file's name.
+
+    Raises:
+        InputError: it ends otherwise.
+    """
     form = plot.suffix.removeprefix(".")
     if form not in ("svg", "png"):
         required = "FILE.svg or FILE.png"

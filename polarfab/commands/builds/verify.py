@@ -11,7 +11,8 @@ import click
 
 from inventory.problems import InputError
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, say, warn
-from polarfab.shared_options import accept_option, target_options
+from polarfab.shared_options import accept_option, scheduler_option, target_options
+from polarfab.time_notes import say_time
 from polarfab.verification_output import say_emitted, stop_if_wrong, walks
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ def _emitted_place(
     """A folder that is there, or the word for what a controller sends."""
     if value is None or str(value) == OPENFLOW:
         return value
+    from compilers.targets.tar_pieces import require_unpacked
+
+    require_unpacked(value)
     click.Path(exists=True, file_okay=False).convert(value, option, context)
     return value
 
@@ -89,7 +93,7 @@ def _emitted_place(
     type=click.Choice(["auto", "walk", "certificate"]),
     default="auto",
     show_default=True,
-    help="For ways, and failures of one link or node: walk all packets, or prove it by local "
+    help="For ways and failures: walk all packets, or prove it by local "
     "conditions and walk what those leave open; auto: by certificate where walks take long.",
 )
 @click.option(
@@ -108,6 +112,7 @@ def _emitted_place(
 )
 @target_options(more="needed where the files do not tell", rendered=True)
 @accept_option
+@scheduler_option
 @json_option
 def command(
     folder: Path,
@@ -121,6 +126,7 @@ def command(
     target: str | None,
     words: tuple[str, ...],
     accept: tuple[str, ...],
+    scheduler: str,
     as_json: bool,
 ) -> None:
     """Prove that BUILD delivers every ordered pair by the tables that are emitted.
@@ -143,15 +149,17 @@ def command(
     `--emitted openflow` so have the messages that the controller sends, by the parser of Ryu or
     os-ken (a folder of that name is ./openflow).
     """
+    from compilers.estimates import Size
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
 
     fabric = Fabric.load(folder)
     if quick and failures:
         raise click.UsageError("--quick tries no failures, and --failures names some")
+    say_time(Size.of_build(fabric.builds[0]), "verify walk" if method == "walk" else "verify")
     with progress(walks(fabric.builds, quick)) as bar:
         kinds = failures or (() if quick else None)
-        found = fabric.verify(kinds, sample, seed, with_channels, bar, method)
+        found = fabric.verify(kinds, sample, seed, with_channels, bar, method, scheduler)
     if found.unmarked:
         say(found.unmarked)
     files: tuple[EmittedReport, ...] = ()
@@ -166,7 +174,7 @@ def command(
         print_json({**found.as_dict(), **_emitted_facts(files)})
     for build, report in zip(fabric.builds, found.reports, strict=True):
         if not as_json:
-            _print(build, report)
+            _print(build, report, method)
             _say_losses(build, report)
         stop_if_wrong(build, report)
     for each in files:
@@ -186,7 +194,7 @@ def _emitted_facts(files: tuple[EmittedReport, ...]) -> dict[str, Any]:
     return {"emitted": facts[0] if len(facts) == 1 else facts} if facts else {}
 
 
-def _print(build: Build, report: Report) -> None:
+def _print(build: Build, report: Report, method: str) -> None:
     """Tables for people."""
     from compilers.proof.proved import FAILURES, Proved
 
@@ -204,9 +212,15 @@ def _print(build: Build, report: Report) -> None:
         what = " and ".join(FAILURES.get(word, word) for word in used.proved)
         facts.append((f"by certificate: {what}", f"{used.destinations:,} destinations"))
         facts += [("destinations it left to a walk", used.flagged), ("walked beside", used.beside)]
+    if used or method == "certificate":
+        proved = used.proved if used else ()
+        left = (case for case in report.failures if case.kind not in proved)
+        facts += [(f"walked: {FAILURES[c.kind]}", f"{c.cases:,} of {c.all_cases:,}") for c in left]
+    if used and used.program:
+        facts.append(("rows", "proved of the program that they are computed from"))
     if dead := report.to_dead_switch:
         links = f"at most {dead.most} links, {dead.mean:.1f} on average"
-        facts.append(("packets to a dead switch", links))
+        facts.append((f"packets to a dead switch, {dead.switches:,} tried", links))
     if report.passed:
         facts.append(("proved", Proved.of(report.proved, report.promised)))
     print_facts(f"{build.name}: {build.topology.title()}, build {build.identity}", facts)

@@ -43,10 +43,7 @@ def command(
     """
     from polarfab.fabric import Fabric
 
-    fabric = Fabric.load(folder)
-    if adopt is not None and len(fabric.planes) > 1:
-        raise click.UsageError(f"--as-wired is for one plane: name {fabric.planes[0].folder}")
-    found = fabric.check_wiring(facts, form)
+    found = Fabric.load(folder).check_wiring(facts, form)
     if adopt is not None:
         _adopt(found, adopt)
     if as_json:

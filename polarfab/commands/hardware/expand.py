@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, say, write_file
+from polarfab.plane_output import merged_reports, side_by_side
 from polarfab.verification_output import stop_if_wrong
 
 if TYPE_CHECKING:
@@ -19,14 +21,29 @@ if TYPE_CHECKING:
 
 @click.command("expand")
 @click.argument("start", metavar="BUILD|FABRIC")
-@click.option("--clusters", help="quadric:N or fan:N for odd q, nucleus for even q.")
+@click.option(
+    "--clusters",
+    help="quadric:N or fan:N for odd q, nucleus for even q, switch:N in a random graph.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of chance: of the links that switch:N takes apart.",
+)
 @click.option("--whole", metavar="BUILD|FABRIC", help="The same fabric with more of it installed.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder for the larger build."
 )
 @json_option
 def command(
-    start: str, clusters: str | None, whole: str | None, output: Path | None, as_json: bool
+    start: str,
+    clusters: str | None,
+    seed: int,
+    whole: str | None,
+    output: Path | None,
+    as_json: bool,
 ) -> None:
     """Plan clusters that are added to BUILD (or fabric.yaml) on unused ports.
 
@@ -34,11 +51,15 @@ def command(
     quadric  copies of the quadrics: the diameter stays 2
     fan      copies of other clusters: degrees near-equal, the diameter becomes 3
     nucleus  one node that makes even q regular
+    switch   a switch of a graph or jellyfish, in the place of random links
 
     Their nodes are the inventory's spares of the type, then new ones, which fill the inventory's
-    racks that have room, then racks of their own. No cable is moved. With -o the larger build is
-    written and verified, with OUTPUT-added-cables.csv beside it; `cables`, `render` and the rest
-    take it like any other.
+    racks that have room, then racks of their own. No cable is moved, but for switch:N: each link
+    that is taken apart becomes two. With -o the larger build is written and verified, with
+    OUTPUT-added-cables.csv beside it, and OUTPUT-removed-cables.csv where there are such; `cables`,
+    `render` and the rest take it like any other.
+
+    Every plane of a fabric of several grows by the same clusters.
 
     With --whole nothing new is planned: what is added between BUILD, of which parts were not
     installed (`compile --phase`, or nodes that are planned), and the same fabric with more of it.
@@ -46,13 +67,35 @@ def command(
     if (clusters is None) == (whole is None):
         raise click.UsageError("say either --clusters or --whole")
     fabric = _fabric(start)
-    found = fabric.remaining(_fabric(whole)) if whole else fabric.expand(clusters or "")
+    found = _remaining(fabric, _fabric(whole)) if whole else _grown(fabric, clusters or "", seed)
     if output is not None:
         _write(found, output)
     if as_json:
-        print_json(found.as_dict())
+        names = [each.build.name for each in found]
+        added = {
+            "nodes_added": sum(len(each.facts["nodes_added"]) for each in found),
+            "cables_added": sum(each.facts["cables_added"] for each in found),
+        }
+        print_json(merged_reports(names, [each.as_dict() for each in found], added))
     else:
-        _print(found.facts, "grown" if clusters else "more of it installed")
+        for each in found:
+            _print(each.facts, "grown" if clusters else "more of it installed")
+
+
+def _remaining(fabric: Fabric, whole: Fabric) -> list[GrowthReport]:
+    return [part.remaining(all_of_it) for part, all_of_it in side_by_side(fabric, whole)]
+
+
+def _grown(fabric: Fabric, clusters: str, seed: int) -> list[GrowthReport]:
+    """Each plane with more clusters, in places that neither a later nor a grown one takes."""
+    from compilers.expansion.growth_report import GrowthReport
+    from polarfab.fabric import Fabric
+
+    planes, found = fabric.planes, list[GrowthReport]()
+    for number, plane in enumerate(planes, 1):
+        beside = [*(Fabric.of(each.build) for each in found), *planes[number:]]
+        found.append(plane.expand(clusters, beside, seed))
+    return found
 
 
 def _fabric(word: str) -> Fabric:
@@ -61,16 +104,22 @@ def _fabric(word: str) -> Fabric:
     return Fabric.load(word) if Path(word).is_dir() else Fabric.from_spec(word)
 
 
-def _write(found: GrowthReport, output: Path) -> None:
+def _write(found: Sequence[GrowthReport], output: Path) -> None:
+    from compilers.expansion.growth_report import added_cables, removed_cables
     from polarfab.fabric import Fabric
 
     reports: list[Report] = []
-    grown = Fabric.of(found.build)
+    grown = Fabric.of(*(each.build for each in found))
     fabric = grown.save(output, lambda written: reports.extend(written.verify().reports))
     beside = output.with_name(f"{output.name}-added-cables.csv")
-    write_file(beside, found.csv())
-    say(f"written: {output}, {beside}")
-    stop_if_wrong(fabric.build, reports[0])
+    write_file(beside, added_cables(found))
+    files = [output, beside]
+    if removed := removed_cables(found):
+        files.append(output.with_name(f"{output.name}-removed-cables.csv"))
+        write_file(files[-1], removed)
+    say(f"written: {', '.join(map(str, files))}")
+    for build, report in zip(fabric.builds, reports, strict=True):
+        stop_if_wrong(build, report)
 
 
 def _print(report: dict[str, Any], what: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from polarfab.output import json_option, print_facts, print_json, print_table, progress, warn
+from polarfab.plane_output import merged_reports, say_plane, side_by_side
 from polarfab.shared_options import (
     HTTP,
     authority,
@@ -72,7 +73,8 @@ def command(
     It starts from OLDBUILD, else from what the controller at URL has.
 
     The move is made in rounds. Every state on the way is walked: the borders between rounds and
-    random mixtures within. Exit code 0 when no pair of hosts loses a packet, else 1.
+    random mixtures within. Planes move one by one, each with its controller: of folders of several
+    every plane's move is shown. Exit code 0 when no pair of hosts loses a packet, else 1.
     """
     from polarfab.fabric import Fabric
 
@@ -80,13 +82,18 @@ def command(
         raise click.UsageError("say either --from OLDBUILD or --to URL")
     with Fabric.load(folder).usable(unverified) as new:
         old = Fabric.load(before) if before else _running(url, token_file, authority)
-        with progress("planning") as report:
-            found = old.plan(new, mixtures, seed, report)
+        pairs = side_by_side(old, new)
+        with progress("planning") as bar:
+            found = [one.plan(other, mixtures, seed, bar).as_dict() for one, other in pairs]
+    names = [other.name for _, other in pairs]
+    lossless = all(report["lossless"] for report in found)
     if as_json:
-        print_json(found.as_dict())
+        print_json(merged_reports(names, found, {"lossless": lossless}))
     else:
-        _print(found.as_dict())
-    if not found.lossless:
+        for name, report in zip(names, found, strict=True):
+            say_plane(name, len(names))
+            _print(report, f"{name}: " * (len(names) > 1))
+    if not lossless:
         raise click.exceptions.Exit(1)
 
 
@@ -106,8 +113,8 @@ def _running(url: str | None, token_file: Path | None, authority: Path | None) -
         raise error if url else InputError([*error.problems, held]) from error
 
 
-def _print(report: dict[str, Any]) -> None:
-    """Switches that change alike share a line."""
+def _print(report: dict[str, Any], plane: str) -> None:
+    """Switches that change alike share a line; warnings begin with the plane, if there are more."""
     from compilers.update.move_report import MOVE_COUNTS, MOVE_PARTS
 
     alike = Counter(
@@ -145,7 +152,7 @@ def _print(report: dict[str, Any]) -> None:
         rows = [[f["round"], f["from"], f["to"], f["what"]] for f in proof["faults"]]
         print_table("packets that go wrong", ["in round", "from", "to", "how"], rows)
     for line in _worst(report):
-        warn(line)
+        warn(plane + line)
 
 
 def _worst(report: dict[str, Any]) -> Iterator[str]:

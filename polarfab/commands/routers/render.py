@@ -11,17 +11,26 @@ from polarfab.output import json_option, print_json, progress, say, warn
 from polarfab.shared_options import (
     accept_option,
     only_nodes,
+    scheduler_option,
     target_options,
     unverified_option,
 )
+from polarfab.time_notes import say_time
 from polarfab.verification_output import say_caveats, say_emitted
+
+MOST_NAMED = 10
+"""Files that somebody had changed, of which each is named."""
 
 
 @click.command("render")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @target_options(required=True)
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder to write, or an archive: FILE.tar.zst, FILE.tar.gz, FILE.tar.",
 )
 @click.option(
     "--templates",
@@ -32,6 +41,7 @@ from polarfab.verification_output import say_caveats, say_emitted
 @unverified_option()
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")
 @accept_option
+@scheduler_option
 @json_option
 def command(
     folder: Path,
@@ -43,6 +53,7 @@ def command(
     unverified: bool,
     no_check: bool,
     accept: tuple[str, ...],
+    scheduler: str,
     as_json: bool,
 ) -> None:
     """Write the configuration of every switch of BUILD, in OUTPUT/<node>/.
@@ -55,6 +66,7 @@ def command(
     `polarfab targets` says what each target writes and which options --set takes; docs/ has a page
     per target.
     """
+    from compilers.estimates import Size
     from compilers.readers.emitted_report import EmittedWrongError
     from compilers.targets.options import read
     from polarfab.fabric import Fabric
@@ -65,6 +77,8 @@ def command(
         warn("warning: --unverified: nobody has checked that these tables forward")
     else:
         say_caveats(fabric)
+    if not names:
+        say_time(Size.of_build(fabric.builds[0]), "render")
     try:
         with progress(f"rendering {target}") as bar:
             done = fabric.render(
@@ -77,18 +91,25 @@ def command(
                 check=not no_check,
                 accept=accept,
                 progress=bar,
+                scheduler=scheduler,
             )
     except EmittedWrongError as error:
         if as_json:
             print_json({"target": target, "emitted": error.report.as_dict()})
         say_emitted(error.report)
         raise click.exceptions.Exit(1) from error
+    for each in done:
+        for name in each.edited[:MOST_NAMED]:
+            warn(f"written anew: {output / name}, which somebody had changed or removed")
+        if (more := len(each.edited) - MOST_NAMED) > 0:
+            warn(f"written anew: {more:,} more that somebody had changed or removed")
     if as_json:
         facts = [{**asdict(each), "folder": str(each.folder)} for each in done]
         single = len(fabric.builds) == 1
         print_json(facts[0] if single else {"target": target, "planes": facts})
         return
     for each in done:
-        say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}")
+        kept = f", {each.kept:,} of {each.files:,} files as they were" if each.kept else ""
+        say(f"{each.nodes} nodes of build {each.build} rendered in {each.folder}{kept}")
     if not no_check and done[0].not_checked:
         say(f"these files were not read back: {done[0].not_checked}")

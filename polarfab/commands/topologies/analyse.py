@@ -17,6 +17,8 @@ from polarfab.output import (
     progress,
     say,
 )
+from polarfab.shared_options import scheduler_option
+from polarfab.time_notes import say_time
 
 if TYPE_CHECKING:
     from compilers.evaluation.analysis.analyses import Analysis
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     type=click.Choice(["table", "csv", "json"]),
     help="csv prints the table of one analysis.",
 )
+@scheduler_option
 @json_option
 def command(
     subject: str,
@@ -68,6 +71,7 @@ def command(
     seed: int,
     clusters: int,
     form: str | None,
+    scheduler: str,
     as_json: bool,
 ) -> None:
     """Measure the graph of a family, of a fabric.yaml or of a build.
@@ -81,6 +85,7 @@ def command(
         polarfab analyse dragonfly h=6 a=12 --what bisection,load
         polarfab analyse build --what distances
     """
+    from compilers.estimates import Size
     from compilers.evaluation.analysis.analyses import applicable, check
     from inventory.problems import InputError, install_extra
     from polarfab.topologies import analyse
@@ -96,8 +101,9 @@ def command(
     topology = chosen_topology(subject, given)
     found: dict[str, Analysis] = {}
     for name in wanted or applicable(topology):
+        say_time(Size.of_topology(topology), f"analyse {name}")
         with progress(name) as report:
-            found |= analyse(topology, [name], runs, seed, clusters, report)
+            found |= analyse(topology, [name], runs, seed, clusters, report, scheduler)
         if not (as_csv or as_json):
             _print(topology, name, found[name])
     if as_json:

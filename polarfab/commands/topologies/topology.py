@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from polarfab.family_choice import chosen_topology, given_parameters, graph_options
+from polarfab.family_choice import chosen_topology, given_parameters, graph_options, is_family
 from polarfab.output import chosen_format, json_option
 
 PRINTED_FORMATS = ("edges", "json", "graphml", "dot", "booksim", "node-link")
@@ -37,8 +37,12 @@ def command(
         polarfab topology dragonfly h=2 a=4
         polarfab topology build --format graphml
     """
-    from compilers.topology.graph_formats import write
+    from compilers.topology.families import edge_blocks
+    from compilers.topology.graph_formats import edge_lines, write
 
     printed = chosen_format(form, as_json, "edges")
     given = given_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    write(chosen_topology(subject, given), printed, sys.stdout)
+    if printed == "edges" and is_family(subject):
+        sys.stdout.writelines(edge_lines(edge_blocks(subject, given)))
+    else:
+        write(chosen_topology(subject, given), printed, sys.stdout)

@@ -32,7 +32,7 @@ def command() -> None:
 @click.option(
     "--q", type=int, default=31, show_default=True, help="Order of the field, a prime power."
 )
-@click.option("--no-peers", is_flag=True, help="Leave out the slow peers.")
+@click.option("--no-peers", is_flag=True, help="Leave out peers: networkx, which is slow.")
 @json_option
 def tables(q: int, no_peers: bool, as_json: bool) -> None:
     """Minimal routes for all pairs of PolarFly, and the walk through them."""
@@ -41,6 +41,111 @@ def tables(q: int, no_peers: bool, as_json: bool) -> None:
     _check_order(q)
     timings = list(peer_timings.tables(q, peers=not no_peers))
     _print(as_json, f"PolarFly q={q}", "times ours", timings)
+
+
+@command.command("scale")
+@click.option(
+    "--largest",
+    metavar="SWITCHES",
+    type=click.IntRange(993),
+    default=4_000,
+    show_default=True,
+    help="Leave out larger fabrics; there are 993, 3,783, 16,257, 79,506 and 627,570 switches.",
+)
+@click.option(
+    "--time-limit",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1),
+    default=10,
+    show_default=True,
+    help="End a process after so many seconds.",
+)
+@click.option("--no-peers", is_flag=True, help="Leave out peers: scipy, networkx and the like.")
+@json_option
+def scale(largest: int, time_limit: float, no_peers: bool, as_json: bool) -> None:
+    """Compile, prove and explain from size to size, each in a process of its own, beside peers.
+
+    Seconds are of processors, user and system. Peers find distances only: no tables, no ports, no
+    proof. What does not end in time, or in memory, says so. The largest fabrics take minutes, and
+    gigabytes: `--largest 627570 --time-limit 600`.
+    """
+    import sys
+
+    from compilers.evaluation.scale_timings import scale_timings
+    from compilers.memory import available
+
+    ours = sys.executable, "-m", "polarfab"
+    found = []
+    for timing in scale_timings(ours, largest, not no_peers, time_limit, available()):
+        found.append(timing)
+        if not as_json:
+            say(f"{timing.fabric}: {timing.what}{timing.why and f': {timing.why}'}")
+    if as_json:
+        print_json([asdict(timing) for timing in found])
+        return
+    print_table(
+        "From size to size",
+        ["fabric", "switches", "what", "s", "aim, s", "MB", "times ours", "grows as"],
+        [
+            (
+                timing.fabric,
+                timing.switches,
+                timing.what,
+                timing.why or _digits(timing.seconds),
+                timing.budget or "",
+                "" if timing.megabytes is None else round(timing.megabytes),
+                "" if timing.ratio is None else float(f"{timing.ratio:.2g}"),
+                "" if timing.growth is None else f"N^{timing.growth:.1f}",
+            )
+            for timing in found
+        ],
+    )
+
+
+@command.command("simulate")
+@click.option(
+    "--q", type=int, default=7, show_default=True, help="Order of the field, a prime power."
+)
+@click.option(
+    "--load",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Offered, of uniform traffic.",
+)
+@click.option(
+    "--booksim",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The program of BookSim 2, compiled with -O3.",
+)
+@json_option
+def simulate(q: int, load: float, booksim: Path | None, as_json: bool) -> None:
+    """Flits over links in a second of one core, (q + 1)/2 hosts a switch, beside BookSim.
+
+    Beside SimGrid, too, where it is installed: a host a switch, a packet to each other one in turn.
+    """
+    from compilers.exports.simulators.simgrid_speed import simgrid_speed
+    from compilers.simulation.simulation_timings import SimulatorSpeed, simulator_speeds
+    from compilers.tables.build_folder import load as read
+
+    hosts = (q + 1) // 2
+    with _compiled(q) as folder:
+        build = read(folder)
+        found = list(simulator_speeds(build, hosts, load, booksim))
+        flows = simgrid_speed(build)
+    if flows:
+        ratio = flows / found[0].flit_hops
+        found.append(SimulatorSpeed("SimGrid, flow by flow", flows, ratio))
+    else:
+        say("SimGrid is left out: it needs cc and libsimgrid (Debian: libsimgrid-dev gcc)")
+    if as_json:
+        print_json([asdict(speed) for speed in found])
+        return
+    print_table(
+        f"PolarFly q={q}, {hosts} hosts per node, load {load:g}",
+        ["what", "million flit hops a second", "times the first"],
+        [(s.what, float(f"{s.flit_hops / 1e6:.3g}"), round(s.ratio, 1)) for s in found],
+    )
 
 
 @command.command("controller")
@@ -148,6 +253,10 @@ def emulate(q: int, as_json: bool) -> None:
         ["what", "s", "times ours"],
         [(start.what, round(start.seconds, 1), round(start.ratio, 2)) for start in found],
     )
+
+
+def _digits(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds:.2f}"
 
 
 def _print(as_json: bool, title: str, ratio: str, timings: list[Timing]) -> None:

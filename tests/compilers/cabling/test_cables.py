@@ -210,8 +210,11 @@ def test_hardware_survives_the_build_folder(tmp_path):
     assert len(before) == len(cables)
 
 
-@pytest.mark.parametrize("family", ["{family: polarfly, q: 4}", "{family: pn, q: 3}"])
+@pytest.mark.parametrize(
+    "family", ["{family: polarfly, q: 4}", "{family: pn, q: 3}", "{family: graph, file: named.txt}"]
+)
 def test_a_fabric_without_inventory_has_cables_too(tmp_path, family):
+    (tmp_path / "named.txt").write_text("leaf spine\nspine edge\nedge leaf\n")
     (tmp_path / "fabric.yaml").write_text(f"name: lab\ntopology: {family}\n")
     build = compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
     assert build.hardware is None

@@ -14,7 +14,7 @@ from compilers.evaluation.analysis.growth import growth
 from compilers.evaluation.analysis.link_load import uniform
 from compilers.evaluation.analysis.path_diversity import diversity
 from compilers.evaluation.analysis.resilience import resilience
-from compilers.topology.families import FAMILIES, build_any
+from compilers.topology.families import FAMILIES, build_topology
 from compilers.topology.graph import Graph
 from compilers.topology.labelled_graph import Topology
 from inventory.problems import InputError
@@ -50,7 +50,7 @@ def of_edges(order: int, edges: list[tuple[int, int]]) -> Topology:
 
 @pytest.mark.parametrize(("family", "parameters"), SOME)
 def test_distances_are_those_of_networkx(family, parameters):
-    topology = build_any(family, parameters)
+    topology = build_topology(family, parameters)
     graph = nx.Graph(topology.graph.edges().tolist())
     hosts = set(np.flatnonzero(topology.endpoints).tolist())
     count: dict[int, int] = {}
@@ -71,7 +71,7 @@ def test_unreachable_pairs_have_no_mean():
 @pytest.mark.parametrize(("family", "parameters"), SOME)
 def test_load_is_betweenness(family, parameters):
     """Networkx counts a pair once, both ways together, where both ends are hosts."""
-    topology = build_any(family, parameters)
+    topology = build_topology(family, parameters)
     graph = nx.Graph(topology.graph.edges().tolist())
     hosts = np.flatnonzero(topology.endpoints).tolist()
     wanted = nx.edge_betweenness_centrality_subset(graph, hosts, hosts, normalized=False)
@@ -168,7 +168,7 @@ def test_bisection_of_known_graphs():
 
 
 def test_bisection_counts_what_it_cuts():
-    topology = build_any("fat-tree", {"k": 4})
+    topology = build_topology("fat-tree", {"k": 4})
     found = bisection(topology)
     u, v = topology.graph.edges().T
     assert (found.half[u] != found.half[v]).sum() == found.cut
@@ -186,7 +186,7 @@ def test_bisection_of_polarfly_is_above_40_percent():
 
 def test_bisection_of_polarstar_follows_the_involution():
     """Pairs {x', f(x')} can stand apart: only links inside supernodes are cut then."""
-    topology = build_any("polarstar", {"q": 7, "supernode": "inductive-quad", "degree": 3})
+    topology = build_topology("polarstar", {"q": 7, "supernode": "inductive-quad", "degree": 3})
     assert bisection(topology).cut <= 57 * 8
 
 
@@ -282,8 +282,8 @@ def test_what_does_not_apply():
 
 def test_words_that_name_no_topology():
     with pytest.raises(InputError, match="did you mean slimfly"):
-        build_any("slimfli", {})
+        build_topology("slimfli", {})
     with pytest.raises(InputError, match="required only q"):
-        build_any("slimfly", {"q": 5, "h": 3})
+        build_topology("slimfly", {"q": 5, "h": 3})
     with pytest.raises(InputError, match="prime power"):
-        build_any("slimfly", {"q": 6})
+        build_topology("slimfly", {"q": 6})

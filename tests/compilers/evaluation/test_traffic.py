@@ -5,8 +5,10 @@ from __future__ import annotations
 import networkx
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
-from compilers.evaluation.traffic import PATTERNS, Traffic
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.traffic import PATTERNS
 from compilers.topology.distance import distances, neighbour_table
 from compilers.topology.labelled_graph import Topology
 from tests.compilers.routed import routed
@@ -64,6 +66,19 @@ def test_a_matching_is_as_large_as_networkx_finds() -> None:
     graph = networkx.Graph(topology.graph.edges().tolist())
     assert networkx.is_perfect_matching(graph, networkx.max_weight_matching(graph))
     assert len(PATTERNS["perm1hop"](topology, 1, 0).source) == 14
+
+
+def test_longest_paths_are_as_long_in_sum_as_an_assignment_makes_them() -> None:
+    """scipy's assignment; in PolarFly every switch finds one two links away."""
+    for parameters in (
+        *FABRICS,
+        {"q": 3, "supernode": "paley", "degree": 2, "family": "polarstar"},
+    ):
+        topology = routed(**parameters).topology  # type: ignore[arg-type]
+        ends = np.flatnonzero(topology.endpoints)
+        far = distances(neighbour_table(topology.graph), ends)[:, ends].astype(np.int64)
+        best = far[linear_sum_assignment(far, maximize=True)].sum()
+        assert links(topology, PATTERNS["longest"](topology, 1, 0)).sum() == best
 
 
 def test_bits_of_host_numbers() -> None:

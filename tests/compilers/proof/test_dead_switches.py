@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from compilers.proof import dead_switches
 from compilers.proof.dead_switches import dead_switch_traffic
 from compilers.proof.delivery import verify
 from compilers.proof.explanation import explain, find_failure
@@ -51,6 +52,16 @@ def test_each_repair_halves_what_is_left(family, parameters, most, spread):
     found = dead_switch_traffic(build)
     assert (found.most, found.mean) == (max(taken), pytest.approx(np.mean(taken)))
     assert found.most <= most + spread
+
+
+def test_of_many_packets_some_are_followed(monkeypatch):
+    build = routed(q=5, spread=True, protect="node")
+    every = dead_switch_traffic(build)
+    monkeypatch.setattr(dead_switches, "FOLLOWED_UP_TO", 500)
+    some = dead_switch_traffic(build)
+    assert (every.switches, some.switches) == (31, 2 * 3)
+    assert 2 < some.mean <= some.most <= every.most
+    assert dead_switch_traffic(build) == some != dead_switch_traffic(build, seed=2)
 
 
 def test_the_report_on_dead_nodes_says_it():

@@ -13,7 +13,8 @@ from compilers.proof import failure_walks
 from compilers.proof.delivery import verify
 from compilers.proof.failure_walks import FailureCases, FailureReport, walk_failures
 from compilers.proof.forwarding import Forwarding
-from compilers.routing.bounce_goals import BounceGoals
+from compilers.proof.packet_states import reachable
+from compilers.routing.bounces.bounce_goals import BounceGoals
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.policy import Policy
@@ -33,13 +34,13 @@ EVERY = 1 << 40
 
 def without_goals(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     """Orders of repair that begin with the next link, without some of the goals."""
-    of = BounceGoals.of
 
-    def blind(tables, wiring) -> BounceGoals:  # type: ignore[no-untyped-def]
-        goals = of(tables, wiring)
-        return replace(goals, **{word: np.zeros_like(getattr(goals, word)) for word in words})
+    def none(goals: BounceGoals, some: slice) -> np.ndarray:
+        links = goals.goal[some].shape
+        return np.zeros((*links, links[1]), np.bool_)
 
-    monkeypatch.setattr(BounceGoals, "of", blind)
+    for word in words:
+        monkeypatch.setattr(BounceGoals, word, none)
 
 
 @pytest.mark.parametrize("spread", [False, True])
@@ -66,7 +67,7 @@ def edge_disjoint(q: int) -> Build:
     return replace(build, tables=made, protect="link")
 
 
-@pytest.mark.parametrize(("q", "words", "lost"), [(4, ("bounced", "repairing"), 102), (4, (), 0)])
+@pytest.mark.parametrize(("q", "words", "lost"), [(4, ("bouncing", "repairing"), 102), (4, (), 0)])
 def test_without_goals_pairs_are_lost(
     q: int, words: tuple[str, ...], lost: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +76,7 @@ def test_without_goals_pairs_are_lost(
     assert (two.lost_pairs, two.looped, two.pairs) == (lost, lost, 1_043_700)
 
 
-@pytest.mark.parametrize(("q", "word"), [(3, "repairing"), (4, "bounced"), (5, "repairing")])
+@pytest.mark.parametrize(("q", "word"), [(3, "repairing"), (4, "bouncing"), (5, "repairing")])
 def test_a_rule_that_lacks_a_part_is_found(
     q: int, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,7 +91,7 @@ def by_case(build: Build) -> FailureReport:
     f = Forwarding.of(build)
     rows = np.array(list(combinations(range(f.links + f.switches), 2)))
     tally = failure_walks._Tally(build, f, FailureCases(len(rows), f.links + f.switches, rows))
-    for reached in failure_walks.reachable(build, f, None):
+    for reached in reachable(build, f):
         tally.add(reached)
     return tally.report("2")
 

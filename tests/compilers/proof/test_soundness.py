@@ -13,12 +13,14 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.proof import identities, policy_soundness, table_soundness, wiring_soundness
 from compilers.proof.delivery import verify
+from compilers.proof.detours import Detours
 from compilers.proof.port_use import PortUse
 from compilers.proof.unsound import Unsound
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from tests.compilers.routed import ports_beyond_a_byte, routed
+from tests.compilers.routed import weights as expanded
 
 Edit = Callable[[Build], Build]
 
@@ -161,7 +163,11 @@ CHECKS: dict[str, Callable[[Build], Any]] = {
     "blocks": identities.blocks,
     "words": policy_soundness.words,
     "weights": policy_soundness.weights,
-    "detours": lambda b: policy_soundness.detours(b, PortUse.of(b.wiring)),
+    "detours": lambda b: (
+        policy_soundness.detours(b, PortUse.of(b.wiring), Detours.of(b))
+        if policy_soundness.chooses(b)
+        else ()
+    ),
 }
 EDITS: list[tuple[str, Edit]] = [
     ("node types", put("wiring", "node_type", 7, 1)),
@@ -262,6 +268,22 @@ def test_lists_of_neighbours_that_overlap_are_no_graph() -> None:
     assert [finding.path for finding in report.unsound.findings] == [("graph",)]
 
 
+@pytest.mark.parametrize("given", [0, 1, 2])
+def test_lists_of_neighbours_that_are_not_mutual_are_no_graph(given: int) -> None:
+    """A link of one end, one twice, a loop: each in ascending lists, but for the one twice."""
+    graph = fabric().topology.graph
+    targets = graph.targets.copy()
+    near = graph.neighbours(0)
+    unlike = [v for v in range(int(near[-1]) + 1, graph.order) if v not in near]
+    last = graph.offsets[1] - 1
+    targets[last] = (unlike[0], targets[last - 1], targets[last])[given]
+    if given == 2:
+        targets[0] = 0
+    broken = within(fabric(), "topology", graph=replace(graph, targets=targets))
+    (found,) = wiring_soundness.graph(broken)
+    assert found.texts()[0].startswith("graph: required lists of neighbours that name each other")
+
+
 def test_a_port_of_a_class_is_named_without_a_place() -> None:
     build = within(fabric(), "tables.classes", port=fabric().tables.classes.port + 0)
     build = put("tables.classes", "port", (7, 1), host_port)(build)
@@ -316,14 +338,13 @@ def test_strays_are_not_passed() -> None:
 
 @pytest.mark.parametrize("share", ["equal-cost", "1/q", "0.3", "0", "1", "0.001", "0.9999"])
 def test_weights_make_the_share(share: str) -> None:
-    from compilers.routing.alternates import weights as made
     from compilers.spec.share import share as read
 
     build = replace(fabric(), policy={"minimal_share": share, "disjoint": "none"})
     classes = build.tables.classes
     count = np.count_nonzero(classes.alternate, axis=2)
     wanted = None if share == "equal-cost" else read(share, 5)
-    weight = made(count, classes.alternate.shape[2], wanted)
+    weight = expanded(count, classes.alternate.shape[2], wanted)
     good = within(build, "tables.classes", weight=weight)
     assert not finds(policy_soundness.weights, good).count
     for place in range(weight.shape[2]):

@@ -13,11 +13,14 @@ from compilers.readers.emitted_report import EmittedReport
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.tables.build import Build
 from compilers.targets.openflow.emitted_messages import check_messages
+from compilers.targets.openflow.flow_tables import require
+from inventory.problems import InputError
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import classes_from, ports_beyond_a_byte, routed
 
 SMALL = {"srlinux", "opensm"}
 """They have no such ports."""
+OPENFLOW = {"openflow", "ovs"}
 SYSTEMS = sorted({*BUILT_IN_SYSTEMS, "openflow"} - SMALL)
 SPREADING = sorted({*SYSTEMS} - {"nvue"})
 
@@ -53,9 +56,17 @@ def test_ports_and_classes(name: str, tmp_path: Path) -> None:
     assert agrees(read_back(name, large(254, 1), tmp_path))
 
 
-@pytest.mark.parametrize("name", SPREADING)
+@pytest.mark.parametrize("name", sorted({*SPREADING} - OPENFLOW))
 def test_alternates(name: str, tmp_path: Path) -> None:
     assert agrees(read_back(name, large(254, 2, spread=True), tmp_path))
+
+
+@pytest.mark.parametrize("name", sorted(OPENFLOW))
+def test_alternates_in_groups(name: str, tmp_path: Path) -> None:
+    """A class with alternates has four groups, of 1,024: 256 classes are all that there can be."""
+    assert agrees(read_back(name, large(250, 2, spread=True), tmp_path))
+    with pytest.raises(InputError, match=r"at most 1024 groups per switch .* given 1040"):
+        require(large(254, 2, spread=True), name)
 
 
 @pytest.mark.parametrize("name", ["frr", "linux", "openflow", "ovs"])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from compilers.readers.openflow_messages import MessageReader
+from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder, Program
 from compilers.targets.openflow.profiles import PROFILES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compilers.readers.cli_sections import read_nxos
+from compilers.readers.routers.cli_sections import read_nxos
 from compilers.readers.strict_json import JsonError, parse
 from tests.compilers.readers.emitted import change, check, fabric, write
 

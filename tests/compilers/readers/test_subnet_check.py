@@ -3,6 +3,7 @@
 import pytest
 
 from tests.compilers.readers.emitted import change, check, fabric, write
+from tests.compilers.routed import routed
 
 OPTIONS = {"guids": "made-up"}
 
@@ -36,6 +37,11 @@ MUTANTS = [
     ("qos-policy.conf", "destination: 1 lane 1", "destination: 3 lane 1"),
     ("qos-policy.conf", "sl: 1", "sl: 0"),
     ("qos-policy.conf", "port-guid: 0x0250460000020003, ", "port-guid: "),
+    ("fabric.topo", "P1 -> switch_5 1 P1", "P1 -> switch_5 1 P2"),
+    ("fabric.topo", "-> adapter h0-0 P1", "-> adapter h0-1 P1"),
+    ("fabric.topo", "-> adapter h0-0 P1", "-> switch_5 h0-0 P1"),
+    ("switch_5.ibnl", "2 -> P2", "2 -> P3"),
+    ("hosts.env", "UCX_IB_NUM_PATHS=1", "UCX_IB_NUM_PATHS=2"),
     ("opensm.conf", "file,no_fallback", "file"),
     ("opensm.conf", "qos_sl2vl 0,1", "qos_sl2vl 0,0"),
     ("opensm.conf", "qos TRUE", "qos FALSE"),
@@ -52,6 +58,29 @@ def test_a_changed_line_is_named(name, old, new, tmp_path):
     assert places, report.examples
     if name == "lfts.txt" and "Unicast" not in old:
         assert any(abs(at - line) <= 2 for _, at in places), (line, report.examples)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        (
+            "lfts.txt",
+            "0x0003 001 portguid 0x0250460000010003",
+            "0x0003 002 portguid 0x0250460000010003",
+        ),
+        ("lfts.txt", "0x0003 006 portguid", "0x0002 006 portguid"),
+        ("opensm.conf", "lmc 1", "lmc 0"),
+        ("qos-policy.conf", "sl: 3", "sl: 2"),
+        ("hosts.env", "UCX_IB_LID_PATH_BITS=0-1", "UCX_IB_LID_PATH_BITS=0-3"),
+    ],
+)
+def test_a_changed_line_of_several_lids_is_named(name, old, new, tmp_path):
+    build, options = routed(q=4), OPTIONS | {"lmc": "1"}
+    write("opensm", build, tmp_path, options)
+    change(tmp_path / name, old, new)
+    report = check("opensm", build, tmp_path, options)
+    assert report.differences
+    assert {e.file for e in report.examples} == {str(tmp_path / name)}
 
 
 def test_a_loop_is_not_delivered(tmp_path):

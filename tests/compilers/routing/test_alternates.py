@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import Failing, explain, find_failure
 from compilers.routing import alternate_search
-from compilers.routing.alternates import weights
 from compilers.routing.policy_passes import choices
 from compilers.routing.routes_by_family import minimal
 from compilers.routing.split_classes import _widened, split_direct
@@ -30,7 +29,7 @@ from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import Walker
 from compilers.topology.polarfly import cross
 from inventory.problems import InputError
-from tests.compilers.routed import routed
+from tests.compilers.routed import routed, weights
 
 PRIME_POWERS = [2, 3, 4, 5, 7, 8, 9]
 

@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from compilers.proof.delivery import verify
+from compilers.routing import link_repair
+from compilers.routing.exact_rows import nearer_links
 from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.routing.routes_by_family import minimal
+from compilers.tables import computed_array
 from compilers.tables.build import Build
+from compilers.tables.computed_array import ComputedArray
 from compilers.tables.walk import Walker
 from compilers.topology.distance import BEYOND, distances, neighbour_table
 from compilers.wiring.damage import Damage, remaining
@@ -64,6 +69,28 @@ def test_routes_are_those_of_a_compile_of_what_is_left(
         alone = (damage.links.sum(axis=1) == build.topology.graph.degrees).any()
         if not repair.cut_off and not alone:
             assert (with_tables(build, repair) == ports(damaged(build, damage))).all(), gone
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        {"family": "polarfly", "q": 4},
+        {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3},
+    ],
+)
+def test_computed_routes_are_repaired_as_stored_ones(
+    fabric: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = routed(**fabric)  # type: ignore[arg-type]
+    monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
+    routes = minimal(stored.topology, stored.wiring).routes
+    assert isinstance(routes.egress, ComputedArray)
+    computed = replace(stored, tables=replace(stored.tables, routes=routes))
+    for link in some(links_of(stored), 6):
+        dead = missing(stored.wiring, [], [link]).links
+        ours, theirs = (repaired(Intact.of(build), dead) for build in (computed, stored))
+        assert (with_tables(stored, ours) == with_tables(stored, theirs)).all()
+        assert np.array_equal(ours.rows, theirs.rows)
 
 
 @pytest.mark.long
@@ -231,3 +258,25 @@ def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
         assert not through.any() or cut
         for s in others[np.isin(others, near)].tolist():
             assert gone[s] not in repair.tables.classes.alternate[s]
+
+
+def test_many_drained_switches_are_gone_around_some_destinations_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All destinations at once, a controller that had lost many of 3,783 took gigabytes."""
+    build = routed(q=11)
+    intact, none = Intact.of(build), np.zeros(build.wiring.far.shape, np.bool_)
+    aside = np.arange(len(none)) % 4 == 0
+    whole, cells = repaired(intact, none, aside), []
+
+    def counted(after: np.ndarray, *rest: np.ndarray) -> tuple[np.ndarray, ...]:
+        cells.append(after.size)
+        return nearer_links(after, *rest)
+
+    monkeypatch.setattr(link_repair, "CELLS_AT_ONCE", 1000)
+    monkeypatch.setattr(link_repair, "nearer_links", counted)
+    parts = repaired(intact, none, aside)
+    assert max(cells) <= 1000 < sum(cells)
+    assert np.array_equal(parts.tables.routes.egress, whole.tables.routes.egress)
+    assert np.array_equal(parts.rows, whole.rows)
+    assert parts.cut_off == whole.cut_off

@@ -70,6 +70,8 @@ FABRICS: dict[str, str | bytes] = {
     "pool-of-everything": LAB + "addressing: {ipv4: 0.0.0.0/0}\n",
     "gateway-multicast": LAB + "addressing: {gateway_mac: 03:00:00:00:00:01}\n",
     "gateway-zero": LAB + "addressing: {gateway_mac: 00:00:00:00:00:00}\n",
+    "gateway-marked": "name: lab\ntopology: {family: polarfly, q: 3}\n"
+    "routing: {balance: spread}\naddressing: {gateway_mac: 02:00:00:80:00:01}\n",
     "gateway-dashes": LAB + "addressing: {gateway_mac: 02-00-00-00-00-01}\n",
     "routing-shares": LAB
     + "routing:\n  balance: ugal-pf\n  minimal_share: 1/0\n  threshold: q\n  disjoint: node\n",
@@ -77,6 +79,15 @@ FABRICS: dict[str, str | bytes] = {
     + "routing:\n  balance: ugal-pf\n  minimal_share: 1/(q-\n  threshold: q\n",
     "routing-share-code": LAB + "routing: {minimal_share: __import__('os')}\n",
     "routing-unavailable": LAB + "routing:\n  balance: valiant\n  protect: link\n",
+    "routing-bounce-alone": LAB + "routing: {adjacent: bounce}\n",
+    "routing-spread-elsewhere": "name: lab\ntopology: {family: slimfly, q: 5}\n"
+    "routing: {balance: spread}\n",
+    "routing-spread-small": "name: lab\ntopology: {family: polarfly, q: 2}\n"
+    "routing: {balance: spread}\n",
+    "routing-spread-and-more": "name: lab\ntopology: {family: polarfly, q: 3}\n"
+    "routing:\n  balance: spread\n  adjacent: bounce\n"
+    "  disjoint: edge\n  demand: worst-case\n",
+    "routing-bounce-mistyped": LAB + "routing: {adjacent: bounced}\n",
     "routing-mistyped": LAB + "routing: {balance: minimum, protect: links}\n",
     "inventory-missing": LAB + "inventory: nowhere.yaml\n",
     "inventory-directory": LAB + "inventory: .\n",

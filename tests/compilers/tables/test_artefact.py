@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,26 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> No
         put_file(file, pieces())
     assert file.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["cables.csv"]
+
+
+@pytest.mark.parametrize(
+    ("place", "given"),
+    [
+        ("none/cables.csv", "no folder {}/none"),
+        ("file/cables.csv", "{}/file, which is no folder"),
+        ("file/more/cables.csv", "{}/file, which is no folder"),
+    ],
+)
+def test_why_nothing_can_be_written_in_a_place(tmp_path: Path, place: str, given: str) -> None:
+    (tmp_path / "file").touch()
+    said = re.escape(given.format(tmp_path))
+    with pytest.raises(InputError, match=rf"a file that can be written, given {said}; name"):
+        put_file(tmp_path / place, [b"content"])
+
+
+def test_a_folder_in_which_nothing_can_be_made() -> None:
+    with pytest.raises(InputError, match="given /proc, where nothing can be made; name another"):
+        put_file(Path("/proc/cables.csv"), [b"content"])
 
 
 def test_content_is_on_the_disk_before_it_takes_its_place(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from compilers.tables import folder_files
 from compilers.tables.build_folder import load, save
 from compilers.tables.verified_mark import mark_verified, require_verified
 from inventory.problems import InputError
@@ -72,7 +73,11 @@ def test_an_interrupted_write_leaves_the_old_build(
     assert load(tmp_path / "b").identity == before.identity
 
 
-def test_a_build_must_be_verified_and_unchanged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("side_by_side_from", [0, 1 << 26])
+def test_a_build_must_be_verified_and_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, side_by_side_from: int
+) -> None:
+    monkeypatch.setattr(folder_files, "SIZE_FOR_THREADS", side_by_side_from)
     build = save(polarfly_build(3), tmp_path / "b")
     with pytest.raises(InputError, match="has passed polarfab verify"):
         require_verified(tmp_path / "b", build)

@@ -14,7 +14,7 @@ from tests.waiting import until
 
 SHIM = next(Path("/usr/lib").glob("*/umad2sim/libumad2sim.so"), None)
 Table = dict[int, int]
-"""The port for each destination, by port GUID."""
+"""The port for each destination, by port GUID or LID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,16 @@ class Subnet:
                 table = tables[int(switch[1], 16)] = {}
             elif entry := re.match(r"0x[0-9a-f]+ (\d+) # .* portguid 0x([0-9a-f]+):", line):
                 table[int(entry[2], 16)] = int(entry[1])
+        return tables
+
+    def read_tables(self) -> dict[int, Table]:
+        """The table of every switch by LID, read from the switches by `dump_fts`."""
+        tables: dict[int, Table] = {}
+        for line in self._ask("dump_fts").splitlines():
+            if switch := re.match(r"Unicast lids .* guid 0x([0-9a-f]+) ", line):
+                table = tables[int(switch[1], 16)] = {}
+            elif entry := re.match(r"0x([0-9a-f]+) (\d+) : ", line):
+                table[int(entry[1], 16)] = int(entry[2])
         return tables
 
     def lanes(self) -> dict[tuple[int, int, int], list[int]]:

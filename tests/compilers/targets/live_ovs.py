@@ -1,7 +1,8 @@
 """Run in namespaces of its own by test_ovs_live.py: real Open vSwitch, real hosts; prints JSON.
 
-live_ovs.py BUILD TEXT FOLDER POLICIES TEXT: a q=2 build with two hosts per switch and IPv6, its
-rendering, a folder for the daemons, and the same fabric with alternates and protection.
+live_ovs.py BUILD TEXT FOLDER POLICIES TEXT MARKED TEXT: a q=2 build with two hosts per switch and
+IPv6, its rendering, a folder for the daemons, the same fabric with alternates and protection, and
+one of q=3 that marks packets.
 """
 
 import json
@@ -166,13 +167,14 @@ def trace(ovs, build, source, target):
     }
 
 
-def main(build, text, folder, *policies):
+def main(build, text, folder, policies, marked):
     encoder, everywhere = Encoder(build), range(len(build.wiring.names))
     run("ip", "link", "set", "lo", "up")
     with PrivateOvs(folder) as ovs:
         bridges(ovs, build)
         result = {"refused": refusal(ovs, encoder)}
         result["with policies"] = [both_ways(ovs, *policies, v) for v in everywhere]
+        result["marked"] = [both_ways(ovs, *marked, v) for v in everywhere]
         result["plain"] = [both_ways(ovs, build, text, v) for v in everywhere]
         hosts = [Host(ovs, build, *which) for which in ((0, 0), (0, 1), (3, 0), (6, 1))]
         for host in hosts:
@@ -246,5 +248,6 @@ def refusal(ovs, encoder):
 
 
 if __name__ == "__main__":
-    build, text, folder, other, other_text = map(Path, sys.argv[1:])
-    print(json.dumps(main(load(build), text, folder, load(other), other_text)))
+    build, text, folder, other, other_text, marked, marked_text = map(Path, sys.argv[1:])
+    pairs = (load(other), other_text), (load(marked), marked_text)
+    print(json.dumps(main(load(build), text, folder, *pairs)))

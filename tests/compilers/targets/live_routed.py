@@ -15,8 +15,10 @@ from compilers.tables.build_folder import load
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.scenario.engine import HostSample
 from mininet_scenarios.traffic.pinging import ping_all
+from tests.compilers.targets.read_routed import read_kernel
 
 PATIENCE = 20
+BGP = ("bgp", "186")
 DATAGRAMS = """
 import socket, sys
 address, count = sys.argv[1], int(sys.argv[2])
@@ -46,6 +48,10 @@ class Fabric(Routers):
     def kernel_of(self, space):
         shown = ["-details", "-json", "route", "show", "table", "all"]
         return [space.run("ip", family, *shown) for family in ("-4", "-6")]
+
+    def learnt(self):
+        """The ports of every prefix that BGP has put into the kernels."""
+        return [read_kernel(*shown, BGP) for shown in self.kernel()]
 
     def pings(self, version):
         """[[TTL of the answers of host j to host i, 0 where there is none]]."""
@@ -84,6 +90,7 @@ def main(build, out, target, folder, wanted):
     if "share" in wanted:
         seen["share"] = [fabric.share(*one) for one in wanted["share"]]
     if "down" in wanted:
+        learnt = fabric.learnt()
         fabric.set_link(*wanted["down"], up=False)
         if "after" in wanted:  # BGP looks for other paths
             until(lambda: fabric.pings(4) == wanted["after"])
@@ -92,6 +99,8 @@ def main(build, out, target, folder, wanted):
         seen["down"] = [fabric.pings(version) for version in (4, 6)]
         fabric.set_link(*wanted["down"], up=True)
         fabric.settle()
+        if "after" in wanted:  # it has a way to each prefix at once, and the first one again later
+            until(lambda: fabric.learnt() == learnt)
         seen["again"] = fabric.kernel()
         if target == "linux":
             load = out / build.wiring.names[0] / "load.sh"

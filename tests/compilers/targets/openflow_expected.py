@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 
 from compilers.wiring.addressing import format_mac
 
@@ -52,10 +53,19 @@ def class_rules(build, vertex):
         rule(1, {"metadata": (k, 0xFFFF)}, failover(0, order))
         if set(weighted) - {port}:
             total, ways = sum(weighted.values()), list(weighted.items())
-            if total <= 32 and 64 % total:
-                ways = [(p, w * (64 // total)) for p, w in ways]
-                ways[0] = (ways[0][0], ways[0][1] - 1)
-                ways.append((ways[0][0], 1))
+            dealt = 16
+            while dealt * min(weighted.values()) < total:
+                dealt *= 2
+            if dealt < 64 and dealt % (total // math.gcd(*weighted.values())):
+                scale = max(1, 64 // total)
+                ways = [(p, w * scale) for p, w in ways]
+                small = -(-total * scale // 64)
+                at = next((i for i, (_, w) in enumerate(ways) if w >= 2 * small), None)
+                if at is None:
+                    ways = list(weighted.items())
+                else:
+                    ways[at] = (ways[at][0], ways[at][1] - small)
+                    ways.append((ways[at][0], small))
             way = [(w, p, ANY, ("output", p)) for p, w in ways]
             enter = group(1, 1, *way)
             if set(order) - set(weighted):

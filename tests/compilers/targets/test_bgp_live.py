@@ -46,6 +46,7 @@ def failures(folder, q, live, wanted):
     return seen
 
 
+@pytest.mark.long
 def test_dead_cables(tmp_path):
     """The quick case: one of each kind, where interfaces had addresses already."""
     failures(

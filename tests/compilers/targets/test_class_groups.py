@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from compilers.tables.intermediate_form import Classes
 from compilers.targets.openflow.class_groups import (
@@ -72,7 +73,7 @@ def test_every_role_has_the_ports_that_it_is_for() -> None:
             found[k][groups.role] = buckets, int(groups.entry[k])
             elsewhere = (port > 0) & (port != classes.port[0, k])
             halving = groups.role != GroupRole.ENTER and own[:k].count(own[k]) == 1
-            assert (groups.halves[k] == elsewhere * halving).all()
+            assert (groups.kind[k] == elsewhere * halving).all()
             back = (port == groups.in_port[k]) & (port > 0)
             assert (
                 output[port > 0] == np.where(back, IN_PORT, port.astype(np.int64))[port > 0]
@@ -97,3 +98,33 @@ def test_finer_weights_share_alike_and_fill_the_hash_values() -> None:
         fills = HASH_VALUES % total == 0 or HASH_VALUES // 2 < sum(share.values()) <= HASH_VALUES
         assert fills, total
         assert (np.count_nonzero(weights * (ports > 0)) > 2) == (share[5] > 1)
+
+
+def dealt(weights: list[int]) -> list[int]:
+    """Hash values of buckets as Open vSwitch deals them out; none where it has too few."""
+    count = max(16, 1 << (-(-sum(weights) // min(weights)) - 1).bit_length())
+    got = [0] * len(weights)
+    for _ in range(count if count <= HASH_VALUES else 0):
+        most = [w / (2 * g + 1) for w, g in zip(weights, got, strict=True)]
+        got[most.index(max(most))] += 1
+    return got
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(8, 12, 22, 22), (20, 44), (3, 29), (5, 23, 36), (7, 20, 33), (9, 50, 69), (40, 90, 125)],
+)
+def test_hash_values_are_in_proportion_to_weights(weights: tuple[int, ...]) -> None:
+    """Those of fitted shares, too, of which none is small: these got 16 or 32 hash values."""
+    used = np.arange(1, 1 + len(weights))[None]
+    ports, finer = (part[0].tolist() for part in _finely(used, np.array([weights])))
+    some = [w for w in finer if w]
+    got = dealt(some)
+    shares = dict.fromkeys(used[0].tolist(), 0)
+    for port, count in zip([p for p, w in zip(ports, finer, strict=True) if w], got, strict=True):
+        shares[port] += count
+    of = sum(got)
+    assert of
+    most = 0 if of % sum(weights) == 0 else 1 / HASH_VALUES
+    for port, weight in zip(shares, weights, strict=True):
+        assert abs(shares[port] / of - weight / sum(weights)) <= most

@@ -7,6 +7,7 @@ The way back is connected then; FRR takes a host route through the host itself i
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,7 @@ def seen(tmp_path_factory):
         capture_output=True,
         text=True,
         timeout=240,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return build, json.loads(done.stdout)

@@ -8,8 +8,8 @@ from ipaddress import ip_interface
 
 import pytest
 
-from compilers.readers import sonic_priorities
-from compilers.readers.sonic_config import SONIC_PARTS
+from compilers.readers.routers import sonic_priorities
+from compilers.readers.routers.sonic_config import SONIC_PARTS
 from compilers.targets.routed.headroom import headroom
 from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.target_lookup import target

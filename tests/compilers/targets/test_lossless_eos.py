@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from compilers.readers import eos_priorities
+from compilers.readers.routers import eos_priorities
 from compilers.targets.target_lookup import target
 from tests.compilers.targets.lossless_fabrics import order, rendered_once
 

@@ -232,6 +232,7 @@ def test_alternates_and_protection_read_back(q, policy, reader):
 
 def test_alternates_or_protection_alone_read_back():
     made = build(3)
+    check(with_policy(made, protect=False, share=Fraction(0)), RYU, range(13))
     check(with_policy(made, protect=False), RYU, range(13))
     tables = polarfly(split_direct(made.tables, made.wiring), made.wiring)
     check(replace(made, protect="link", tables=tables), RYU, range(13))

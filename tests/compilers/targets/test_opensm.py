@@ -15,7 +15,7 @@ import pytest
 from compilers.pipeline import compile_fabric
 from compilers.proof.layers import layers
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.subnet_text import read_tables
+from compilers.readers.infiniband.subnet_text import read_tables
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.walk import Walker
@@ -30,8 +30,9 @@ from tests.compilers.targets.live_opensm import Subnet, subnet
 IQ = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
 
 
-def rendered(build: Build, out: Path) -> Build:
-    target("opensm").render(build, out, options={"guids": "made-up", "folder": str(out)})
+def rendered(build: Build, out: Path, **options: str) -> Build:
+    given = {"guids": "made-up", "folder": str(out)} | options
+    target("opensm").render(build, out, options=given)
     return build
 
 
@@ -113,13 +114,14 @@ def test_a_fabric_without_guids_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def with_guids() -> Build:
+def with_guids(disabled: dict[int, list[str]]) -> Build:
     nodes = [
         {
             "name": f"n{v}",
             "type": "leaf",
             "guid": f"{0x0002C90300001000 + v:#018x}",
             "hosts": [{"name": f"a{v}", "guid": f"{0x0002C9030000AA00 + v:#018x}"}],
+            "disabled_ports": disabled.get(v, []),
         }
         for v in range(7)
     ]
@@ -130,7 +132,7 @@ def with_guids() -> Build:
 
 
 def test_guids_are_those_of_the_inventory(tmp_path: Path) -> None:
-    build = with_guids()
+    build = with_guids({})
     target("opensm").render(build, tmp_path)
     known = Guids.known(build)
     number = [int(name[1:]) for name in build.wiring.names]
@@ -138,6 +140,25 @@ def test_guids_are_those_of_the_inventory(tmp_path: Path) -> None:
     assert known.host.tolist() == [[0x0002C9030000AA00 + v] for v in number]
     report = target("opensm").check_emitted(build, tmp_path)
     assert (report.differences, report.delivered) == (0, 42)
+
+
+def test_a_host_whose_port_is_disabled_is_in_no_file(tmp_path: Path) -> None:
+    build = with_guids({3: ["h1"]})
+    target("opensm").render(build, tmp_path)
+    report = target("opensm").check_emitted(build, tmp_path)
+    assert (report.differences, report.pairs, report.delivered) == (0, 30, 30)
+    assert '# "a3"' not in (tmp_path / "fabric.net").read_text()
+    assert "portguid 0x0002c9030000aa03" not in (tmp_path / "lfts.txt").read_text()
+
+
+def test_types_of_like_names_have_systems_of_their_own(tmp_path: Path) -> None:
+    types = {"leaf-1": {"ports": [{"count": 8}]}, "leaf_1": {"ports": [{"count": 6}]}}
+    nodes = [{"name": f"n{v}", "type": [*types][v % 2]} for v in range(7)]
+    inventory = {"node_types": types, "nodes": nodes}
+    keys = {"name": "ib", "topology": {"family": "polarfly", "q": 2}, "inventory": inventory}
+    rendered(compile_fabric(load_fabric(keys)), tmp_path)
+    ports = {file.stem: file.read_text().split()[4] for file in tmp_path.glob("*.ibnl")}
+    assert ports == {"switch_8": "8", "switch_6": "6", "adapter": "1"}
 
 
 def test_made_up_guids_are_all_different() -> None:
@@ -168,7 +189,7 @@ def test_ports_run_as_many_lanes_as_there_are_layers(
     build = routed(q=2)
     found = replace(layers(build), count=lanes)
     monkeypatch.setattr(opensm, "layers", lambda _: found)
-    variables = Opensm().variables(build, {"guids": "made-up", "folder": "/x"})(0)
+    variables = Opensm().variables(build, {"guids": "made-up", "folder": "/x", "lmc": "0"})(0)
     assert variables.max_vls == virtual
     levels = [*range(lanes), *[0] * (16 - lanes)]
     assert variables.sl2vl == ",".join(map(str, levels))

@@ -47,13 +47,22 @@ def with_policies(made):
     return replace(made, balance="compact-valiant", protect="link", tables=tables)
 
 
+def marked(folder):
+    """A fabric that marks packets, with protection and IPv6."""
+    text = FABRIC.replace("q: 2", "q: 3") + "routing: {balance: spread, protect: link}\n"
+    (folder / "marked.yaml").write_text(text)
+    return compile_fabric(load_fabric(folder / "marked.yaml"))
+
+
 @pytest.fixture(scope="module")
 def seen(build):
     made, folder = build
     target("ovs").render(made, folder / "text")
     target("ovs").render(save(with_policies(made), folder / "policies"), folder / "policies-text")
     script = Path(__file__).with_name("live_ovs.py")
-    places = [str(folder / name) for name in ("b", "text", "ovs", "policies", "policies-text")]
+    target("ovs").render(save(marked(folder), folder / "marked"), folder / "marked-text")
+    names = "b", "text", "ovs", "policies", "policies-text", "marked", "marked-text"
+    places = [str(folder / name) for name in names]
     done = subprocess.run(
         [*NAMESPACES, sys.executable, str(script), *places],
         capture_output=True,
@@ -78,6 +87,15 @@ def test_alternates_and_protection_too(build, seen):
         assert len(dumps["wire"]["flows"]) == encoder.rows(v)
     for part in ("type=select", "type=ff", "watch_group:"):
         assert part in str(seen["with policies"])
+
+
+def test_marks_too(build, seen):
+    encoder = Encoder(load(build[1] / "marked"))
+    for v, dumps in enumerate(seen["marked"]):
+        assert dumps["wire"] == dumps["text"]
+        assert len(dumps["wire"]["flows"]) == encoder.rows(v)
+    for part in ("bundle(symmetric_l3l4+udp,6,hrw,ofport,members:", "02:50:46:80:00:01->eth_dst"):
+        assert part in str(seen["marked"][6])
 
 
 def test_hosts_reach_each_other_with_one_ttl_less_a_switch(build, seen):

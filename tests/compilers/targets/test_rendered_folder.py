@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from compilers.tables.build import Build
 from compilers.targets.folder_check import check_folder
-from compilers.targets.plane_rendering import render_planes
+from compilers.targets.plane_rendering import PlaneRendering
 from compilers.targets.rendered_folder import RENDERED
+from compilers.targets.rendering import Written
+from compilers.targets.target import Target
 from inventory.problems import InputError
 from tests.compilers.routed import routed
 
@@ -25,12 +29,12 @@ def files(folder: Path) -> dict[str, bytes]:
 
 def test_a_render_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    render_planes([BUILD], "frr", out)
+    PlaneRendering([BUILD], "frr").into(out)
     before = files(out)
     (out / "0" / "notes.txt").write_text("the user's")
     names = tuple(f"n{v}" for v in range(7))
     other = replace(OTHER, wiring=replace(OTHER.wiring, names=names))
-    render_planes([other], "frr", out)
+    PlaneRendering([other], "frr").into(out)
     assert {name.split("/")[0] for name in files(out)} == {*names, "0"}
     assert {name for name in files(out) if name.startswith("0/")} == {"0/notes.txt"}
     assert len(files(out)) == len(before) + 1
@@ -45,11 +49,11 @@ def test_a_render_takes_the_place_of_the_earlier_one(tmp_path: Path) -> None:
 
 def test_another_target_and_renders_below_stay(tmp_path: Path) -> None:
     out = tmp_path / "lab"
-    render_planes([BUILD], "frr", out / "frr")
-    render_planes([BUILD], "containerlab", out, options={"system": "frr"})
-    render_planes([BUILD], "linux", out)
+    PlaneRendering([BUILD], "frr").into(out / "frr")
+    PlaneRendering([BUILD], "containerlab", options={"system": "frr"}).into(out)
+    PlaneRendering([BUILD], "linux").into(out)
     before = files(out)
-    render_planes([OTHER], "linux", out)
+    PlaneRendering([OTHER], "linux").into(out)
     assert files(out).keys() == before.keys()
     for folder in (out, out / "frr"):
         assert (check_folder(folder).damaged, check_folder(folder).strays) == ((), ())
@@ -58,9 +62,9 @@ def test_another_target_and_renders_below_stay(tmp_path: Path) -> None:
 
 def test_one_switch_of_a_render(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    render_planes([BUILD], "frr", out)
+    PlaneRendering([BUILD], "frr").into(out)
     before = files(out)
-    render_planes([OTHER], "frr", out, nodes=["3"])
+    PlaneRendering([OTHER], "frr", nodes=["3"]).into(out)
     after = files(out)
     assert {name for name in after if after[name] != before[name]} == {
         name for name in before if name.startswith("3/") and BUILD.identity.encode() in before[name]
@@ -76,9 +80,9 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
     (out / "0").symlink_to(system)
     (out / RENDERED).symlink_to(tmp_path / "passwd")
     with pytest.raises(InputError, match="the list of rendered files"):
-        render_planes([BUILD], "frr", out)
+        PlaneRendering([BUILD], "frr").into(out)
     (out / RENDERED).unlink()
-    render_planes([BUILD], "frr", out)
+    PlaneRendering([BUILD], "frr").into(out)
     assert not list(system.iterdir())
     assert not (tmp_path / "passwd").exists()
     assert (out / "0" / "frr.conf").is_file()
@@ -86,7 +90,7 @@ def test_links_do_not_lead_out(tmp_path: Path) -> None:
 
 def test_damage_is_told(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    render_planes([BUILD], "frr", out)
+    PlaneRendering([BUILD], "frr").into(out)
     (out / "0" / "frr.conf").write_text("!")
     (out / "1" / "frr.conf").unlink()
     (out / "2" / "frr.conf").rename(tmp_path / "frr.conf")
@@ -96,3 +100,62 @@ def test_damage_is_told(tmp_path: Path) -> None:
     (out / RENDERED).write_text(json.dumps({"format": 1, "targets": {"frr": []}}))
     with pytest.raises(InputError, match="a damaged file"):
         check_folder(out)
+
+
+def test_only_what_changed_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, written = tmp_path / "out", []
+    (first,) = PlaneRendering([BUILD], "frr").into(out)
+    before = files(out)
+    monkeypatch.setattr(Target, "read_back", None)
+    render = Target.render
+
+    def told(*given: Any) -> Written:
+        written.append(given[-1])
+        return render(*given)
+
+    monkeypatch.setattr(Target, "render", told)
+    (again,) = PlaneRendering([BUILD], "frr").into(out)
+    assert (written, again) == ([], replace(first, kept=first.files))
+    (out / "3" / "frr.conf").write_text("hostname mine")
+    (out / "5" / "load.sh").unlink()
+    (mended,) = PlaneRendering([BUILD], "frr").into(out)
+    assert (written, mended.edited) == ([[3, 5]], ("3/frr.conf", "5/load.sh"))
+    assert (files(out), mended.kept) == (before, first.files - 12)
+    assert not check_folder(out).damaged
+    (out / "3" / "frr.conf").unlink()
+    (other,) = PlaneRendering([OTHER], "frr", check=False).into(out)
+    assert (other.kept, other.edited) == (0, ("3/frr.conf",))
+
+
+def test_what_follows_from_something_else_is_written_whole(tmp_path: Path) -> None:
+    out, own = tmp_path / "out", tmp_path / "own"
+    (own / "frr").mkdir(parents=True)
+    (own / "frr" / "sysctl.conf.j2").write_text("# mine")
+
+    def kept(build: Build = BUILD, target: str = "frr", **more: Any) -> int:
+        return PlaneRendering([build], target, **more).into(out)[0].kept
+
+    assert (kept(check=False), kept(), kept() > 0) == (0, 0, True)
+    assert (kept(options={"version": "10.7"}), kept(), kept() > 0) == (0, 0, True)
+    mine = {"templates": own, "check": False}
+    assert (kept(**mine), kept(**mine) > 0) == (0, True)
+    (own / "frr" / "sysctl.conf.j2").write_text("# mine, and others")
+    assert kept(**mine) == 0
+    assert (kept(OTHER), kept(OTHER) > 0) == (0, True)
+    assert (kept(OTHER, "linux"), kept(OTHER)) == (0, 0)  # both write load.sh
+    PlaneRendering([OTHER], "frr", nodes=["3"]).into(out)
+    assert kept(OTHER) == 0
+
+
+def test_a_plane_by_itself_is_rendered_elsewhere_than_among_others(tmp_path: Path) -> None:
+    PlaneRendering([OTHER, BUILD], "frr").into(tmp_path / "out")
+    (alone,) = PlaneRendering([BUILD], "frr").into(tmp_path / "out")
+    PlaneRendering([BUILD], "frr").into(tmp_path / "right")
+    assert alone.kept == 0
+    assert files(tmp_path / "out") == files(tmp_path / "right")
+    swapped = PlaneRendering([OTHER, BUILD], "frr"), PlaneRendering([BUILD, OTHER], "frr")
+    assert [[each.kept for each in planes.into(tmp_path / "two")] for planes in swapped] == [
+        [0, 0]
+    ] * 2

@@ -1,6 +1,7 @@
 """Linux kernels that forward by the linux and frr targets: routes, pings, shares, a link down."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def live(tmp_path_factory):
             capture_output=True,
             text=True,
             timeout=240,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         )
         assert done.returncode == 0, done.stderr[-4000:]
         return build, folder / "out", json.loads(done.stdout)

@@ -1,6 +1,7 @@
 """Kernels that forward by uSID carriers: all pairs, every path of a weighted set, link by link."""
 
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -42,6 +43,7 @@ def live(tmp_path_factory):
             capture_output=True,
             text=True,
             timeout=300,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         )
         assert done.returncode == 0, done.stderr[-4000:]
         return build, folder / "out", json.loads(done.stdout)

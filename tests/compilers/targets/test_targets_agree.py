@@ -11,12 +11,11 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from ipaddress import ip_network
 
 import pytest
 
 from compilers.readers.difference_list import DifferenceList
-from compilers.readers.subnet_text import read_tables
+from compilers.readers.infiniband.subnet_text import read_tables
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
 from compilers.targets.features import BALANCE_NEEDS
 from compilers.targets.infiniband.guids import Guids
@@ -139,15 +138,17 @@ def read(name, build, vertex, out):
     return of_linux({"linux": read_linux, "frr": read_frr}[name], build, vertex, folder)
 
 
+@cache
+def covering(block):
+    """Every prefix that a network is in, longest first."""
+    return [str(block.supernet(new_prefix=length)) for length in range(block.prefixlen, -1, -1)]
+
+
 def every_destination(build, table):
     """The same by destination, for targets that have a row for each: longest prefix first."""
-    found, rows = {}, [(ip_network(prefix), prefix) for prefix in table]
-    for d in range(build.tables.switches):
-        block = build.addressing.network(d)
-        covering = [(p.prefixlen, prefix) for p, prefix in rows if block.subnet_of(p)]
-        if covering:
-            found[str(block)] = table[max(covering)[1]]
-    return found
+    ways = [covering(build.addressing.network(d)) for d in range(build.tables.switches)]
+    longest = {way[0]: next((p for p in way if p in table), None) for way in ways}
+    return {block: table[prefix] for block, prefix in longest.items() if prefix}
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from compilers.spec.target_names import BUILT_IN_SYSTEMS
-from compilers.targets.features import AGGREGATES, CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import (
+    AGGREGATES,
+    BOUNCES,
+    CHANNELS,
+    INGRESS,
+    REPAIR,
+    SHARES,
+    WEIGHTS,
+)
 from compilers.targets.options import choose
 from compilers.targets.target_lookup import target
 from inventory.problems import InputError
@@ -16,7 +24,7 @@ from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
 
 TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets" / "index.md"
-COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, AGGREGATES, CHANNELS)
+COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, CHANNELS)
 
 
 def table():

@@ -58,6 +58,7 @@ SMALL = [
     *(("mlfm", {"n": n}) for n in (3, 4, 6)),
     *(("bundlefly", {"q": q, "degree": d}) for q, d in ((3, 2), (4, 2), (5, 4), (4, 6))),
     *(("spectralfly", {"p": p, "q": q}) for p, q in ((3, 5), (5, 7), (11, 7), (23, 11))),
+    *(("dring", {"groups": g, "a": a}) for g, a in ((5, 1), (5, 3), (6, 2), (9, 2), (12, 4))),
 ]
 
 
@@ -116,6 +117,15 @@ def test_mean_distance(name, given):
         assert between_hosts(topology)[1] == pytest.approx(expected - shortcuts)
     else:
         assert between_hosts(topology)[1] == pytest.approx(expected)
+
+
+def test_a_dring_joins_all_of_groups_one_and_two_steps_away():
+    _, topology = build("dring", {"groups": 8, "a": 3})
+    near = matrix(topology.graph).toarray().astype(bool)
+    group = topology.coordinates[:, 0]
+    steps = (group[:, None] - group) % 8
+    assert (near == np.isin(steps, (1, 2, 6, 7))).all()
+    assert (topology.graph.degrees == 4 * 3).all()
 
 
 def arc_loads(topology):

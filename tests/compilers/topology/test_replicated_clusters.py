@@ -128,5 +128,5 @@ def test_what_does_not_grow(q, method, n, words):
 
 
 def test_only_polarfly_grows():
-    with pytest.raises(InputError, match="a PolarFly, given pn q=3"):
+    with pytest.raises(InputError, match="a PolarFly, a graph or a jellyfish, given pn q=3"):
         expand(FAMILIES["pn"].build({"q": 3}), "quadric")

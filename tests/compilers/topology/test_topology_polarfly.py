@@ -133,7 +133,7 @@ def test_large(q):
     graph = build(q).graph
     assert (graph.order, graph.size) == (q * q + q + 1, q * (q + 1) ** 2 // 2)
     assert np.bincount(graph.degrees)[q:].tolist() == [q + 1, q * q]
-    assert (graph.targets[graph.reverse()] == graph.tails()).all()
+    assert (graph.mirrored(graph.targets) == graph.tails()).all()
 
 
 def test_graph_refuses_what_is_not_simple():

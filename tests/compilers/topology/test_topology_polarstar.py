@@ -200,7 +200,7 @@ def test_the_largest_of_radix_64():
     graph = build(best.q, best.supernode, best.supernode_degree).graph
     assert (graph.order, graph.size) == (79506, 2544192) == (best.nodes, best.links)
     assert (graph.degrees == 64).all()
-    assert (graph.targets[graph.reverse()] == graph.tails()).all()
+    assert (graph.mirrored(graph.targets) == graph.tails()).all()
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from compilers.wiring.damage import Damage, damage_of, remaining, require_connec
 from compilers.wiring.wiring import Wiring
 from inventory.model import Inventory
 from inventory.problems import InputError
+from tests.compilers.proof.test_failure_walks import without_protection
 from tests.compilers.routed import routed
 
 FABRICS: list[dict[str, object]] = [
@@ -247,9 +248,12 @@ def test_pairs_that_no_table_could_join_break_no_promise(tmp_path: Path) -> None
     build = compiled(tmp_path, inventory(dead_links=dead))
     report = verify(replace(build, protect="node"), failures=("link", "node"))
     assert [f.cut_off for f in report.failures] == [2 * 12, 2 * 11]
-    assert report.failures[0].lost_pairs > report.failures[0].cut_off
-    assert report.failures[1].lost_pairs == report.failures[1].cut_off
-    assert report.broken == report.failures[:1]
+    assert [f.lost_pairs for f in report.failures] == [2 * 12, 2 * 11]
+    assert report.broken == ()
+    bare = verify(replace(without_protection(build), protect="node"), failures=("link", "node"))
+    assert [f.cut_off for f in bare.failures] == [2 * 12, 2 * 11]
+    assert all(f.lost_pairs > f.cut_off for f in bare.failures)
+    assert bare.broken == bare.failures
 
 
 @pytest.mark.parametrize("q", [5, 7])

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.cabling.cable_plan import cables_of
+from compilers.topology.baselines import BASELINES
 from compilers.topology.families import FAMILIES
 from compilers.wiring.hardware import hardware
-from compilers.wiring.placement import clusters, settle
+from compilers.wiring.placement import clusters, clusters_of, settle
 from compilers.wiring.wiring import wire
 from inventory.floor import Cabling, Generate, Placement, Rack, RackGrid
 from inventory.library import library_type
@@ -168,3 +169,53 @@ def test_whatever_is_given_of_places_is_kept(told, seed):
     for before, after in zip(nodes, settled.nodes, strict=True):
         assert before.vertex in (None, after.vertex)
         assert before.rack in (None, after.rack)
+
+
+def between_racks(topology, racks):
+    return sum(racks[u] != racks[v] for u, v in topology.graph.edges().tolist())
+
+
+@pytest.mark.parametrize("racks", [(), (5, 9, 3, 14, 9)], ids=["made up", "unequal"])
+def test_parts_of_any_graph_fill_racks_with_few_links_between(racks):
+    topology = BASELINES["jellyfish"].build({"nodes": 36, "degree": 5, "seed": 2})
+    listed = generated(
+        units=9, racks=tuple(Rack(name=f"r{n}", units=u) for n, u in enumerate(racks))
+    )
+    parted = listed.model_copy(update={"placement": Placement(layout="partition")})
+    before, after = (racks_of(topology, settle(topology, each)) for each in (listed, parted))
+    assert between_racks(topology, after) < 0.8 * between_racks(topology, before)
+    settled = settle(topology, parted)
+    found = clusters_of(topology, settled)
+    assert [found.names[r] for r in found.rack] == after
+    for rack in range(len(found.names)):
+        assert found.position[found.members(rack)].tolist() == [*range(sum(found.rack == rack))]
+
+
+def test_what_stands_keeps_its_rack_in_a_partition():
+    topology = BASELINES["jellyfish"].build({"nodes": 12, "degree": 3, "seed": 2})
+    nodes = [Node(name=f"n{v}", type="switch-64", vertex=v) for v in range(12)]
+    nodes[3] = Node(name="n3", type="switch-64", vertex=3, rack="b", unit=2)
+    nodes[8] = Node(name="n8", type="switch-64", rack="a")
+    inventory = Inventory.model_construct(
+        node_types=TYPES,
+        nodes=tuple(nodes),
+        racks=(Rack(name="a", units=16), Rack(name="b", units=16)),
+        placement=Placement(layout="partition"),
+        cabling=Cabling(),
+    )
+    settled = settle(topology, inventory)
+    racks_of(topology, settled)
+    assert (settled.nodes[3].rack, settled.nodes[3].unit) == ("b", 2)
+    assert (settled.nodes[8].rack, settled.nodes[8].vertex) == ("a", 8)
+
+
+def test_a_partition_needs_racks_with_room():
+    topology = BASELINES["jellyfish"].build({"nodes": 12, "degree": 3, "seed": 2})
+    nodes = tuple(Node(name=f"n{v}", type="switch-64") for v in range(12))
+    parted = {"node_types": TYPES, "placement": Placement(layout="partition")}
+    bare = Inventory.model_construct(nodes=nodes, cabling=Cabling(), **parted)
+    with pytest.raises(InputError, match=r"placement\.layout: required racks, one for each part"):
+        settle(topology, bare)
+    small = bare.model_copy(update={"racks": (Rack(name="a", units=9),)})
+    with pytest.raises(InputError, match="room for 12 nodes more, given 1 racks with room for"):
+        settle(topology, small)

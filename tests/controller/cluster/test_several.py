@@ -40,7 +40,7 @@ PAIRS = {
     "in place": lambda: (build(Q3, ("compact-valiant", "none")), build(Q3, POLICY)),
 }
 
-REST = [("expanded", 1.0), ("policy", 0.0), ("in place", 0.0), ("in place", 0.5)]
+REST = [("expanded", 0.0), ("expanded", 1.0), ("policy", 0.0), ("in place", 0.0), ("in place", 0.5)]
 
 
 class Shared(Endpoint):
@@ -230,7 +230,6 @@ def moving(tmp_path, case):
 @pytest.mark.parametrize(
     ("case", "part"),
     [
-        ("expanded", 0.0),
         ("expanded", 0.5),
         ("policy", 0.5),
         *(pytest.param(case, part, marks=pytest.mark.long) for case, part in REST),

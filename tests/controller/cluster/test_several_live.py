@@ -180,9 +180,8 @@ def expansion(tmp_path):
     return first, then, then
 
 
-@pytest.mark.parametrize(
-    "builds", [another_policy, pytest.param(expansion, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("builds", [another_policy, expansion])
 def test_a_leader_that_is_killed_in_a_move_costs_no_packet(tmp_path, builds):
     """Traffic between all hosts while one dies in round 2 and another finishes its move."""
     first, then, cabled = builds(tmp_path)

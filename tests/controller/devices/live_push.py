@@ -136,9 +136,9 @@ def main(old, out, new, target, folder):
     site = Site(old, out, new, target, folder)
     site.spoil()
     seen = {"before": site.wrong(), "dry": site.push(dry=True), "after dry": site.wrong()}
-    (folder / "away-6").touch()
-    seen["staged"] = site.push(batch=5, stop_on=1)
-    (folder / "away-6").unlink()
+    (folder / "away-4").touch()
+    seen["staged"] = site.push(batch=3, stop_on=1)
+    (folder / "away-4").unlink()
     seen["pushed"], seen["after"] = site.push(), site.settled()
     seen["again"] = site.push()
     seen["management"] = site.sh("4", "ip route show 192.0.2.0/24")

@@ -120,6 +120,7 @@ def test_a_policy_change_loses_nothing(tmp_path, old, new):
         site.moves_without_loss(then)
 
 
+@pytest.mark.long
 def test_an_expansion_loses_nothing(tmp_path):
     (tmp_path / "one").mkdir()
     first = compiled(tmp_path / "one", FULL)
@@ -130,6 +131,7 @@ def test_an_expansion_loses_nothing(tmp_path):
         site.moves_without_loss(then)
 
 
+@pytest.mark.long  # test_rollout has a refusal in every round, without switches
 def test_a_refusal_in_the_last_round_takes_all_back(tmp_path, switches, run):
     """A switch whose class table is full once both generations are in it."""
     for name in ("one", "two"):

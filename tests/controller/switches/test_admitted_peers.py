@@ -5,6 +5,7 @@ import resource
 import socket
 import ssl
 from pathlib import Path
+from time import monotonic
 from types import SimpleNamespace
 
 import pytest
@@ -98,11 +99,22 @@ class Hub:
 
 
 def test_one_connection_does_not_fill_the_inbox():
-    inbox = Inbox(Hub, None)
+    inbox = Inbox(Hub, None, monotonic)
     while not inbox.full("flood"):
         inbox.put("flood", bytes(1 << 20))
     assert inbox._bytes <= OWN_FULL + (1 << 20) < FULL
     assert not inbox.full("switch")
+
+
+def test_the_inbox_knows_how_long_its_first_message_has_waited():
+    times = iter((3.0, 4.0))
+    inbox = Inbox(Hub, None, lambda: next(times))
+    assert inbox.oldest is None
+    inbox.put("switch", b"one")
+    inbox.put("switch", b"other")
+    assert inbox.oldest == 3.0
+    inbox._bytes = FULL + 1  # nobody is listened to
+    assert inbox.oldest == 0.0
 
 
 class Peer:
@@ -120,7 +132,7 @@ def test_a_message_that_we_cannot_handle_is_our_bug_and_ends_its_connection(told
         raise KeyError("crafted")
 
     receiver = SimpleNamespace(handle=handle, bug=lambda error: pulse.bug("handling", error))
-    Inbox(Hub, receiver)._handle(peer, b"")
+    Inbox(Hub, receiver, monotonic)._handle(peer, b"")
     assert (pulse.bugs, peer.ended) == (1, True)
     assert [str(event) for event in told] == ["a bug of ours in: handling: KeyError('crafted')"]
 
@@ -160,14 +172,61 @@ def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejec
 
     ends = [socket.socketpair() for _ in range(6)]
     for number, (here, _) in enumerate(ends):
-        thread = eventlet.spawn(entrance.serve, here, ("192.0.2.1", number), wait)
-        entrance.accepted(thread, here, ("192.0.2.1", number))
+        entrance.accepted(here, ("192.0.2.1", number))
+        eventlet.spawn(entrance.serve, here, ("192.0.2.1", number), wait)
     assert [here.fileno() == -1 for here, _ in ends] == [True] * 4 + [False] * 2
     assert len(entrance._served) == 2
     over.send()
     eventlet.sleep(0)
     eventlet.sleep(0)
     assert not entrance._served
+    for _, there in ends:
+        there.close()
+
+
+def test_nobody_is_silent_while_we_do_not_listen(now):
+    ended = []
+    rejected = RejectedPeers(ended.append, lambda: now[0])
+    entrance = Entrance(2, None, rejected)
+    entrance.accepted(SimpleNamespace(close=lambda: None), ("192.0.2.1", 1))
+    now[0] = 60.0  # one long step of ours
+    entrance.tick()
+    rejected.tick()
+    assert ended == []
+    for _ in range(10):
+        now[0] += 1.0
+        entrance.tick()
+    rejected.tick()
+    assert [event.reason for event in ended] == ["it was silent for 10 s"]
+
+
+def test_many_silent_connections_end_without_a_turn_for_others(rejected, now):
+    """Each took a turn of all threads: with hundreds the controller took itself for dead."""
+    eventlet = pytest.importorskip("eventlet")
+    entrance, turns = Entrance(99, None, rejected), []
+
+    def wait(sock, _):
+        eventlet.hubs.trampoline(sock.fileno(), read=True)
+
+    def count():
+        while True:
+            turns.append(1)
+            eventlet.sleep(0)
+
+    ends = [socket.socketpair() for _ in range(20)]
+    for number, (here, _) in enumerate(ends):
+        entrance.accepted(here, ("192.0.2.1", number))
+        eventlet.spawn(entrance.serve, here, ("192.0.2.1", number), wait)
+    counter = eventlet.spawn(count)
+    eventlet.sleep(0)
+    for _ in range(11):
+        now[0] += 1.0
+        before = len(turns)
+        entrance.tick()
+    assert before == len(turns) > 0
+    eventlet.sleep(0.01)
+    counter.kill()
+    assert [here.fileno() for here, _ in ends] == [-1] * 20
     for _, there in ends:
         there.close()
 
@@ -192,8 +251,8 @@ def test_a_handshake_that_is_broken_off_leaves_no_open_file(rejected):
         before = open_files()
         for _ in clients:
             here, address = server.accept()
-            thread = eventlet.spawn(entrance.serve, here, address, None)
-            entrance.accepted(thread, here, address)
+            entrance.accepted(here, address)
+            eventlet.spawn(entrance.serve, here, address, None)
             del here
             eventlet.sleep(0)
             eventlet.sleep(0)

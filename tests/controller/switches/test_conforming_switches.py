@@ -271,7 +271,7 @@ def folder(tmp_path_factory):
     return folder / "build"
 
 
-@pytest.fixture(scope="module", params=["ryu", "os-ken"])
+@pytest.fixture(scope="module", params=[pytest.param("ryu", marks=pytest.mark.long), "os-ken"])
 def controller(request, folder, tmp_path_factory):
     """The port of a controller, and its status file."""
     with socket.socket() as free:

@@ -96,6 +96,7 @@ def test_open_vswitch_says_that_it_can_do_everything(switches):
     assert min(limits.rows.values()) == 1_000_000
 
 
+@pytest.mark.long
 def test_more_rows_than_a_table_holds_are_refused_with_numbers(compiled, switches, run):
     folder, _ = compiled("{profile: openflow13-ovs}")
     limit = ["--", "--id=@t", "create", "Flow_Table", "flow_limit=5"]

@@ -6,10 +6,13 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 
 from compilers.tables.build_folder import load
+from compilers.targets.openflow.encoder import Encoder
 from tests.controller.conftest import (
+    OTHERS_TRY_RYU,
     POLARFAB,
     SWITCHES,
     connect,
@@ -42,6 +45,7 @@ def counted(controller):
     return controller.status()["differences"]
 
 
+@OTHERS_TRY_RYU
 def test_a_controller_that_is_killed_and_comes_back_sends_nothing(switches, builds, framework, run):
     first = run(polarfab(builds[0], framework))
     first.wait_for(SWITCHES, "complete")
@@ -104,6 +108,29 @@ def test_what_every_policy_makes_is_reported_as_it_was_sent(tmp_path, run):
     second = run(polarfab(build, "ryu"))
     second.wait_for(SWITCHES, "complete")
     assert counted(second)["none"] == SWITCHES
+    second.stop()
+
+
+def test_switches_that_mark_packets_hold_their_program_and_lost_rows_come_back(
+    switches, tmp_path, run
+):
+    """On Ryu; os-ken finds all in sync, but for one that has lost what spreads marked packets."""
+    spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
+    spec.write_text(POLICIES.replace("compact-valiant", "spread"))
+    subprocess.run([POLARFAB, "compile", spec, "-o", build], check=True)
+    first = run(polarfab(build, "ryu"))
+    assert first.wait_for(SWITCHES, "complete")["errors"] == {}
+    first.stop()
+    encoder, before = Encoder(load(build)), rows(switches, "s3")
+    assert len(before) == encoder.rows(3)
+    switches.ofctl("del-flows", "s3", "cookie=0x504600000000000e/-1")
+    lost = len(before) - len(rows(switches, "s3"))
+    assert lost == np.count_nonzero(encoder.build.wiring.far[3] >= 0)
+    second = run(polarfab(build, "os-ken"))
+    second.wait_for(SWITCHES, "complete")
+    found = {"added": lost, "changed": 0, "removed": 0, "none": SWITCHES - 1}
+    assert counted(second) == found
+    assert rows(switches, "s3") == before
     second.stop()
 
 

@@ -12,6 +12,7 @@ from compilers.targets.openflow.encoder import Program
 from compilers.targets.openflow.flow_tables import RowKind
 from compilers.targets.openflow.profiles import PROFILES
 from controller.openflow.messages import SessionXid
+from controller.switches.admission import SWITCHES_AT_ONCE
 from controller.switches.claims import DUPLICATE_TOLD, PROBE_PATIENCE
 from controller.switches.current import Current
 from controller.switches.events import FabricComplete, ProgramRefused, SwitchProgrammed
@@ -19,7 +20,6 @@ from controller.switches.session import (
     MOST_UNKNOWN,
     PROBE,
     SWITCH_PATIENCE,
-    SWITCHES_AT_ONCE,
     LiveFabric,
 )
 from controller.switches.switch import MOST_TIMEOUTS
@@ -396,6 +396,18 @@ def test_so_many_switches_at_once_and_the_next_when_one_is_done():
     assert {out.key for out in fabric.take()} == {SWITCHES_AT_ONCE + 1}
 
 
+def test_fewer_switches_at_once_the_more_rows_each_has():
+    ids = range(1, 4 * SWITCHES_AT_ONCE)
+    build = Current("0123456789abcdef", [str(i) for i in ids], Programs(*ids))
+    fabric = LiveFabric(build, names)
+    for number in ids:
+        fabric.connected(number, number)
+    read = len({out.key for out in fabric.take()})
+    assert SWITCHES_AT_ONCE / 5 < read < SWITCHES_AT_ONCE / 3
+    assert fabric.connected_now(ids[-1] - 1)
+    assert not fabric.connected_now(ids[-1])
+
+
 def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
     connect(fabric, "k", 11)
     now[0] = SWITCH_PATIENCE - 1
@@ -407,6 +419,38 @@ def test_a_silent_switch_is_cut_off_and_told_once(fabric, now):
     fabric.tick()
     assert [out.data for out in fabric.take()] == [None]
     assert kinds(fabric) == [("silent", "a")]
+
+
+def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, now):
+    """Hundreds of 3,783 were cut off on a busy machine, with their answers in our hands."""
+    fabric.connected(1, 11)
+    fabric.take()
+    fabric.heard.look(None)
+    for _ in range(int(SWITCH_PATIENCE)):
+        now[0] += 10.0  # a long step of ours, then messages that wait
+        fabric.heard.look(None)
+        came = now[0] - 1.0
+        for _ in range(10):
+            now[0] += 1.0
+            fabric.heard.look(came)
+        fabric.tick()
+        assert fabric.take() == []
+    now[0] += 1.0
+    fabric.heard.look(None)
+    fabric.tick()
+    assert [out.data for out in fabric.take()] == [None]
+
+
+def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now):
+    """While some message always waited no time passed: a dead switch was never repaired around."""
+    fabric.connected(1, 11)
+    fabric.take()
+    tick, waited = 0.25, 3.0
+    for _ in range(int((SWITCH_PATIENCE + waited) / tick) + 2):
+        now[0] += tick
+        fabric.heard.look(now[0] - min(now[0], waited))
+    fabric.tick()
+    assert [out.data for out in fabric.take()] == [None]
 
 
 def test_a_switch_that_does_its_work_slowly_is_not_silent(fabric, now):

@@ -1,4 +1,4 @@
-"""Weights that follow loads: on a fluid that follows the tables (`saturation`)."""
+"""Weights that follow loads: on a fluid that follows the tables, packet by packet's rule."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from compilers.evaluation.saturation import Fluid
-from compilers.evaluation.traffic import PATTERNS, Traffic
-from compilers.routing.alternates import weights
+from compilers.demand.traffic_matrix import Traffic
+from compilers.demand.weight_fit import fit
+from compilers.evaluation.traffic import PATTERNS
 from compilers.tables.build import Build
 from compilers.targets.openflow.protocol import PORT, PORT_STATS
 from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
+from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
 from controller.upkeep.meter import HALF_LIFE, Meter
-from tests.compilers.routed import routed
+from tests.compilers.routed import routed, weights
+from tests.controller.upkeep.followed import followed
 
-PERIOD = 1.0
 RULE = ShiftRule()
+RATE = 1e9
 
 
 @dataclass
 class Simulation:
-    """A fabric whose hosts send a pattern; switches tell loads every period, clipped at 1."""
+    """A fabric whose hosts send a pattern; switches tell loads and rows, links carry 1 at most."""
 
     build: Build
     traffic: Traffic
@@ -33,63 +35,66 @@ class Simulation:
         classes = self.build.tables.classes
         count = np.count_nonzero(classes.alternate, axis=2)
         alone = weights(count, classes.alternate.shape[2], Fraction(1))
-        self.fluid = Fluid.of(self.build)
         self.classes = replace(classes, weight=alone)
         self.shifts = Shifts.none(self.classes)
-        self.load = np.full(self.build.wiring.cables().shape, np.nan)
+        tables = replace(self.build.tables, classes=self.classes)
+        self.ways = FabricWays.of(replace(self.build, tables=tables))
         self.steps: list[int] = []
-        self.now = 0.0
 
-    def arcs(self) -> np.ndarray:
-        """Loads by arc, in units of what a switch's hosts send."""
-        weight = np.moveaxis(weighted(self.classes, self.shifts).weight, 2, 0)
-        weight = np.pad(weight, ((0, 0), (0, 0), (0, 2))).reshape(len(weight), -1)
-        return self.fluid.loads(self.traffic, weight / np.maximum(1, weight.sum(axis=0)))
+    def measured(self) -> tuple[np.ndarray, np.ndarray]:
+        weight = weighted(self.classes, self.shifts).weight
+        sent, rows = followed(self.build, weight, self.traffic)
+        return self.sent * sent, self.sent * rows
 
     def peak(self) -> float:
-        return float(self.arcs().max())
+        return float(self.measured()[0].max())
 
-    def run(self, seconds: float) -> None:
-        wiring = self.build.wiring
-        for _ in range(int(seconds / PERIOD)):
-            load = np.minimum(1, self.sent * self.arcs()).reshape(len(wiring.far), -1)[:, :-1]
-            now = np.zeros_like(self.load)
-            switch, link = np.nonzero(wiring.far >= 0)
-            now[switch, wiring.port[switch, link]] = load[switch, link]
-            fresh = 1 - 0.5 ** (PERIOD / HALF_LIFE)
-            known = np.where(np.isnan(self.load), now, self.load)
-            self.load = known + fresh * (now - known)
-            self.now += PERIOD
-            self.shifts, moves = adapt(RULE, self.classes, self.shifts, self.load, self.now)
+    def best(self) -> float:
+        """The hottest link's load by the best weights there are."""
+        return self.sent * float(fit(self.ways.fluid.paths(self.traffic)).loads.max())
+
+    def run(self, rounds: int, loss: float = 1.0) -> None:
+        """Rounds; loss: what is left in rows behind links that are too full."""
+        for _ in range(rounds):
+            sent, rows = self.measured()
+            load = self.ways.at_arcs(np.minimum(1, sent))
+            rate = (RATE * rows * (loss if sent.max() > 1 else 1)).astype(np.float32)
+            own = np.arange(len(rows))
+            rate[own, own] = 0
+            capacity = np.full(len(load), RATE)
+            weight = weighted(self.classes, self.shifts).weight
+            traffic = MeasuredTraffic.of(self.ways, rate, capacity, weight)
+            if traffic is None:
+                self.steps.append(0)
+                continue
+            self.shifts, moves = adapt(RULE, self.classes, self.shifts, traffic, load)
             self.steps.append(len(moves))
 
 
-def simulation(pattern: str, sent: float, q: int = 5, seed: int = 3) -> Simulation:
-    build = routed(q=q, spread=True)
-    return Simulation(build, PATTERNS[pattern](build.topology, 1, seed), sent)
+def simulation(pattern: str, sent: float, q: int = 5, bounces: bool = False) -> Simulation:
+    build = routed(q=q, spread=True, bounces=bounces)
+    return Simulation(build, PATTERNS[pattern](build.topology, 1, 3), sent)
 
 
-@pytest.mark.parametrize("q", [3, 5, 7])
-@pytest.mark.parametrize("pattern", ["permutation", "perm2hop", "tornado"])
-def test_an_overloaded_pattern_gets_more_through_and_settles(pattern: str, q: int) -> None:
-    """Hosts send 0.6: the hottest link has to carry 1.2, where the pattern has one that does."""
-    hot = simulation(pattern, 0.6, q)
-    before = hot.sent * hot.peak()
-    hot.run(240)
-    after = hot.sent * hot.peak()
-    assert after < 0.9 if before > 1 else after == before
-    assert before > 1 or (pattern, q) in {("tornado", 3), ("permutation", 5)}
-    assert sum(hot.steps[-120:]) <= 4
-
-
-def test_two_switches_that_send_all_to_each_other_stay_under_the_threshold() -> None:
-    hot = simulation("permutation", 0.9)
-    hot.traffic = Traffic.of(np.array([4]), np.array([9]))
-    far = hot.build.wiring.far
-    assert 9 not in far[4]
-    hot.run(60)
-    assert hot.load[4].max() < RULE.threshold
-    assert not any(hot.steps[-20:])
+@pytest.mark.parametrize("bounces", [False, True])
+@pytest.mark.parametrize(
+    ("pattern", "q"),
+    [
+        *((name, q) for name in ("permutation", "perm2hop", "tornado", "perm1hop") for q in (3, 5)),
+        ("tornado", 7),
+    ],
+)
+def test_the_hottest_link_comes_near_the_best_in_few_rounds(
+    pattern: str, q: int, bounces: bool
+) -> None:
+    """Hosts send what a link carries: tornado loads one link four times as much, unless shared."""
+    hot = simulation(pattern, (q + 1) / 2, q, bounces)
+    best = max(hot.best(), RULE.aim * RULE.threshold)
+    hot.run(6)
+    assert hot.peak() <= 1.1 * best
+    hot.run(6)
+    assert not any(hot.steps[-6:])
+    assert hot.peak() <= 1.1 * best
 
 
 @pytest.mark.parametrize("sent", [0.5, 1.0, 2.0])
@@ -97,48 +102,89 @@ def test_two_switches_that_send_all_to_each_other_stay_under_the_threshold() -> 
 def test_uniform_traffic_is_left_alone(sent: float, q: int) -> None:
     """Also where it fills the links: alternates would only make more of it."""
     calm = simulation("uniform", sent * q, q)
-    calm.run(40)
+    calm.run(1)
     assert not any(calm.steps)
-    if sent == 2.0:
-        assert np.nanmax(calm.load) == pytest.approx(1)
+
+
+def test_tornado_that_loses_nothing_is_left_alone() -> None:
+    """q = 3, full rate: no way is better, and a longer one would load more links."""
+    calm = simulation("tornado", 1.0, 3)
+    assert calm.peak() == pytest.approx(1)
+    calm.run(3)
+    assert calm.peak() <= 1.001
 
 
 def test_weights_come_back_when_the_load_has_gone() -> None:
     hot = simulation("perm2hop", 1.0)
-    hot.run(60)
+    hot.run(4)
     assert hot.shifts.moved.any()
-    assert (weighted(hot.classes, hot.shifts).weight != hot.classes.weight).any()
+    assert hot.shifts.any
     hot.sent = 0.05
-    hot.run(120)
-    assert not hot.shifts.moved.any()
+    hot.run(1)
+    assert not hot.shifts.any
     assert weighted(hot.classes, hot.shifts) is hot.classes
 
 
-def test_steps_are_bounded_and_classes_rest_between_them() -> None:
-    hot = simulation("perm2hop", 3.0)
-    at: dict[tuple[int, int], float] = {}
-    moved = hot.shifts.moved
-    for _ in range(60):
-        hot.run(1)
-        step = hot.shifts.moved - moved
-        assert np.abs(step).max() <= RULE.step
-        for key in map(tuple, np.argwhere(step).tolist()):
-            assert hot.now - at.get(key, -np.inf) >= RULE.rest
-            at[key] = hot.now
-        moved = hot.shifts.moved
-    assert at
+def one_flow(sent: float) -> Simulation:
+    hot = simulation("perm2hop", sent)
+    hot.traffic = Traffic.of(np.array([4]), np.array([9]))
+    assert 9 not in hot.build.wiring.far[4]
+    return hot
+
+
+def test_it_goes_no_further_than_the_threshold_asks_for() -> None:
+    """A link at 80 %: as little is moved as brings it below two thirds."""
+    hot = one_flow(0.8)
+    hot.run(4)
+    assert 0.55 < hot.peak() < RULE.threshold
+    assert hot.shifts.moved.max() <= 0.3 * 64
+
+
+def test_classes_that_carry_nothing_keep_their_weights() -> None:
+    hot = one_flow(1.0)
+    hot.run(4)
+    assert np.argwhere(hot.shifts.weight.any(axis=2)).tolist() == [
+        [4, int(hot.build.tables.routes.egress[4, 9])]
+    ]
+    assert hot.peak() < RULE.threshold
+
+
+def test_what_is_lost_on_the_way_is_no_more_than_noise() -> None:
+    hot = simulation("tornado", 4.0, 7)
+    hot.run(8, loss=0.9)
+    assert hot.peak() <= 1.1 * hot.best()
+
+
+@pytest.mark.parametrize("bounces", [False, True])
+def test_what_enters_is_told_from_what_passes_through(bounces: bool) -> None:
+    """Random rates and weights: rows count both, and the rates are found again."""
+    build = routed(q=4, spread=True, bounces=bounces)
+    rng = np.random.default_rng(4)
+    s, d = (part.ravel() for part in np.mgrid[:21, :21])
+    some = (s != d) & (rng.random(len(s)) < 0.3)
+    traffic = Traffic.of(s[some], d[some], rng.random(np.count_nonzero(some)) + 0.05)
+    weight = build.tables.classes.weight * rng.integers(1, 9, build.tables.classes.weight.shape)
+    sent, rows = followed(build, weight, traffic)
+    rows[np.arange(21), np.arange(21)] = 0
+    ways = FabricWays.of(build)
+    capacity = np.full(len(ways.port), RATE)
+    found = MeasuredTraffic.of(ways, (RATE * rows).astype(np.float32), capacity, weight)
+    assert found is not None
+    loads = found.paths.loads(found.shares(weight))
+    wanted = np.nan_to_num(ways.at_arcs(sent))
+    assert loads == pytest.approx(wanted, abs=0.02 * wanted.max())
 
 
 def test_weights_are_parts_of_64_over_ports_that_are_there() -> None:
     hot = simulation("perm2hop", 1.0)
-    hot.run(60)
+    hot.run(4)
     classes = weighted(hot.classes, hot.shifts)
-    some = hot.shifts.moved > 0
+    some = hot.shifts.weight.any(axis=2)
     assert (classes.weight[some].sum(axis=1) == 64).all()
     assert (classes.weight[some][:, 0] == 64 - hot.shifts.moved[some]).all()
     assert not (classes.weight[..., 1:] * (classes.alternate == 0)).any()
     gone = hot.classes.alternate.copy()
-    s, c = np.argwhere(some)[0]
+    s, c = np.argwhere(hot.shifts.moved > 0)[0]
     first = int(np.flatnonzero(classes.weight[s, c, 1:])[0])
     gone[s, c, first] = 0
     after = weighted(replace(hot.classes, alternate=gone), hot.shifts).weight[s, c]
@@ -146,12 +192,11 @@ def test_weights_are_parts_of_64_over_ports_that_are_there() -> None:
     assert after.sum() == 64
 
 
-def test_a_port_whose_load_nobody_knows_moves_nothing() -> None:
+def test_rows_that_carry_nothing_move_nothing() -> None:
     hot = simulation("perm2hop", 1.0)
-    hot.load[:] = np.nan
-    shifts, moves = adapt(RULE, hot.classes, hot.shifts, hot.load, 0.0)
-    assert not len(moves)
-    assert not shifts.moved.any()
+    nothing = np.zeros(hot.build.tables.routes.egress.shape, np.float32)
+    capacity = np.full(len(hot.ways.port), RATE)
+    assert MeasuredTraffic.of(hot.ways, nothing, capacity, hot.classes.weight) is None
 
 
 def counters(ports: dict[int, int]) -> bytes:

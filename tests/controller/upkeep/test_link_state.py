@@ -34,6 +34,15 @@ def test_links_are_numbered_once_and_know_both_ends() -> None:
         assert cables.number[u, k] == cables.number[v, j] == number
 
 
+def test_a_fabric_where_no_link_has_changed_is_not_looked_through() -> None:
+    """A controller of 3,783 switches asks it of every switch that describes its ports."""
+    links, cables = fabric()
+    before = links.dead
+    links.ports(4, dict.fromkeys(np.flatnonzero(cables.place[4] >= 0).tolist(), True), 1.0)
+    assert links.settle(1.0) == (False, [])
+    assert links.dead is before
+
+
 def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -> None:
     links, cables = fabric()
     (u, k), (v, j) = cables.ends[7].tolist()
@@ -160,3 +169,19 @@ def test_damping_that_makes_no_sense_is_one_message(text: str) -> None:
 
 def test_damping_as_it_is_written() -> None:
     assert Damping.parse("15,2200,1000,60", "--damping") == Damping()
+
+
+def test_switches_that_leave_within_a_fifth_of_the_patience_are_drained_together() -> None:
+    links, _ = fabric()
+    for vertex, at in ((2, 1.0), (5, 1.5), (7, 2.0), (9, 2.1)):
+        links.present(vertex, False, at)
+    assert links.settle(5.9) == (False, [])
+    assert kinds(links, 6.0) == ["drained"] * 3
+    assert np.flatnonzero(links.drained).tolist() == [2, 5, 7]
+    assert links.settle(6.5) == (False, [])
+    assert kinds(links, 7.1) == ["drained"]
+    links.present(7, True, 8.0)
+    assert kinds(links, 8.0) == ["back"]
+    links.present(7, False, 8.5)
+    assert links.settle(13.4) == (False, [])
+    assert kinds(links, 13.5) == ["drained"]

@@ -99,12 +99,12 @@ class Prober:
 
 
 def spread(inside, prober, vertex, others, flows):
-    """Packets by link that leave the vertex when its host sends so many flows to each other."""
-    before = inside._counters(PACKETS)[vertex]
+    """Packets by switch and link when the vertex's host sends so many flows to each other."""
+    before = inside._counters(PACKETS)
     ports = range(10000, 10000 + flows)
     heard = prober.round_of([(vertex, other) for other in others], ports)
     assert all(links for *_, links in heard)
-    return (inside._counters(PACKETS)[vertex] - before).tolist()
+    return (inside._counters(PACKETS) - before).tolist()
 
 
 def to_dead_switch(inside, prober, dead):
@@ -138,7 +138,8 @@ def main(build, logs, cases, flows, dead):
     pairs = list(permutations(range(len(prober.ends)), 2))
     result = {"up": prober.round_of(pairs), "down": []}
     if flows:
-        result["spread"] = spread(inside, prober, *flows)
+        result["carried"] = spread(inside, prober, *flows)
+        result["spread"] = result["carried"][flows[0]]
     for case in cases:
         for vertex, link in case:
             inside.network.set_link(vertex, link, up=False)

@@ -61,6 +61,7 @@ def test_first_light(framework):
     check(passed("first-light-q3", "--engine", "mininet", "--framework", framework), 3, framework)
 
 
+@pytest.mark.long  # test_engine_failures_live has alternates by weight
 def test_alternates_take_some_of_the_ways_that_the_tables_allow():
     report = passed("alternates-q3", "--engine", "mininet")
     assert report["delivered"] == 156

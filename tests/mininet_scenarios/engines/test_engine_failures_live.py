@@ -5,20 +5,24 @@ import subprocess
 import sys
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from compilers.proof.dead_switches import dead_switch_traffic
+from compilers.proof.explanation import explain
 from compilers.proof.forwarding import HOME, Forwarding, Towards
+from compilers.proof.single_packets import link_number
 from compilers.routing.alternates import compact_valiant
 from compilers.routing.protection import polarfly
 from compilers.routing.split_classes import split_direct
 from compilers.tables.build_folder import save
 from compilers.targets.openflow.flow_tables import entries
 from mininet_scenarios.machine.preflight import namespaces
+from polarfab.fabric import Fabric
+from tests.compilers.routed import routed
 
 pytestmark = pytest.mark.live
 
@@ -67,11 +71,13 @@ def predicted(build, dead=()):
     out = np.where(alone, transit, out)
     hops, ttl = np.zeros(len(s), int), np.full(len(s), 64)
     moving = np.flatnonzero(out >= 0)
-    for _ in range(9):
+    for step in range(9):
         hops[moving] += 1
         minimal = f.order[0][towards.row(out[moving] // f.slots, d[moving])]
-        # A packet to a neighbour that leaves by another port than the one there loses half.
+        # A packet to a neighbour that leaves by another port than the one there loses half, unless
+        # that is one of the ways that its host may choose.
         halved = (f.end[minimal] // f.slots == d[moving]) & (out[moving] != minimal)
+        halved &= alone[moving] | (step > 0)
         ttl[moving] = (ttl[moving] - 1) >> halved
         arc = f.end[out[moving]]
         out[moving] = towards.way_out(arc, d[moving], tuple(p[moving] for p in parts))
@@ -82,8 +88,8 @@ def predicted(build, dead=()):
     return hops.reshape(shape), (np.where(hops, ttl - 1, 0)).reshape(shape)
 
 
-def check(build, seen, cases):
-    """Every flow arrived over a path that the tables have for it."""
+def outcomes(build, seen, cases):
+    """(case, flows, hops) of each case; every flow arrived over a path that the tables have."""
     f = Forwarding.of(build)
     for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
         dead = tuple(int(f.element[0][vertex * f.slots + link]) for vertex, link in case)
@@ -91,6 +97,12 @@ def check(build, seen, cases):
         assert len(flows) == len(build.wiring.names) * (len(build.wiring.names) - 1) * 6
         wrong = [flow for flow in flows if flow[3] not in set(ttl[flow[0], flow[1]].tolist())]
         assert not wrong, (case, wrong[:5])
+        yield case, flows, hops
+
+
+def check(build, seen, cases):
+    """Every flow arrived over a path that the tables have for it, of so many links at most."""
+    for case, _, hops in outcomes(build, seen, cases):
         ends = {v for link in case for v in (link[0], far(build, link))}
         quadric = 0 in build.topology.kind[list(ends)]
         most = 9 if len(case) == 2 else 6 if quadric else 4 if case else 3
@@ -204,6 +216,77 @@ def test_a_sample_of_links_of_q7_goes_down(compiled, tmp_path):
     seen = observed(build, tmp_path, sample, flows, timeout=1200)
     check(build, seen, sample)
     check_spread(shares, seen["spread"])
+
+
+def test_bounced_ways_carry_packets_and_links_go_down(tmp_path):
+    """Neighbours reach each other over all others, with all links up and with one down."""
+    build = routed(q=3, spread=True, bounces=True, protect="link")
+    cases = every_link(build)[:1]
+    seen = observed(build, tmp_path, cases)
+    lengths = set()
+    for case, flows, hops in outcomes(build, seen, cases):
+        assert hops.max() <= (7 if case else 4)
+        if not case:
+            lengths = {63 - f[3] for f in flows if f[1] in build.wiring.far[f[0]]}
+    assert lengths == {1, 2, 4}
+
+
+def ways_by_hand(build, source, destination, dead):
+    """By path, its share; what explain says, with all links up or the dead one down."""
+    found = explain(build, source, destination, dead)
+    if dead:
+        assert not any(way.fault for way in found.failing)
+        return {way.path: 1 for way in found.failing}
+    total = sum(found.weights)
+    paths = (found.minimal, *found.alternates)
+    return {path: w / total for path, w in zip(paths, found.weights, strict=True)}
+
+
+def ttl_after(build, path):
+    """Of 64, what is left: halved where a neighbour of the destination repairs the way to it."""
+    ttl, near = 64, set(build.wiring.far[path[-1]].tolist())
+    for place, (here, after) in enumerate(pairwise(path)):
+        halved = place and here in near and after != path[-1]
+        ttl = (ttl - 1) >> bool(halved)
+    return ttl - 1
+
+
+def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(tmp_path):
+    """Hosts get them without the mark, and over each link its share of the flows of one pair."""
+    build = routed(q=3, spread=True, marks=True, protect="link")
+    cases = every_link(build)[:1]
+    source, near = 5, int(build.wiring.far[5, 1])
+    seen = observed(build, tmp_path, cases, [source, [near], 800])
+    for case, flows in [((), seen["up"]), *zip(cases, seen["down"], strict=True)]:
+        dead = tuple(link_number(build, v, far(build, (v, k))) for v, k in case)
+        assert len(flows) == 13 * 12 * 6
+        for s, d, port, ttl in flows:
+            due = {ttl_after(build, path) for path in ways_by_hand(build, s, d, dead)}
+            assert ttl in due, (case, s, d, port)
+    shares = np.zeros(build.wiring.far.shape)
+    for path, share in ways_by_hand(build, source, near, ()).items():
+        for here, after in pairwise(path):
+            shares[here, build.wiring.far[here].tolist().index(after)] += share
+    carried = np.array(seen["carried"])
+    assert not carried[shares == 0].any()
+    for switch in np.flatnonzero((shares > 0).sum(axis=1) > 2):
+        check_spread(shares[switch] / shares[switch].sum(), carried[switch])
+    expected = 800 * shares[shares > 0]
+    assert ((carried[shares > 0] - expected) ** 2 / expected).sum() < 3 * len(expected)
+
+
+def test_a_random_graph_with_fitted_shares_when_links_go_down(tmp_path):
+    """A graph that no algebra routes: protection and bounced ways were searched for."""
+    topology = {"family": "jellyfish", "nodes": 12, "degree": 4, "seed": 1}
+    routing = {"balance": "compact-valiant", "adjacent": "bounce", "protect": "node"}
+    routing["demand"] = "worst-case"
+    fabric = Fabric.from_spec({"name": "lab", "topology": topology, "routing": routing})
+    report, build = fabric.verify(method="walk").reports[0], fabric.build
+    cases = every_link(build)[::12]
+    seen = observed(build, tmp_path, cases)
+    most = next(kind.max_hops for kind in report.failures if kind.kind == "link")
+    for case, _, hops in outcomes(build, seen, cases):
+        assert hops.max() <= (most if case else report.ways.max_hops)
 
 
 def test_far_fewer_entries_than_an_emitter_without_classes_would_need(compiled):

@@ -74,7 +74,8 @@ def test_alternates_and_a_switch_without_power():
     passed("node-failure-q3", "--engine", "ovs-fabric")
 
 
-@pytest.mark.parametrize("name", ["linux-q3", pytest.param("frr-q3", marks=pytest.mark.long)])
+@pytest.mark.long  # test_routed_live has the same files in kernels
+@pytest.mark.parametrize("name", ["linux-q3", "frr-q3"])
 def test_kernels_forward_by_rendered_files(name):
     report, seen = passed(name)
     assert report["delivered"] == 156

@@ -65,6 +65,14 @@ def packet_in(out, port):
     return message(MessageType.PACKET_IN, 0, bytes(16) + match + bytes(2) + data)
 
 
+def test_no_packets_are_no_messages(build):
+    """A plane that is down: nobody is asked."""
+    nobody = HostPackets.of(np.zeros((7, 7), np.int64))
+    hosts = HostSample.of(build)
+    for version in (4, 6):
+        assert len(Postman(build, hosts, version).outs(nobody, np.zeros(0, np.int64), 1)) == 0
+
+
 def test_packet_ins_are_read_among_others(build):
     postman = Postman(build, HostSample.of(build), 4)
     counts = np.zeros((26, 26), np.int64)

@@ -15,6 +15,7 @@ from mininet_scenarios.scenario.scenario_format import Expect, Sample, Scenario
 from mininet_scenarios.traffic.pinging import Answers, read_answers
 from mininet_scenarios.verdict.checks import Examiner, histogram
 from mininet_scenarios.verdict.predict import Prediction
+from tests.compilers.routed import routed
 
 
 def quiet(done, total):
@@ -174,6 +175,11 @@ def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     seen = trial.engine.send(counts, quiet)
     hops = trial.examiner.compare("", counts, seen)[1]
     assert hops.required - hops.seen == counts.sum() // 2
+
+
+def test_where_every_class_has_alternates_nothing_is_diverted():
+    build = routed(q=3, spread=True, bounces=True)
+    assert choose_diversion(build, Prediction.of(build), Round(build).hosts) is None
 
 
 def test_the_sample_is_seeded_and_each_pair_has_its_own_count():

@@ -22,6 +22,7 @@ def passed(scenario, *words):
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_a_quadrics_link_fails_under_traffic():
     report = passed("quadric-link-q3")
     down, up = report["timeline"][1:]
@@ -68,7 +69,7 @@ def test_tcp_flows(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["first-light-polarstar", "first-light-pn"])
+@pytest.mark.parametrize("name", ["first-light-polarstar", "first-light-pn", "equal-ways-pn"])
 def test_other_families(name):
     assert passed(name)["passed"]
 

@@ -1,0 +1,1 @@
+"""Files about a fabric for other programs: schedulers, collective libraries, simulators."""

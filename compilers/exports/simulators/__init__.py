@@ -1,0 +1,1 @@
+"""Files for network simulators: the fabric with its rates, and the ways of the emitted tables."""

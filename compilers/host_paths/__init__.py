@@ -1,0 +1,1 @@
+"""Paths that hosts choose by source routing: their sets, and probes that tell what has failed."""

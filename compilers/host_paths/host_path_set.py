@@ -1,0 +1,343 @@
+"""The path set of a pair of switches over the planes of a build, and its repair.
+
+The search is that of `compilers.topology.path_sets`, which hosts can run by themselves; here the
+graph and the minimal paths are those of the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from ipaddress import IPv4Address, ip_address
+from itertools import pairwise
+from string import digits
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.explanation import find_failure, find_switch
+from compilers.proof.forwarding import Forwarding
+from compilers.spec.share import EQUAL_COST, share
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS, Walker
+from compilers.targets.options import Chosen, choose
+from compilers.targets.routed.srv6 import Srv6
+from compilers.targets.routed.srv6_sids import Usids, own_block, parse_block, require_numbers
+from compilers.topology.path_sets import (
+    CARRIER,
+    HostPath,
+    crosses,
+    every_path,
+    path_set,
+    repaired,
+    usids,
+)
+from inventory.problems import InputError
+
+LARGEST_WEIGHT = 100
+
+
+@dataclass(frozen=True, eq=False)
+class TabledGraph:
+    """The graph of a build, and the minimal paths of its tables."""
+
+    build: Build
+    columns: dict[int, NDArray[np.int32]] = field(default_factory=dict)
+
+    def neighbours(self, switch: int) -> list[int]:
+        """The switches that this one is cabled to, ascending."""
+        far = self.build.wiring.far[switch]
+        found: list[int] = far[far >= 0].tolist()
+        return found
+
+    def way(self, source: int, destination: int) -> tuple[int, ...] | None:
+        """The switches of the minimal path after the source, None where the tables have none."""
+        if source == destination or destination in self.neighbours(source):
+            return (destination,) * (source != destination)
+        after, path = self._after(destination), [source]
+        while path[-1] != destination and len(path) < MOST_HOPS:
+            path.append(int(after[path[-1]]))
+            if path[-1] < 0:
+                return None
+        return tuple(path[1:]) if path[-1] == destination else None
+
+    @cached_property
+    def _walker(self) -> Walker:
+        return Walker.of(self.build.tables, self.build.wiring.cables())
+
+    def _after(self, destination: int) -> NDArray[np.int32]:
+        """int32[S]: where every switch sends packets for this one."""
+        if destination not in self.columns:
+            after = self._walker.next_switch(np.array([destination]))[:, 0]
+            self.columns[destination] = after
+        return self.columns[destination]
+
+
+@dataclass(frozen=True, slots=True)
+class Carriers:
+    """How carriers are written, by the options of target srv6.
+
+    usids: the numbers of every plane, in a block of its own. at_host: whether hosts take the outer
+    header off, not their switches. interface: that of hosts to the first plane.
+    """
+
+    usids: tuple[Usids, ...]
+    at_host: bool
+    interface: str
+
+    @classmethod
+    def of(cls, builds: Sequence[Build], options: Chosen | None) -> Carriers:
+        """Check the options, and that the numbers suffice.
+
+        Raises:
+            InputError: no such option or value; the fabric is too large, or has no IPv6 pool.
+        """
+        chosen = choose(Srv6.name, Srv6.options, options)
+        for build in builds:
+            require_numbers(build.tables.switches, build.wiring.host_port.shape[1])
+            if build.addressing.ipv6 is None:
+                raise InputError.of(
+                    key="addressing.ipv6",
+                    required="an IPv6 pool: carriers take IPv6 packets",
+                    given="none",
+                    todo='add one, for instance addressing: {ipv6: "fd00::/48"}',
+                )
+        block = parse_block(chosen["block"])
+        assert block is not None  # noqa: S101 - `choose` has seen it
+        numbers = tuple(Usids(own_block(block, plane)) for plane in range(len(builds)))
+        return cls(numbers, chosen["decap"] == "host", chosen["interface"])
+
+    @property
+    def longest(self) -> int:
+        """Links that a path may have."""
+        return CARRIER - (2 if self.at_host else 1)
+
+    def interface_of(self, plane: int) -> str:
+        """A host's interface to a plane, from 0: the number at its name's end goes up."""
+        head = self.interface.rstrip(digits)
+        return f"{head}{int(self.interface[len(head) :] or 0) + plane}" if plane else self.interface
+
+    def of_path(self, plane: int, nodes: Sequence[int], host: int) -> str:
+        """The carrier along these switches to a host of the last, by its number there."""
+        return self.usids[plane].carrier(*usids(nodes, host if self.at_host else None))
+
+
+@dataclass(frozen=True, slots=True)
+class HostEnd:
+    """An end of a path: its switch, and the host there, from 0; the same in every plane."""
+
+    switch: int
+    host: int
+    name: str
+
+    @classmethod
+    def of(cls, builds: Sequence[Build], word: str | int) -> HostEnd:
+        """The end that a node, a vertex, a host or an address of some plane names.
+
+        Raises:
+            InputError: no plane has it, or its switch has no hosts.
+        """
+        for build in builds:
+            try:
+                switch = find_switch(build, word)
+            except InputError:
+                if build is builds[-1]:
+                    raise
+                continue
+            break
+        wiring, given = build.wiring, _host_number(build, switch, str(word))
+        width = wiring.host_port.shape[1]
+        there = [
+            host
+            for host in (range(width) if given is None else [given])
+            if host < width and any(cls(switch, host, "").has_port(each) for each in builds)
+        ]
+        if not there:
+            required = "a switch with hosts, or a host with a port to the fabric"
+            raise InputError.of(required, str(word), "paths begin and end at hosts")
+        return cls(switch, there[0], wiring.host_names[switch * width + there[0]])
+
+    def has_port(self, plane: Build) -> bool:
+        """Whether the host has a port to a plane."""
+        return bool(plane.wiring.host_port[self.switch, self.host] > 0)
+
+
+def _host_number(build: Build, switch: int, word: str) -> int | None:
+    """The host of a switch that a name or an address is of; None where it is the switch's own."""
+    wiring, addressing = build.wiring, build.addressing
+    if word in wiring.names or word.isdecimal():
+        return None
+    if word in wiring.host_names:
+        return wiring.host_names.index(word) % int(wiring.host_port.shape[1])
+    address = ip_address(word)
+    first = addressing.host if isinstance(address, IPv4Address) else addressing.host6
+    number = int(address) - int(first(switch, 0))
+    return number if number >= 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class HostPathSet:
+    """The paths from one host to another; the place of a path is its entropy value.
+
+    builds: of all planes. paths: in the planes from 0. dropped: by entropy value the paths that
+    were there before the repair; empty without failures.
+    """
+
+    builds: tuple[Build, ...]
+    carriers: Carriers
+    source: HostEnd
+    destination: HostEnd
+    paths: tuple[HostPath, ...]
+    weights: tuple[int, ...]
+    dropped: tuple[tuple[int, HostPath], ...] = ()
+
+    def carrier(self, path: HostPath) -> str:
+        """The IPv6 address that takes a packet along a path."""
+        return self.carriers.of_path(path.plane, path.nodes, self.destination.host)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON; planes count from 1."""
+        rows = zip(self.paths, self.weights, strict=True)
+        return {
+            "source": self.source.name,
+            "destination": self.destination.name,
+            "paths": [
+                {"entropy": i, **self.shown(path), "weight": weight}
+                for i, (path, weight) in enumerate(rows)
+            ],
+            "dropped": [{"entropy": i, **self.shown(path)} for i, path in self.dropped],
+        }
+
+    def shown(self, path: HostPath) -> dict[str, Any]:
+        """A path by names: its switches, the port that each leaves by, its carrier."""
+        wiring = self.builds[path.plane].wiring
+        out = [
+            wiring.port_name(here, int(wiring.port[here, wiring.far[here] == there][0]))
+            for here, there in pairwise(path.nodes)
+        ]
+        return {
+            "plane": path.plane + 1,
+            "nodes": [wiring.names[node] for node in path.nodes],
+            "ports": out,
+            "sids": [self.carrier(path)],
+            "disjoint": path.disjoint,
+        }
+
+
+def host_paths(
+    builds: Sequence[Build],
+    source: str | int,
+    destination: str | int,
+    count: int,
+    planes: Sequence[int] = (),
+    failures: Sequence[str] = (),
+    options: Chosen | None = None,
+) -> HostPathSet:
+    """The first `count` paths from a host to another, without those that failures take.
+
+    Args:
+        builds: one a plane.
+        source: a node, a vertex, a host or an address.
+        destination: the same.
+        count: how many paths; fewer where there are no more.
+        planes: which of them, from 1; none for all.
+        failures: nodes, and links as `A-B`. A path that needs one gives its place to another.
+        options: of target srv6.
+
+    Raises:
+        InputError: a word names nothing, both ends are at one switch, or no path is left.
+    """
+    carriers = Carriers.of(builds, options)
+    ends = HostEnd.of(builds, source), HostEnd.of(builds, destination)
+    if ends[0].switch == ends[1].switch:
+        given = f"{source} and {destination}, both at {builds[0].wiring.names[ends[0].switch]}"
+        raise InputError.of("hosts of two switches", given, "hosts of one switch need no path")
+    chosen = _with_ports(builds, _planes(builds, planes), ends)
+    graphs = [TabledGraph(builds[plane]) for plane in chosen]
+    asked = (graphs, ends[0].switch, ends[1].switch)
+    found = [_in_plane(path, chosen) for path in path_set(*asked, count, carriers.longest)]
+    weighted = HostPathSet(tuple(builds), carriers, *ends, tuple(found), _weights(builds[0], found))
+    if not failures:
+        return weighted
+    dead = [element for word in failures for element in _elements(builds, word)]
+
+    def lost(path: HostPath) -> bool:
+        return any(crosses(path, plane, element) for plane, element in dead)
+
+    every = (_in_plane(path, chosen) for path in every_path(*asked, carriers.longest))
+    now = repaired(found, every, lost)
+    if not now:
+        required = f"a path from {ends[0].name} to {ends[1].name} that lives"
+        raise InputError.of(required, f"{' and '.join(failures)} down", key="--fail")
+    dropped = tuple((i, path) for i, path in enumerate(found) if lost(path))
+    return replace(weighted, paths=tuple(now), weights=_weights(builds[0], now), dropped=dropped)
+
+
+def _in_plane(path: HostPath, chosen: Sequence[int]) -> HostPath:
+    return path._replace(plane=chosen[path.plane])
+
+
+def _planes(builds: Sequence[Build], wanted: Sequence[int]) -> list[int]:
+    if wrong := [plane for plane in wanted if not 1 <= plane <= len(builds)]:
+        required = f"planes from 1 to {len(builds)}" if len(builds) > 1 else "1, the only plane"
+        raise InputError.of(required, ", ".join(map(str, wrong)), key="--planes")
+    return sorted({plane - 1 for plane in wanted}) or list(range(len(builds)))
+
+
+def _with_ports(
+    builds: Sequence[Build], planes: Sequence[int], ends: Sequence[HostEnd]
+) -> list[int]:
+    """The planes to which both hosts have a port.
+
+    Raises:
+        InputError: there are none.
+    """
+    found = [plane for plane in planes if all(end.has_port(builds[plane]) for end in ends)]
+    if not found:
+        given = f"{ends[0].name} and {ends[1].name} with none in common"
+        raise InputError.of("two hosts with ports to one plane", given, key="--planes")
+    return found
+
+
+def _weights(build: Build, paths: Sequence[HostPath]) -> tuple[int, ...]:
+    """Those of the minimal paths together stand to all as `routing.minimal_share` says."""
+    text = build.policy.get("minimal_share", EQUAL_COST)
+    least = min((len(path.nodes) for path in paths), default=0)
+    minimal = [path.disjoint and len(path.nodes) == least for path in paths]
+    part = Fraction(1)
+    if text != EQUAL_COST:
+        part = share(text, int(build.topology.parameters.get("q", 0)))
+    others = len(minimal) - sum(minimal)
+    ratio = Fraction(1)
+    if 0 < part < 1 and others:
+        ratio = part * others / (sum(minimal) * (1 - part))
+    near = min(max(ratio, Fraction(1, LARGEST_WEIGHT)), Fraction(LARGEST_WEIGHT))
+    weight = near.limit_denominator(int(LARGEST_WEIGHT / max(near, Fraction(1))))
+    return tuple(weight.numerator if each else weight.denominator for each in minimal)
+
+
+def _elements(builds: Sequence[Build], word: str) -> list[tuple[int, tuple[int, ...]]]:
+    """The planes that know a link or node of this name, and its switches there.
+
+    Raises:
+        InputError: none does.
+    """
+    found: list[tuple[int, tuple[int, ...]]] = []
+    problem = None
+    for plane, build in enumerate(builds):
+        try:
+            element = find_failure(build, word)
+        except InputError as error:
+            problem = problem or error
+            continue
+        forwarding = Forwarding.of(build)
+        if element >= forwarding.links:
+            found.append((plane, (element - forwarding.links,)))
+        else:
+            found.append((plane, forwarding.ends(element)))
+    if problem and not found:
+        raise problem
+    return found

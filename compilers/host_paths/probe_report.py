@@ -1,0 +1,97 @@
+"""Reports of probes: CSV with columns `probe` and `result`, ok or lost, or JSON of the same.
+
+With a column `sids`, copied from the list of probes, a report of another build is told.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inventory.problems import InputError, Problem, few, shown
+
+RESULTS = ("ok", "lost")
+DIGITS = 10
+"""More than a probe's number has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReport:
+    """The numbers of the probes that were lost, and of those that arrived."""
+
+    lost: frozenset[int]
+    arrived: frozenset[int]
+
+    @classmethod
+    def read(cls, file: Path, sids: Sequence[str]) -> ProbeReport:
+        """Read a file that ends in .json, or any other as CSV.
+
+        Args:
+            file: the report.
+            sids: the carriers of all probes, numbered from 0.
+
+        Raises:
+            InputError: it cannot be read, or every row that is wrong.
+        """
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+            rows = list(_json(text, file) if file.suffix == ".json" else _csv(text, file))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            given = getattr(error, "strerror", None) or str(error)
+            raise InputError.of("a report of probes", given, file=str(file)) from error
+        problems, strange, seen = list[Problem](), list[Problem](), dict[int, str]()
+        for line, probe, result, sid in rows:
+            number = int(probe) if str(probe).isdecimal() and len(str(probe)) < DIGITS else -1
+            if not 0 <= number < len(sids):
+                required = f"a probe from 0 to {len(sids) - 1}"
+                problems.append(Problem(required, shown(probe), _OTHER, str(file), line, "probe"))
+            elif sid not in ("", sids[number]):
+                required = f"{sids[number]}, the carrier of probe {number}"
+                strange.append(Problem(required, shown(sid), _OTHER, str(file), line, "sids"))
+            elif result not in RESULTS:
+                required = "ok or lost"
+                problems.append(Problem(required, shown(result), "", str(file), line, "result"))
+            elif seen.setdefault(number, result) != result:
+                given = f"ok and lost of probe {number}"
+                problems.append(Problem("one result", given, "", str(file), line, "probe"))
+        if not rows:
+            problems = [Problem("at least one probe", "none", _FORM, str(file))]
+        if problems := [*problems, *strange[:1]]:
+            raise InputError(few(problems))
+        lost = frozenset(number for number, result in seen.items() if result == "lost")
+        return cls(lost, frozenset(seen) - lost)
+
+
+_OTHER = "take the probes that `polarfab localise BUILD` prints for this build, by the same --set"
+_FORM = "write the columns probe,result, a line a probe: 17,lost"
+
+
+def _csv(text: str, file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
+    reader = csv.DictReader(text.splitlines())
+    columns = [str(word).strip() for word in reader.fieldnames or ()]
+    if not {"probe", "result"} <= set(columns):
+        given = ",".join(columns) or "an empty file"
+        raise InputError.of("columns probe and result", given, _FORM, str(file), 1)
+    reader.fieldnames = columns
+    for row in reader:
+        probe, result, sid = ((row.get(word) or "").strip() for word in ("probe", "result", "sids"))
+        yield reader.line_num, probe, result, sid
+
+
+def _json(text: str, file: Path) -> Iterator[tuple[int, Any, Any, Any]]:
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 0
+        raise InputError.of("JSON", str(error), "", str(file), line) from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        required = 'a list such as [{"probe": 17, "result": "lost"}]'
+        raise InputError.of(required, shown(rows), file=str(file))
+    for row in rows:
+        sid = row.get("sids") or ""
+        sid = sid[0] if isinstance(sid, list) else sid
+        yield 0, row.get("probe"), row.get("result"), sid

@@ -1,0 +1,156 @@
+"""A BGP speaker as its configuration says it: its system, its neighbours, and its policies.
+
+Every system says the same in words of its own (`bgp_dialects`). Only one shape of configuration is
+understood: each statement of it has to be there, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from compilers.readers.bgp.bgp_dialects import BgpDialect
+from compilers.readers.emitted_forwarding import EmittedSwitch
+from compilers.readers.statements import Found, Statements
+
+FAMILIES = (
+    {"family": "ipv4", "word": "ip", "inet": "inet"},
+    {"family": "ipv6", "word": "ipv6", "inet": "inet6"},
+)
+"""The names of address families, and the words for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class BgpNeighbour:
+    """A neighbour in an address family: its system, the line, and the metrics of what it announces.
+
+    port: the interface, or the address that is behind it. preferred: metrics of single prefixes;
+    others have `usual`.
+    """
+
+    port: str
+    number: int
+    line: int
+    usual: int
+    preferred: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenFamily:
+    """What a switch says of an address family.
+
+    own: the prefixes that it announces. taken: (pool, least, longest) of what it accepts and
+    announces.
+    """
+
+    own: tuple[str, ...]
+    sessions: tuple[BgpNeighbour, ...]
+    taken: tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class BgpSwitch:
+    """A switch that speaks BGP; most: the systems that a path may have.
+
+    rest: everything but its routes. line: of its number.
+    """
+
+    file: str
+    rest: EmittedSwitch
+    number: int
+    router_id: str
+    most: int
+    families: tuple[SpokenFamily, ...]
+    line: int
+
+
+@dataclass(slots=True)
+class Speaker:
+    """What is read of a speaker."""
+
+    said: Statements
+    dialect: BgpDialect
+    bfd: bool
+    known: Found = field(default_factory=dict)
+    families: list[SpokenFamily] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, said: Statements, dialect: BgpDialect, bfd: bool) -> Speaker:
+        """A speaker, from the statements about it; bfd: whether BFD is to watch its links."""
+        speaker = cls(said, dialect, bfd)
+        speaker.known = said.need((*dialect.once, *(dialect.bfd if bfd else ())), {})
+        for words in FAMILIES:
+            known = speaker.known | words
+            if words["family"] == "ipv4" or any(said.find(dialect.family[0], known)):
+                speaker.families.append(speaker._family(said.need(dialect.family, known)))
+        return speaker
+
+    def _family(self, known: Found) -> SpokenFamily:
+        sessions = tuple(self._sessions(known))
+        self._policy(known, f"fabric-{known['family']}")
+        self.said.need(self.dialect.watched if self.bfd else (), known)
+        own = [found["prefix"] for found, _ in self.said.find(self.dialect.own, known)]
+        taken = known["pool"], _number(known["least"]), _number(known["longest"])
+        return SpokenFamily(tuple(own), sessions, taken)
+
+    def _sessions(self, known: Found) -> Iterator[BgpNeighbour]:
+        first, *others = self.dialect.session
+        for found, line in list(self.said.find(first, known)):
+            session = self.said.need(others, found)
+            policy, preferred = f"fabric-{known['family']}", {}
+            if overridden := next(self.said.find(self.dialect.override[0], session), None):
+                policy = overridden[0]["policy"]
+                self.said.need(self.dialect.override[1:], overridden[0])
+                metric = self._entry(known, policy, "10", policy)
+                preferred = dict.fromkeys(self._listed(known | {"list": policy}), metric)
+            usual = self._policy(known, policy)
+            yield BgpNeighbour(session["peer"], _number(session["far"]), line, usual, preferred)
+
+    def _listed(self, known: Found) -> Iterator[str]:
+        """The prefixes of a list."""
+        first, *others = self.dialect.preferred
+        for found, _ in list(self.said.find(first, known)):
+            yield self.said.need(others, found)["prefix"]
+
+    def _policy(self, known: Found, policy: str) -> int:
+        """The metric that a policy gives what it has no other for."""
+        self.said.need(self.dialect.everyone, known | {"policy": policy})
+        return self._entry(known, policy, "20", f"fabric-{known['family']}")
+
+    def _entry(self, known: Found, policy: str, place: str, prefixes: str) -> int:
+        entry = {"policy": policy, "place": place, "list": prefixes}
+        if "most" in self.known:
+            entry["most"] = self.known["most"]
+        more = self.dialect.six if known["family"] == "ipv6" else ()
+        found = self.said.need((*self.dialect.entry, *more), known | entry)
+        if "most" in found:
+            self.known["most"] = found["most"]
+        return _number(found["metric"])
+
+    def switch(self, file: str, rest: EmittedSwitch) -> BgpSwitch:
+        """The speaker with everything else that its files say."""
+        unread = [(file, *each) for each in self.said.unknown()]
+        wrong = [(file, 0, text) for text in self.said.lacking()]
+        discarded = {prefix for prefix, *_ in rest.discards}
+        wrong += [
+            (file, 0, f"no route that discards {prefix}, so it may not be announced")
+            for family in self.families
+            for prefix in family.own
+            if self.dialect.rooted and prefix not in discarded
+        ]
+        numbered = next(each for each in self.dialect.once if "<number>" in each)
+        line = next((line for _, line in self.said.find(numbered, self.known)), 0)
+        most = _number(self.known.get("most", "0")) or _number(self.known.get("less", "-1")) + 1
+        return BgpSwitch(
+            file,
+            replace(rest, unread=[*rest.unread, *unread], wrong=[*rest.wrong, *wrong]),
+            _number(self.known["number"]),
+            self.known["id"],
+            most,
+            tuple(self.families),
+            line,
+        )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else -1

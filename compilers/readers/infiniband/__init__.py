@@ -1,0 +1,1 @@
+"""Readers of what a subnet manager is given."""

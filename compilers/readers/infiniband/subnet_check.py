@@ -1,0 +1,399 @@
+"""The check of what OpenSM gets: cables, the table of every switch, and the lane of every pair.
+
+Every pair of hosts is followed through the tables' text and the cables of the subnet's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.proof.layers import layers
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.emitted_report import EmittedReport
+from compilers.readers.infiniband.subnet_text import (
+    SubnetText,
+    TableText,
+    read_definition,
+    read_policy,
+    read_settings,
+    read_subnet,
+    read_tables,
+    read_topology,
+)
+from compilers.routing.lid_layers import LidLayers
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Egress, local, no_route
+from compilers.tables.walk import MOST_HOPS, Walker
+
+LANES = 16
+PACKETS_AT_ONCE = 1 << 22
+Cables = dict[tuple[int, int], tuple[str, int, int]]
+"""The name and the port at the other end, and the line, by vertex and port."""
+Progress = Callable[[int, int], None] | None
+
+
+def check_subnet(
+    build: Build, folder: Path, progress: Progress = None, several: LidLayers | None = None
+) -> EmittedReport:
+    """Compare the files of target opensm with the tables.
+
+    Args:
+        build: of one plane.
+        folder: where fabric.net, lfts.txt, opensm.conf and qos-policy.conf are.
+        progress: called with (switches done, all switches).
+        several: the layers, if hosts have several LIDs.
+    """
+    found = DifferenceList()
+    switches = int(build.topology.present.sum())
+    pairs = delivered = 0
+    try:
+        check = _SubnetCheck(build, folder, found, several)
+        check.definitions()
+        check.environment()
+        check.tables(progress)
+        check.levels()
+        pairs, delivered = check.follow()
+        check.lanes()
+    except (OSError, UnicodeDecodeError) as error:
+        file = Path(getattr(error, "filename", None) or folder)
+        found.add(file, 0, "cannot be read", "a file of target opensm")
+    return EmittedReport("opensm", switches, pairs, delivered, found.count, tuple(found.examples))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    """All that packets are for, a LID each: the port's GUID, its vertex, its number there.
+
+    port: 0 is the switch itself. layer: the number of the LID among those of its port.
+    """
+
+    guid: NDArray[np.uint64]
+    at: NDArray[np.int64]
+    port: NDArray[np.int64]
+    layer: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, ends: list[tuple[int, int, int]], lids: int) -> _Ends:
+        """Of GUIDs, vertices and ports, hosts with so many LIDs each."""
+        guid, at, port = zip(*sorted(ends), strict=True) if ends else ((), (), ())
+        each = np.where(np.array(port, int) > 0, lids, 1)
+        layer = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
+        return cls(
+            guid=np.repeat(np.array(guid, np.uint64), each),
+            at=np.repeat(np.array(at, int), each),
+            port=np.repeat(np.array(port, int), each),
+            layer=layer,
+        )
+
+
+class _SubnetCheck:
+    """The comparison of a folder; what differs goes to `found`."""
+
+    def __init__(
+        self, build: Build, folder: Path, found: DifferenceList, several: LidLayers | None
+    ) -> None:
+        self.build, self.folder, self.found = build, folder, found
+        self.several = several
+        self.lids = len(several.tables) if several else 1
+        self.file, self.policy = folder / "lfts.txt", folder / "qos-policy.conf"
+        names = build.wiring.names
+        present = np.flatnonzero(build.topology.present).tolist()
+        self.vertex = {names[v]: v for v in present}
+        subnet = read_subnet(folder / "fabric.net", found)
+        self.at = self._switches(subnet, folder / "fabric.net")
+        self.far, host_at = self._cables(subnet, folder / "fabric.net")
+        ends = [(guid, v, 0) for id_, v in self.at.items() for guid in [int(id_[2:], 16)]]
+        ends += [(g, *host_at[i]) for g, i in subnet.guids.items() if i in host_at]
+        self.ends = _Ends.of(ends, self.lids)
+        self.port = np.full((len(names), len(self.ends.guid)), -1, np.int16)
+        self.host = np.flatnonzero((self.ends.port > 0) & (self.ends.layer == 0))
+        self.level = np.zeros((0, 0), np.uint8)
+        self.rule_line = dict[int, int]()
+
+    def _switches(self, subnet: SubnetText, file: Path) -> dict[str, int]:
+        """The vertex of every switch by its id."""
+        at: dict[str, int] = {}
+        for id_, (name, line) in subnet.names.items():
+            if id_[0] == "S" and name in self.vertex and self.vertex[name] not in at.values():
+                at[id_] = self.vertex[name]
+            elif id_[0] == "S":
+                self.found.add(file, line, f"switch {name}", "no such switch, or it again")
+        for name in self.vertex.keys() - {self.build.wiring.names[v] for v in at.values()}:
+            self.found.add(file, 0, "nothing of it", f"switch {name}")
+        return at
+
+    def _cables(
+        self, subnet: SubnetText, file: Path
+    ) -> tuple[NDArray[np.int64], dict[str, tuple[int, int]]]:
+        """int64[S, ports + 1], the vertex at each port, and where the hosts are by their ids."""
+        w = self.build.wiring
+        most = max(len(names) for names in w.port_names)
+        far = np.full((len(w.names), most + 1), -1)
+        told: Cables = {}
+        host_at: dict[str, tuple[int, int]] = {}
+        for (id_, port), (other, far_port, line) in subnet.cables.items():
+            back = subnet.cables.get((other, far_port), ("", 0, 0))[:2]
+            if back != (id_, port):
+                self.found.add(file, line, f"port {port} to {other}", "a cable with two ends")
+            elif id_ in self.at and 0 < port <= most:
+                told[self.at[id_], port] = subnet.names[other][0], far_port, line
+                if other in self.at:
+                    far[self.at[id_], port] = self.at[other]
+                else:
+                    host_at[other] = self.at[id_], port
+        self._compare_cables(told, file)
+        self._compare_cables(self._topology(), self.folder / "fabric.topo")
+        return far, host_at
+
+    def definitions(self) -> None:
+        """Compare the systems that the topology file names: of every switch, and the adapter."""
+        wanted = {"adapter": ("CA", 1)} | {
+            f"switch_{len(ports)}": ("SW", len(ports)) for ports in self.build.wiring.port_names
+        }
+        for name, (kind, ports) in wanted.items():
+            file = self.folder / f"{name}.ibnl"
+            node, plugs = read_definition(file, self.found)
+            should = {str(port): f"P{port}" for port in range(1, ports + 1)}
+            if (node, plugs) != (f"{kind} {ports}", should):
+                self.found.add(file, 0, f"{node} with {len(plugs)} plugs", f"{kind} {ports}, P1, …")
+
+    def environment(self) -> None:
+        """Compare what MPI jobs are told of the LIDs."""
+        file = self.folder / "hosts.env"
+        several = self.several is not None or layers(self.build).count > 1
+        wanted = {
+            "OMPI_MCA_btl_openib_max_lmc": str(self.lids.bit_length() - 1),
+            "OMPI_MCA_btl_openib_ib_path_record_service_level": str(int(several)),
+            "UCX_IB_LID_PATH_BITS": f"0-{self.lids - 1}",
+            "UCX_IB_NUM_PATHS": str(self.lids),
+        }
+        said = read_settings(file, self.found, "=")
+        for name in wanted.keys() | said.keys():
+            given, line = said.get(name, ("nothing", 0))
+            if given != wanted.get(name, "nothing"):
+                self.found.add(file, line, f"{name}={given}", wanted.get(name, "nothing"))
+
+    def _topology(self) -> Cables:
+        """The cables of the topology file, by vertex and port."""
+        file = self.folder / "fabric.topo"
+        told: Cables = {}
+        cables, mentions = read_topology(file, self.found)
+        w = self.build.wiring
+        systems = {
+            name: f"switch_{len(w.port_names[int(w.node_type[v])])}"
+            for name, v in self.vertex.items()
+        }
+        for name, system, line in mentions:
+            if system != (wanted := systems.get(name, "adapter")):
+                self.found.add(file, line, f"{name} is {system}", wanted)
+        for (name, port), (other, far_port, line) in cables.items():
+            ports = [end.removeprefix("P") for end in (port, far_port)]
+            if name in self.vertex and all(map(str.isdecimal, ports)):
+                told[self.vertex[name], int(ports[0])] = other, int(ports[1]), line
+            else:
+                self.found.add(file, line, f"{name} {port} -> {other} {far_port}", "no such end")
+        return told
+
+    def _compare_cables(self, told: Cables, file: Path) -> None:
+        w, hosts = self.build.wiring, self.build.wiring.host_port.shape[1]
+        wanted: dict[tuple[int, int], tuple[str, int]] = {}
+        for v in self.vertex.values():
+            ends = zip(*(c[v].tolist() for c in (w.port, w.far, w.far_port)), strict=True)
+            wanted |= {(v, p): (w.names[far], far_port) for p, far, far_port in ends if far >= 0}
+            wanted |= {
+                (v, p): (w.host_names[v * hosts + h], 1)
+                for h, p in enumerate(w.host_port[v].tolist())
+                if p
+            }
+        for end in wanted.keys() | told.keys():
+            *says, line = told.get(end, ("nobody", 0, 0))
+            should = wanted.get(end, ("nobody", 0))
+            if tuple(says) != should:
+                where = f"port {end[1]} of {w.names[end[0]]}"
+                self.found.add(file, line, f"{where} to {says[0]}", f"to {should[0]}")
+
+    def tables(self, progress: Progress) -> None:
+        """Compare the table of every switch; remember what it says."""
+        several = self.several.tables if self.several else ()
+        everywhere, cables = np.arange(self.build.tables.switches), self.build.wiring.cables()
+        egress = [
+            Walker.of(each, cables).egress(everywhere) for each in (self.build.tables, *several)
+        ]
+        seen: set[int] = set()
+        for table in read_tables(self.file, self.found):
+            vertex = self.at.get(f"S-{table.switch:016x}", -1)
+            if vertex < 0 or vertex in seen:
+                self.found.add(self.file, table.line, f"{table.switch:#x}", "one table a switch")
+                continue
+            seen.add(vertex)
+            column, known = self._columns(table)
+            self.port[vertex, column[known]] = table.port[known]
+            self._compare(vertex, table.line, column, np.stack([each[vertex] for each in egress]))
+            if progress:
+                progress(len(seen), len(self.vertex))
+        for vertex in set(self.vertex.values()) - seen:
+            self.found.add(self.file, 0, "no table", f"one of {self.build.wiring.names[vertex]}")
+
+    def _columns(self, table: TableText) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Of each line the column of its port's LID, and whether there is such a port."""
+        most = len(self.ends.guid) - 1
+        column = np.searchsorted(self.ends.guid, table.guid).clip(0, most)
+        column = np.where(self.ends.port[column] > 0, column + table.lid % self.lids, column)
+        known = self.ends.guid[column.clip(0, most)] == table.guid
+        for row in np.flatnonzero(~known).tolist():
+            line = table.line + 1 + row
+            self.found.add(self.file, line, f"{table.guid[row]:#x}", "no such port")
+        _, first = np.unique(column, return_index=True)
+        for row in np.setdiff1d(np.flatnonzero(known), first).tolist():
+            line = table.line + 1 + row
+            self.found.add(self.file, line, f"{table.guid[row]:#x} again", "one line for each LID")
+        return column.clip(0, most), known
+
+    def _compare(self, vertex: int, line: int, column: NDArray[np.int64], egress: Egress) -> None:
+        """Compare ports with the routes of a switch: [1 + layers, S], the minimal ones first."""
+        ends = self.ends
+        forwards = egress < no_route(egress)
+        port = np.full(egress.shape, -1, np.int64)
+        port[forwards] = self.build.tables.classes.port[vertex, egress[forwards]]
+        table = np.where(ends.port > 0, ends.layer + 1, 0) if self.several else 0
+        should = port[table, ends.at]
+        own = (egress[0] == local(egress))[ends.at]
+        should[own] = ends.port[own]
+        row = np.full(len(ends.guid), -1)
+        row[column] = np.arange(len(column))
+        names = self.build.wiring.names
+        for end in np.flatnonzero(self.port[vertex] != should).tolist():
+            lid = f" (LID {ends.layer[end]})" if self.several else ""
+            where = f"{names[vertex]} to {ends.guid[end]:#x}{lid}"
+            says = f"{where} by port {self.port[vertex, end]}"
+            self.found.add(self.file, line + 1 + int(row[end]), says, f"by port {should[end]}")
+
+    def levels(self) -> None:
+        """Read the service level of every pair of hosts; remember them and their lines."""
+        place = {int(self.ends.guid[e]): h for h, e in enumerate(self.host.tolist())}
+        self.level = np.zeros((len(self.host), len(self.host)), np.uint8)
+        # The first rule that fits is used, so the last ones are written first.
+        for rule in reversed(read_policy(self.policy, self.found)):
+            ends = [
+                [place[g] for g in side if g in place] for side in (rule.source, rule.destination)
+            ]
+            if [len(side) for side in ends] != [len(rule.source), len(rule.destination)]:
+                self.found.add(self.policy, rule.line, "a rule for a GUID", "no host has it")
+            self.level[np.ix_(*ends)] = rule.level
+            self.rule_line |= dict.fromkeys(ends[0], rule.line)
+
+    def lanes(self) -> None:
+        """Compare the lane of every pair of hosts, and the settings that make lanes of levels."""
+        wanted = layers(self.build) if self.several is None else self.several
+        at = self.ends.at[self.host]
+        should = wanted.layer[np.ix_(at, at)]
+        wrong = self.level != should
+        for source in np.flatnonzero(wrong.any(axis=1)).tolist():
+            there = int(wrong[source].argmax())
+            guids = self.ends.guid[self.host[[source, there]]].tolist()
+            says = f"{guids[0]:#x} to {guids[1]:#x} on lane {self.level[source, there]}"
+            lane, times = f"on lane {should[source, there]}", int(wrong[source].sum())
+            self.found.add(self.policy, self.rule_line.get(source, 0), says, lane, times)
+        self._settings(wanted.count)
+
+    def _settings(self, lanes: int) -> None:
+        file = self.folder / "opensm.conf"
+        said = read_settings(file, self.found)
+        wanted = {
+            "routing_engine": "file,no_fallback",
+            "lmc": str(self.lids.bit_length() - 1),
+        }
+        if lanes > 1:
+            wanted["qos"] = "TRUE"
+        for name, value in wanted.items():
+            given, line = said.get(name, ("nothing", 0))
+            if given != value:
+                self.found.add(file, line, f"{name} {given}", value)
+        named = {"lfts_file": "lfts.txt"} | (
+            {"qos_policy_file": "qos-policy.conf"} if lanes > 1 else {}
+        )
+        for name, last in named.items():
+            given, line = said.get(name, ("nothing", 0))
+            if not given.endswith(f"/{last}"):
+                self.found.add(file, line, f"{name} {given}", f"a folder's {last}")
+        if lanes > 1:
+            given, line = said.get("qos_sl2vl", ("", 0))
+            if given.split(",")[:lanes] != [str(lane) for lane in range(lanes)]:
+                self.found.add(
+                    file, line, f"qos_sl2vl {given}", f"a lane for each of {lanes} levels"
+                )
+            given, line = said.get("qos_max_vls", ("0", 0))
+            if not given.isdecimal() or not lanes <= int(given) < LANES:
+                self.found.add(file, line, f"qos_max_vls {given}", f"at least {lanes}")
+
+    def follow(self) -> tuple[int, int]:
+        """Pairs of switches with hosts, and those where all LIDs of the second are reached."""
+        order = len(self.far)
+        column = np.flatnonzero(self.ends.port > 0)
+        arrived = np.zeros((order, order), np.int64)
+        waits = np.zeros((LANES, *self.far.shape, self.far.shape[1]), np.bool_)
+        width = max(1, PACKETS_AT_ONCE // order)
+        for first in range(0, len(column), width):
+            part = column[first : first + width]
+            there = self._follow(part, waits)
+            np.add.at(arrived.T, self.ends.at[part], there.T.astype(np.int64))
+        self._cycles(waits)
+        ends = self.build.topology.endpoints & (self.build.wiring.host_port > 0).any(axis=1)
+        count = int(ends.sum())
+        wanted = np.bincount(self.ends.at[column], minlength=order)
+        whole = (arrived == wanted) & ends[:, None] & ends & (wanted > 0)
+        np.fill_diagonal(whole, False)
+        return count * (count - 1), int(whole.sum())
+
+    def _follow(self, part: NDArray[np.int64], waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[S, n]: whether packets from each switch to some LIDs arrive; notes their waits."""
+        at, own, port = self.ends.at[part], self.ends.port[part], self.port[:, part]
+        usable = (port > 0) & (port < self.far.shape[1])
+        port = np.where(usable, port, 0)
+        switch, column = np.arange(len(port))[:, None], np.arange(len(part))
+        after = np.where(usable, self.far[switch, port], -1)
+        after[at, column] = np.where(port[at, column] == own, at, -1)
+        lane = self._lane(part)
+        here = np.broadcast_to(switch, after.shape)
+        for _ in range(MOST_HOPS):
+            moved = np.where(here >= 0, after[here, column], -1)
+            if (moved == here).all():
+                break
+            source, packet = np.nonzero((moved >= 0) & (moved != at) & (lane >= 0))
+            before, then = here[source, packet], moved[source, packet]
+            ports = port[before, packet], port[then, packet]
+            waits[lane[source, packet], before, *ports] = True
+            here = moved
+        there: NDArray[np.bool_] = here == at
+        return there
+
+    def _lane(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
+        """int64[S, n]: the level of packets from a switch's first host; -1: there is none."""
+        number = np.cumsum((self.ends.port > 0) & (self.ends.layer == 0)) - 1
+        vertices, first = np.unique(self.ends.at[self.host], return_index=True)
+        lane = np.full((len(self.far), len(part)), -1)
+        lane[vertices] = self.level[first[:, None], number[part]]
+        return lane
+
+    def _cycles(self, waits: NDArray[np.bool_]) -> None:
+        """Report lanes on which waits, bool[lanes, S, ports, ports], close a cycle."""
+        ports = waits.shape[-1]
+        for lane in np.flatnonzero(waits.any(axis=(1, 2, 3))).tolist():
+            at, out, then = np.nonzero(waits[lane])
+            before, after = at * ports + out, self.far[at, out] * ports + then
+            left = np.ones(len(before), np.bool_)
+            while True:
+                # A link that waits for none, or that none waits for, is on no cycle.
+                ends = np.isin(after, before[left]) & np.isin(before, after[left]) & left
+                if ends.sum() == left.sum():
+                    break
+                left = ends
+            if left.any():
+                name = self.build.wiring.names[int(at[left][0])]
+                says = f"waits on lane {lane} in a circle, one of them at {name}"
+                self.found.add(self.policy, 0, says, "none")

@@ -1,0 +1,237 @@
+"""Readers of what OpenSM gets: the subnet in ibsim's words, the tables, settings and QoS policy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.difference_list import DifferenceList
+
+CABLE = re.compile(r'\[(\d+)\](?:\(([0-9a-f]+)\))?\s+"([SH]-[0-9a-f]{16})"\[(\d+)\]')
+DEVICE = re.compile(r'(Ca|Switch)\s+\d+\s+"([SH]-[0-9a-f]{16})"\s+# "(.*)"')
+GUID_LINE = re.compile(r"(vendid|devid|sysimgguid|caguid|switchguid)=0x[0-9a-f]+(\([0-9a-f]+\))?")
+HEAD = re.compile(rb"^Unicast lids guid 0x([0-9a-f]{16})\n", re.MULTILINE)
+ENTRY = re.compile(r"0x([0-9a-f]{4}) (\d{3}) portguid 0x([0-9a-f]{16})")
+WIDTH, PORT = 39, slice(7, 10)
+"""Of a line of a table, and where the port stands in it."""
+FIRST_MULTICAST = 0xC000
+
+
+@dataclass(slots=True)
+class SubnetText:
+    """The subnet: the name and line of every device by its id, cables, and hosts' port GUIDs.
+
+    cables: (id and port at the other end, line) by id and port. guids: the id by port GUID.
+    """
+
+    names: dict[str, tuple[str, int]] = field(default_factory=dict)
+    cables: dict[tuple[str, int], tuple[str, int, int]] = field(default_factory=dict)
+    guids: dict[int, str] = field(default_factory=dict)
+
+
+def read_subnet(file: Path, found: DifferenceList) -> SubnetText:
+    """The devices and cables of a file for ibsim; lines that make no sense go to `found`."""
+    subnet, here = SubnetText(), ""
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        if device := DEVICE.fullmatch(text):
+            here = device[2]
+            if here in subnet.names:
+                found.add(file, line, f"{here} again", "one device of that id")
+            subnet.names[here] = (device[3], line)
+        elif cable := CABLE.match(text):
+            end = here, int(cable[1])
+            if end in subnet.cables:
+                found.add(file, line, f"port {cable[1]} again", "one cable a port")
+            subnet.cables[end] = cable[3], int(cable[4]), line
+            if cable[2]:
+                subnet.guids[int(cable[2], 16)] = here
+        elif text and text[0] != "#" and not GUID_LINE.fullmatch(text):
+            found.unread(file, line, text)
+    return subnet
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableText:
+    """The table of a switch: its first line, LIDs, int64[n], their GUIDs, uint64[n], and ports."""
+
+    switch: int
+    line: int
+    lid: NDArray[np.int64]
+    guid: NDArray[np.uint64]
+    port: NDArray[np.int64]
+
+
+def read_tables(file: Path, found: DifferenceList) -> Iterator[TableText]:
+    """The forwarding tables of every switch; lines that make no sense go to `found`.
+
+    Tables that are alike but for their ports, as those of a whole fabric are, are read at once.
+    """
+    data = file.read_bytes()
+    heads = list(HEAD.finditer(data))
+    ends = [*(head.start() for head in heads[1:]), len(data)]
+    for number, text in enumerate(data[: heads[0].start() if heads else None].splitlines(), 1):
+        if text and not text.startswith(b"#"):
+            found.unread(file, number, text.decode(errors="replace"))
+    alike: NDArray[np.uint8] | None = None
+    lid, guid = np.zeros(0, np.int64), np.zeros(0, np.uint64)
+    line = data.count(b"\n", 0, heads[0].start()) + 1 if heads else 1
+    for head, end in zip(heads, ends, strict=True):
+        body = data[head.end() : end]
+        rows = _rows(body)
+        if rows is None or alike is None or not _same(rows, alike):
+            entries = list(_entries(file, body, line, found))
+            lid, port = (np.array([entry[i] for entry in entries], np.int64) for i in (0, 2))
+            guid = np.array([entry[1] for entry in entries], np.uint64)
+            alike = rows if rows is not None and len(rows) == len(entries) else None
+        else:
+            port = (rows[:, PORT].astype(np.int64) - ord("0")) @ np.array([100, 10, 1])
+        yield TableText(int(head[1], 16), line, lid, guid, port)
+        line += 1 + body.count(b"\n")
+
+
+def _rows(body: bytes) -> NDArray[np.uint8] | None:
+    """uint8[n, WIDTH], the lines; None where they are of different lengths."""
+    rows = np.frombuffer(body, np.uint8)
+    return None if len(rows) % WIDTH else rows.reshape(-1, WIDTH)
+
+
+def _same(rows: NDArray[np.uint8], other: NDArray[np.uint8]) -> bool:
+    if rows.shape != other.shape:
+        return False
+    digits = rows[:, PORT]
+    apart = rows != other
+    apart[:, PORT] = (digits < ord("0")) | (digits > ord("9"))
+    return not apart.any()
+
+
+def _entries(
+    file: Path, body: bytes, line: int, found: DifferenceList
+) -> Iterator[tuple[int, int, int]]:
+    """LID, GUID and port of each line."""
+    lids: set[int] = set()
+    for number, text in enumerate(body.decode(errors="replace").splitlines(), line + 1):
+        entry = ENTRY.fullmatch(text)
+        if entry is None:
+            found.unread(file, number, text)
+            continue
+        lid = int(entry[1], 16)
+        if lid in lids or not 0 < lid < FIRST_MULTICAST:
+            found.add(file, number, text, "a unicast LID that no other line has")
+        lids.add(lid)
+        yield lid, int(entry[3], 16), int(entry[2])
+
+
+def read_topology(
+    file: Path, found: DifferenceList
+) -> tuple[dict[tuple[str, str], tuple[str, str, int]], list[tuple[str, str, int]]]:
+    """A topology file of ibdm.
+
+    Returns:
+        The name and the port at the other end and the line, by name and port; and every mention of
+        a name, with its system and the line.
+    """
+    cables: dict[tuple[str, str], tuple[str, str, int]] = {}
+    mentions: list[tuple[str, str, int]] = []
+    here = ""
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        words = text.split()
+        if len(words) == 2 and text[0] not in " #":
+            here = words[1]
+            mentions.append((here, words[0], line))
+        elif len(words) == 5 and words[1] == "->" and here:
+            if (here, words[0]) in cables:
+                found.add(file, line, f"port {words[0]} again", "one cable a port")
+            cables[here, words[0]] = words[3], words[4], line
+            mentions.append((words[3], words[2], line))
+        elif words and text[0] != "#":
+            found.unread(file, line, text)
+    return cables, mentions
+
+
+def read_definition(file: Path, found: DifferenceList) -> tuple[str, dict[str, str]]:
+    """The only node of an IBNL file, `SW 36` or `CA 1`, and the plug of each of its ports."""
+    node, plugs = "", dict[str, str]()
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        words = text.split()
+        if len(words) == 5 and words[0] == "NODE" and not node:
+            node = " ".join(words[1:3])
+        elif len(words) == 3 and words[1] == "->" and words[0] not in plugs:
+            plugs[words[0]] = words[2]
+        elif words and words != ["TOPSYSTEM", file.stem]:
+            found.unread(file, line, text)
+    return node, plugs
+
+
+def read_settings(file: Path, found: DifferenceList, sign: str = " ") -> dict[str, tuple[str, int]]:
+    """The settings of an opensm.conf, with their lines; the last of a name is used.
+
+    Args:
+        file: of a setting a line.
+        found: what is there twice goes there.
+        sign: between name and value.
+    """
+    settings: dict[str, tuple[str, int]] = {}
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        name, _, value = text.strip().partition(sign)
+        if not name or name[0] == "#":
+            continue
+        if name in settings:
+            found.add(file, line, f"{name} again", "one value")
+        settings[name] = value.strip(), line
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class QosRule:
+    """A service level for packets between these port GUIDs, and where the rule begins."""
+
+    source: tuple[int, ...]
+    destination: tuple[int, ...]
+    level: int
+    line: int
+
+
+def read_policy(file: Path, found: DifferenceList) -> list[QosRule]:
+    """The rules of a QoS policy, in the order in which OpenSM tries them."""
+    groups: dict[str, tuple[int, ...]] = {}
+    levels: dict[str, int] = {}
+    rules: list[QosRule] = []
+    for kind, line, facts in _parts(file, found):
+        name = facts.get("name", "")
+        if kind == "port-group" and name not in groups:
+            guids = facts.get("port-guid", "").replace(",", " ").split()
+            groups[name] = tuple(int(guid, 16) for guid in guids)
+        elif kind == "qos-level" and name not in levels and facts.get("sl", "").isdecimal():
+            levels[name] = int(facts["sl"])
+        elif kind == "qos-match-rule" and facts.get("qos-level-name", "") in levels:
+            ends = groups.get(facts.get("source", "")), groups.get(facts.get("destination", ""))
+            if ends[0] is None or ends[1] is None:
+                found.add(file, line, f"{facts}", "port groups that are there")
+                continue
+            rules.append(QosRule(ends[0], ends[1], levels[facts["qos-level-name"]], line))
+        else:
+            found.add(file, line, f"{kind} {name}", "one of that name, and whole")
+    return rules
+
+
+def _parts(file: Path, found: DifferenceList) -> Iterator[tuple[str, int, dict[str, str]]]:
+    """The parts of the policy's sections: kind, first line, and what stands in them."""
+    kinds = ("port-group", "qos-level", "qos-match-rule")
+    kind, begun, facts = "", 0, dict[str, str]()
+    for line, text in enumerate(file.read_text().splitlines(), 1):
+        word = text.strip()
+        if word in kinds and not kind:
+            kind, begun, facts = word, line, {}
+        elif kind and word == f"end-{kind}":
+            yield kind, begun, facts
+            kind = ""
+        elif kind and ": " in word:
+            key, _, value = word.partition(": ")
+            facts[key] = f"{facts[key]}, {value}" if key in facts else value
+        elif word and word[0] != "#" and word.removeprefix("end-") not in {f"{k}s" for k in kinds}:
+            found.unread(file, line, text)

@@ -1,0 +1,1 @@
+"""Readers of OpenFlow, as text and as messages."""

@@ -1,0 +1,232 @@
+"""OpenFlow messages read by the parser of Ryu or os-ken, as text in ovs-ofctl's words.
+
+So the messages that a controller sends and the text for ovs-ofctl have one reader.
+"""
+
+from __future__ import annotations
+
+import importlib
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from ipaddress import ip_network
+from struct import unpack_from
+from typing import Any
+
+EXPERIMENTER, FLOW_MOD, GROUP_MOD = 4, 14, 15
+ONF, BUNDLE_ADD = 0x4F4E4600, 2301
+HEADER = 24
+"""Bytes of a bundle's message before the one that it adds."""
+IN_PORT, ANY = 0xFFFFFFF8, 0xFFFFFFFF
+FAMILIES: dict[tuple[int | None, int | None], str] = {
+    (None, None): "",
+    (0x0800, None): "ip",
+    (0x0806, None): "arp",
+    (0x86DD, None): "ipv6",
+    (0x86DD, 58): "icmp6",
+}
+TYPES = {1: "select", 2: "indirect", 3: "fast_failover"}
+FIELDS = {
+    "in_port": "in_port",
+    "eth_dst": "eth_dst",
+    "arp_op": "arp_op",
+    "arp_tpa": "arp_tpa",
+    "icmpv6_type": "icmpv6_type",
+    "ipv6_nd_target": "nd_target",
+    "ipv4_dst": "ip_dst",
+    "ipv6_dst": "ipv6_dst",
+}
+"""What matches are called, in the order of the text."""
+SET = {"ipv6_nd_tll": "nd_tll", "field_524290": "nd_options_type", "field_524289": "nd_reserved"}
+RAW = {"field_524290", "field_524289"}
+"""Fields of Open vSwitch's own, whose values the parsers leave in base64."""
+RAW_DECIMALS = 256
+WIDTHS = {"reg0": 32, "arp_tpa": 32, "arp_spa": 32, "arp_sha": 48, "arp_tha": 48}
+WIDTHS |= {"eth_src": 48, "eth_dst": 48, "ipv6_src": 128, "ipv6_dst": 128, "nd_target": 128}
+BY_BITS = {"nw_ttl": "NXM_NX_IP_TTL"}
+"""Fields of which some bits are moved or loaded."""
+HASHED_TO_PORTS = 1, 3, 2, 0, 0
+"""Algorithm hrw, fields symmetric_l3l4+udp, kind of members, and that the port is no result."""
+METADATA, ALL_METADATA = 0xFFFF, (1 << 64) - 1
+"""The masks whose values stand in decimals; the second one goes without saying."""
+
+
+class MessageReader:
+    """The parser of a framework.
+
+    Args:
+        package: "ryu" or "os_ken".
+
+    Raises:
+        ImportError: it is not installed.
+    """
+
+    def __init__(self, package: str) -> None:
+        self.parser = importlib.import_module(f"{package}.ofproto.ofproto_v1_3_parser")
+        protocol = importlib.import_module(f"{package}.ofproto.ofproto_protocol")
+        self.datapath = protocol.ProtocolDesc(version=4)
+        self._known: dict[bytes, str] = {}
+
+    def texts(self, data: bytes) -> tuple[list[str], list[str]]:
+        """The flows and the groups that messages in a bundle add, a line each.
+
+        Raises:
+            ValueError: a message is none that adds one, or has what no text here has.
+        """
+        flows: list[str] = []
+        groups: list[str] = []
+        for message in _bundled(data):
+            kind, body = message[1], message[8:]
+            # Switches differ in few of their rows, so most are known.
+            if body not in self._known:
+                self._known[body] = (
+                    self._flow(message) if kind == FLOW_MOD else self._group(message)
+                )
+            (flows if kind == FLOW_MOD else groups).append(self._known[body])
+        return flows, groups
+
+    def _flow(self, data: bytes) -> str:
+        message = self.parser.OFPFlowMod.parser(
+            self.datapath, *unpack_from(">BBHL", data), bytearray(data)
+        )
+        _require(message.command == 0, "a row is added")
+        _require(not (message.idle_timeout or message.hard_timeout), "a row stays")
+        head = f"table={message.table_id},priority={message.priority},cookie={message.cookie:#x}"
+        actions = list(self._actions(message.instructions)) or ["drop"]
+        parts = (head, *_match(dict(message.match.items())), f"actions={','.join(actions)}")
+        return ",".join(filter(None, parts))
+
+    def _actions(self, instructions: list[Any]) -> Iterator[str]:
+        """In the order in which a switch carries them out."""
+        by_name = {
+            type(each).__name__.removeprefix("OFPInstruction"): each for each in instructions
+        }
+        known = {"Actions", "WriteMetadata", "GotoTable"}
+        _require(len(by_name) == len(instructions) and by_name.keys() <= known, "instructions")
+        if applied := by_name.get("Actions"):
+            _require(applied.type == 4, "actions are applied at once")
+            yield from map(_action, applied.actions)
+        if written := by_name.get("WriteMetadata"):
+            value, mask = written.metadata, written.metadata_mask
+            whole = mask == ALL_METADATA
+            number = value if whole or mask == METADATA else hex(value)
+            yield f"write_metadata:{number}" + f"/{mask:#x}" * (not whole)
+        if after := by_name.get("GotoTable"):
+            yield f"goto_table:{after.table_id}"
+
+    def _group(self, data: bytes) -> str:
+        command, kind, number = unpack_from(">HBxL", data, 8)
+        _require(command == 0 and kind in TYPES, "a group of a known type is added")
+        place, buckets = 16, []
+        while place < len(data):
+            bucket = self.parser.OFPBucket.parser(data, place)
+            weight = f"weight:{bucket.weight}," if TYPES[kind] == "select" else ""
+            watch = f"watch_port:{bucket.watch_port}," if bucket.watch_port != ANY else ""
+            if bucket.watch_group != ANY:
+                watch += f"watch_group:{bucket.watch_group},"
+            buckets.append(
+                f"bucket={weight}{watch}actions={','.join(map(_action, bucket.actions))}"
+            )
+            place += bucket.len
+        return ",".join((f"group_id={number},type={TYPES[kind]}", *buckets))
+
+
+def _bundled(data: bytes) -> Iterator[bytes]:
+    place = 0
+    while place < len(data):
+        version, kind, length, _, experimenter, what = unpack_from(">BBHLLL", data, place)
+        message = data[place + HEADER : place + length]
+        added = (version, kind, experimenter, what) == (4, EXPERIMENTER, ONF, BUNDLE_ADD)
+        _require(added and len(message) >= 8, "a message in a bundle")
+        _require(message[1] in (FLOW_MOD, GROUP_MOD), "a row or a group")
+        yield message
+        place += length
+
+
+def _match(match: dict[str, Any]) -> Iterator[str]:
+    yield FAMILIES[match.pop("eth_type", None), match.pop("ip_proto", None)]
+    for field, name in FIELDS.items():
+        if field in match:
+            value = match.pop(field)
+            yield f"{name}={_network(value) if isinstance(value, tuple) else value}"
+    if "metadata" in match:
+        value = match.pop("metadata")
+        yield "metadata=" + (
+            f"{value[0]}/{value[1]:#x}" if isinstance(value, tuple) else str(value)
+        )
+    _require(not match, f"a match without {', '.join(match)}")
+
+
+def _network(value: tuple[str, str]) -> str:
+    """An address and its mask as a prefix.
+
+    Raises:
+        ValueError: the mask is none of a prefix.
+    """
+    address, mask = value
+    if ":" not in address:
+        return str(ip_network(f"{address}/{mask}"))
+    bits = int(ip_network(mask).network_address)
+    length = bits.bit_count()
+    _require(bits == (1 << 128) - (1 << 128 - length), "a mask of a prefix")
+    return str(ip_network(f"{address}/{length}"))
+
+
+def _action(action: Any) -> str:
+    name = type(action).__name__
+    found = _ACTIONS.get(name)
+    _require(found is not None, f"an action that is no {name}")
+    return found(action) if found else ""
+
+
+def _output(action: Any) -> str:
+    return "in_port" if action.port == IN_PORT else f"output:{action.port}"
+
+
+def _set_field(action: Any) -> str:
+    value = action.value
+    if action.key in RAW:
+        number = int.from_bytes(b64decode(value), "big")
+        value = number if number < RAW_DECIMALS else f"{number:#x}"
+    return f"set_field:{value}->{SET.get(action.key, action.key)}"
+
+
+def _move(action: Any) -> str:
+    source, target = (end.removesuffix("_nxm") for end in (action.src_field, action.dst_field))
+    if source in BY_BITS:
+        ends = zip((source, target), (action.src_ofs, action.dst_ofs), strict=True)
+        moved = (f"{BY_BITS.get(e, e)}[{o}..{o + action.n_bits - 1}]" for e, o in ends)
+        return "move:" + "->".join(moved)
+    whole = (action.src_ofs, action.dst_ofs) == (0, 0)
+    same = action.n_bits == WIDTHS.get(source) == WIDTHS.get(target)
+    _require(whole and same, "a field is moved whole")
+    return f"move:{source}->{target}"
+
+
+def _load(action: Any) -> str:
+    target, (bit, more) = action.dst.removesuffix("_nxm"), divmod(action.ofs_nbits, 64)
+    _require(more == 0, "one bit is loaded")
+    return f"load:{action.value}->{BY_BITS.get(target, target)}[{bit}]"
+
+
+def _bundle(action: Any) -> str:
+    known = action.algorithm, action.fields, action.slave_type, action.ofs_nbits, action.dst
+    _require(known == HASHED_TO_PORTS, "ports chosen by the highest random weight")
+    _require(action.n_slaves == len(action.slaves), "as many ports as there are")
+    members = ",".join(map(str, action.slaves))
+    return f"bundle(symmetric_l3l4+udp,{action.basis},hrw,ofport,members:{members})"
+
+
+_ACTIONS: dict[str, Callable[[Any], str]] = {
+    "OFPActionOutput": _output,
+    "OFPActionGroup": lambda action: f"group:{action.group_id}",
+    "OFPActionSetField": _set_field,
+    "NXActionBundle": _bundle,
+    "NXActionRegMove": _move,
+    "NXActionRegLoad": _load,
+    "OFPActionDecNwTtl": lambda _: "dec_ttl",
+}
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"required {what}")

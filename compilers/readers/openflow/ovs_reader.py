@@ -1,0 +1,419 @@
+"""Reader of flows.txt and groups.txt, as `ovs-ofctl -O OpenFlow13` takes them.
+
+Open vSwitch never sends a packet back to where it came in unless the output says `in_port`. A
+fast-failover group takes the first bucket that is up, and a select group shares by weight among
+those that are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.emitted_forwarding import (
+    HALVED,
+    MARKED,
+    Chain,
+    Claim,
+    EmittedRows,
+    EmittedSwitch,
+    Lookup,
+    Port,
+    Stage,
+    address_text,
+    network_text,
+)
+from compilers.readers.openflow.openflow_facts import FACTS, FACTS_IN_CONSTANTS, MAC, FactForms
+from compilers.readers.route_tables import Numbers
+
+Entry = tuple[int, str]
+"""The class to which a prefix is sent, and the prefix's family."""
+Fact = tuple[str, tuple[str | int, ...]]
+"""The kind and the value of a claim."""
+CLASS, INGRESS, CAME_MARKED = 0xFFFF, 0x10000, 0x20000
+"""Bits of metadata: the class, what tells packets from hosts, and those that came marked."""
+DIRECT = 0x4000
+"""Where packets are marked: the bit of classes to a neighbour, to which they are not spread."""
+SPREAD_PRIORITY = 3
+"""Of the rows that spread marked packets: above all classes."""
+ALL = (1 << 64) - 1
+"""The mask of metadata that is matched whole."""
+ROUTE_ROW = re.compile(
+    r"table=1,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),\2_dst=([0-9a-f.:]+/\1),"
+    r"actions=write_metadata:(\d+)(/0xffff)?,goto_table:2"
+)
+CLASS_ROW = re.compile(
+    r"table=2,priority=(\d+),cookie=0x5046000000000006,(?:in_port=(\d+),)?"
+    r"metadata=(\d+)(?:/0x([0-9a-f]+))?,actions=group:(\d+)"
+)
+GROUP = re.compile(r"group_id=(\d+),type=(indirect|select|fast_failover|ff)((?:,bucket=[^=].*)?)")
+BUCKET = re.compile(
+    r"(?:weight:(\d+),)?(?:watch_(port|group):(\d+),)?actions="
+    r"(move:NXM_NX_IP_TTL\[1\.\.7\]->NXM_NX_IP_TTL\[0\.\.6\],load:0->NXM_NX_IP_TTL\[7\],)?"
+    rf"(?:set_field:({MAC})->eth_dst,)?(?:(output|group):(\d+)|(in_port))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineParts:
+    """The parts of OpenFlow on which the rows of a switch depend.
+
+    moves: ARP and ND are answered by moves, not in constants. masks: metadata tells packets from
+    hosts, and not their port.
+    """
+
+    moves: bool = True
+    masks: bool = True
+
+    @property
+    def facts(self) -> FactForms:
+        """The rows that are not routes or classes."""
+        return FACTS if self.moves else FACTS_IN_CONSTANTS
+
+    @property
+    def claimed(self) -> frozenset[str]:
+        """The kinds of claims that are made in full."""
+        kinds = frozenset({"neighbour", *(kind for kind, _, _ in self.facts)})
+        return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
+
+
+WHOLE = PipelineParts()
+"""Those of Open vSwitch."""
+
+
+class ReadRoute(NamedTuple):
+    """A row of table 1 that sends a prefix to a class; masked: it keeps other bits of metadata."""
+
+    prefix: str
+    entry: Entry
+    masked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClass:
+    """A row of table 2; in_port 0: any."""
+
+    priority: int
+    in_port: int
+    metadata: int
+    mask: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket: its weight, the port or group that it watches, where it sends; 0 is IN_PORT.
+
+    halves: it halves the TTL before. mark: the MAC address that it sets before, "": none.
+    """
+
+    weight: int
+    watch: tuple[str, int]
+    kind: str
+    to: int
+    halves: bool = False
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OvsProgram:
+    """Classes and groups of a switch with their lines, and what tells packets from hosts.
+
+    rows: those of each class, by the port where packets come in, 0: any. told: the ports whose
+    packets are told from others, by family.
+    """
+
+    rows: dict[int, dict[int, list[ReadClass]]] = field(default_factory=dict)
+    groups: dict[int, tuple[str, tuple[Bucket, ...]]] = field(default_factory=dict)
+    told: dict[str, set[int]] = field(default_factory=dict)
+    row_lines: dict[ReadClass, int] = field(default_factory=dict)
+    group_lines: dict[int, int] = field(default_factory=dict)
+
+    def row(self, entry: Entry, in_port: int) -> ReadClass | None:
+        """The row that a packet of a class meets."""
+        egress, family = entry
+        metadata = egress | INGRESS * (in_port in self.told.get(family, ()))
+        of_class = self.rows.get(egress, {})
+        rows = [
+            row
+            for row in (*of_class.get(in_port, ()), *of_class.get(0, ()))
+            if metadata & row.mask == row.metadata
+        ]
+        return max(rows, key=lambda row: row.priority, default=None)
+
+    def chain(self, number: int, in_port: int, depth: int = 0) -> Chain:
+        """What a group does with a packet."""
+        kind, buckets = self.groups.get(number, ("indirect", ()))
+        if kind == "select":
+            return (tuple((self._port(b, in_port), b.weight) for b in buckets),)
+        stages: list[Stage] = []
+        for bucket in buckets:
+            if bucket.kind == "group":
+                watched = bucket.watch == ("group", bucket.to) and depth < 2
+                inner = self.chain(bucket.to, in_port, depth + 1)
+                watched = watched and not bucket.halves and not bucket.mark
+                stages += inner if watched else ((("a group that is not watched", 1),),)
+            elif bucket.kind == "output" and bucket.to == in_port:
+                stages.append(())
+            else:
+                stages.append(((self._port(bucket, in_port), 1),))
+        return tuple(stages)
+
+    @staticmethod
+    def _port(bucket: Bucket, in_port: int) -> int | str:
+        to = in_port if bucket.kind == "in_port" else bucket.to
+        if bucket.kind == "group":
+            return f"group {to}"
+        if bucket.watch not in (("port", to), ("", 0)):
+            return f"port {to} while {' '.join(map(str, bucket.watch))} is up"
+        if (bucket.kind, to) == ("output", in_port):
+            return f"port {to}, where it came in"
+        return to + HALVED * bucket.halves + MARKED * bool(bucket.mark)
+
+    def aware(self, number: int, depth: int = 0) -> set[int]:
+        """The ports whose packets a group may treat otherwise than those of other ports."""
+        found: set[int] = set()
+        for bucket in self.groups.get(number, ("", ()))[1]:
+            if bucket.kind == "group":
+                found |= self.aware(bucket.to, depth + 1) if depth < 2 else set()
+            else:
+                found.add(bucket.to or bucket.watch[1])
+        return found
+
+
+def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
+    """The program of a switch of several tables, from its folder.
+
+    Args:
+        folder: of the switch.
+        parts: of OpenFlow that it has.
+
+    Raises:
+        OSError: a file is not there.
+        ValueError: an address makes no sense.
+    """
+    files = str(folder / "flows.txt"), str(folder / "groups.txt")
+    program, wrong = read_groups(files[1])
+    claims = list[Claim]()
+    entries: Numbers[Entry] = Numbers()
+    routes: list[tuple[int, ReadRoute]] = []
+    for line, text in text_lines(Path(files[0])):
+        row = _row(text, parts.moves)
+        if isinstance(row, ReadRoute) and row.masked == parts.masks:
+            routes.append((line, row))
+        elif isinstance(row, ReadClass) and (row.mask != ALL) == parts.masks:
+            several = row.mask & CLASS != CLASS
+            marked = parts.masks and row.mask & CAME_MARKED
+            if several or marked or row.priority >= SPREAD_PRIORITY:
+                wrong.append((files[0], line, text))
+                continue
+            program.row_lines[row] = line
+            of_class = program.rows.setdefault(row.metadata & CLASS, {})
+            of_class.setdefault(row.in_port, []).append(row)
+        elif row and not isinstance(row, ReadRoute | ReadClass):
+            claims.append(Claim(*row, files[0], line))
+        else:
+            wrong.append((files[0], line, text))
+    _marks(program, claims, routes, files, wrong)
+    if parts.masks:
+        for claim in claims:
+            if claim.kind == "forwarded" and claim.value[2]:
+                program.told.setdefault(str(claim.value[0]), set()).add(int(claim.value[2]))
+    else:
+        claims = [_dispatched(claim) if claim.kind == "forwarded" else claim for claim in claims]
+    rows = EmittedRows(
+        files[0],
+        [row.prefix for _, row in routes],
+        entries.of([row.entry for _, row in routes]),
+        np.array([line for line, _ in routes], np.int64),
+    )
+    table, by_ingress = _lookups(program, rows, list(entries), files)
+    return EmittedSwitch(
+        (table,),
+        by_ingress,
+        parts.claimed,
+        claims,
+        wrong=wrong,
+        unused=list(_unused(program, files, parts.masks)),
+    )
+
+
+def _marks(
+    program: OvsProgram,
+    claims: list[Claim],
+    routes: Sequence[tuple[int, ReadRoute]],
+    files: tuple[str, str],
+    wrong: list[tuple[str, int, str]],
+) -> None:
+    """Add the prefixes that marked packets are not spread to, and buckets with other marks."""
+    marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
+    if marks:
+        claims += [
+            Claim("neighbour", (network_text(row.prefix),), files[0], line)
+            for line, row in routes
+            if row.entry[0] & DIRECT
+        ]
+    for number, (_, buckets) in program.groups.items():
+        if unknown := {bucket.mark for bucket in buckets} - marks - {""}:
+            text = f"group {number} marks packets by {min(unknown)}, which no row takes"
+            wrong.append((files[1], program.group_lines[number], text))
+
+
+def read_groups(file: str) -> tuple[OvsProgram, list[tuple[str, int, str]]]:
+    """The groups of a file, and its lines that are none."""
+    program = OvsProgram()
+    wrong: list[tuple[str, int, str]] = []
+    for line, text in text_lines(Path(file)):
+        if (made := _group(text)) and made[0] not in program.groups:
+            program.groups[made[0]] = made[1:]
+            program.group_lines[made[0]] = line
+        else:
+            wrong.append((file, line, text))
+    return program, wrong
+
+
+def _dispatched(claim: Claim) -> Claim:
+    """A row for packets of all ports; one for those of a host's port has no place there."""
+    family, mac, port = claim.value
+    value = (family, mac, port) if port else (family, mac)
+    return replace(claim, kind="dispatched", value=value)
+
+
+def _lookups(
+    program: OvsProgram, rows: EmittedRows, entries: Sequence[Entry], files: tuple[str, str]
+) -> tuple[Lookup, dict[Port, tuple[Lookup, ...]]]:
+    """What packets from any port meet, and what those from ports that are told apart do.
+
+    Args:
+        program: classes and groups.
+        rows: the routes.
+        entries: the class and the family to which their entries lead.
+        files: of flows and of groups.
+    """
+    led = Counter(row.group for row in program.row_lines)
+    chains: list[Chain] = []
+    places: list[tuple[str, int]] = []
+    known: Numbers[tuple[ReadClass | None, int]] = Numbers()
+
+    def behaviour(entry: Entry, in_port: int) -> int:
+        row = program.row(entry, in_port)
+        number = known[row, in_port]
+        if number < len(chains):
+            return number
+        if row is None:
+            chains.append(())
+            places.append((files[0], 0))
+            return number
+        # A group to which another row leads, too, is hardly what is wrong.
+        own = led[row.group] == 1 and row.group in program.group_lines
+        line = program.group_lines[row.group] if own else program.row_lines[row]
+        chains.append(program.chain(row.group, in_port))
+        places.append((files[own], line))
+        return number
+
+    usual = np.array([behaviour(entry, 0) for entry in entries], np.int64)
+    by_port: dict[int, NDArray[np.int64]] = {}
+    for at, (egress, family) in enumerate(entries):
+        ports = {*program.told.get(family, ())}
+        of_class = program.rows.get(egress, {})
+        ports.update(of_class)
+        for row in of_class.get(0, ()):
+            # Those of packets from hosts are met by packets of ports that are told apart.
+            ports |= set() if row.metadata & INGRESS else program.aware(row.group)
+        for port in ports - {0}:
+            if port not in by_port:
+                by_port[port] = usual.copy()
+            by_port[port][at] = behaviour((egress, family), port)
+    by_ingress: dict[Port, tuple[Lookup, ...]] = {
+        port: (Lookup(rows, chains, numbers, places),) for port, numbers in by_port.items()
+    }
+    return Lookup(rows, chains, usual, places), by_ingress
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers."""
+    for line, text in enumerate(path.read_text().splitlines(), 1):
+        if text and text[0] != "#":
+            yield line, text
+
+
+@lru_cache(1 << 17)
+def _row(text: str, moves: bool) -> ReadRoute | ReadClass | Fact | None:
+    """What a row of flows.txt says; switches share most of their rows, so most are known."""
+    if found := ROUTE_ROW.fullmatch(text):
+        return ReadRoute(found[3], (int(found[4]), found[2]), found[5] is not None)
+    if found := CLASS_ROW.fullmatch(text):
+        priority, in_port, metadata, mask, group = found.groups()
+        bits = int(mask, 16) if mask else ALL
+        return ReadClass(int(priority), int(in_port or 0), int(metadata), bits, int(group))
+    return fact(text, FACTS if moves else FACTS_IN_CONSTANTS)
+
+
+def fact(text: str, facts: FactForms) -> Fact | None:
+    """What a row says that is one of these facts."""
+    for kind, pattern, parts in facts:
+        if found := pattern.fullmatch(text):
+            values = found.groupdict()
+            return kind, tuple(_value(part, values.get(part)) for part in parts) + (
+                (0,) if kind == "forwarded" and "port" not in parts else ()
+            )
+    return None
+
+
+def _value(part: str, text: str | None) -> str | int:
+    if part == "port":
+        return int(text or 0)
+    canonical = {"a": address_text, "own": address_text, "n": network_text}.get(part, str)
+    return canonical(text or "")
+
+
+@lru_cache(1 << 14)
+def _group(text: str) -> tuple[int, str, tuple[Bucket, ...]] | None:
+    found = GROUP.fullmatch(text)
+    if not found:
+        return None
+    number, kind, rest = found.groups()
+    buckets = [BUCKET.fullmatch(part) for part in rest.split(",bucket=")[1:]]
+    made = []
+    for bucket in buckets:
+        if not bucket:
+            return None
+        weight, watch, watched, halves, mark, to, where, back = bucket.groups()
+        if (kind == "select") != (weight is not None):
+            return None
+        if (kind != "indirect") != (watch is not None):
+            return None
+        watches = watch or "", int(watched or 0)
+        does = bool(halves), mark or ""
+        made.append(Bucket(int(weight or 1), watches, to or back, int(where or 0), *does))
+    return int(number), kind, tuple(made)
+
+
+def _unused(
+    program: OvsProgram, files: tuple[str, str], masks: bool
+) -> Iterator[tuple[str, int, str]]:
+    """Groups that nothing leads to, and rows of one match and priority.
+
+    Without masks a switch without hosts has no rows that lead to groups for packets from hosts. A
+    class may have rows without a route that leads to it, as those of ports to switches without
+    hosts: they do nothing.
+    """
+    seen = set()
+    for row, line in program.row_lines.items():
+        match = row.priority, row.in_port, row.metadata, row.mask
+        if match in seen:
+            yield files[0], line, "a second row of one match"
+        seen.add(match)
+    led = {row.group for row in program.row_lines}
+    led |= {b.to for _, buckets in program.groups.values() for b in buckets if b.kind == "group"}
+    for number, line in program.group_lines.items():
+        if number not in led and masks:
+            yield files[1], line, f"group {number}"

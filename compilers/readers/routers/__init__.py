@@ -1,0 +1,1 @@
+"""Readers of routers' configs, a system a file."""

@@ -1,0 +1,238 @@
+"""What a router does, in the common form, from what its configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from ipaddress import ip_address, ip_interface
+from operator import attrgetter
+
+from compilers.readers.emitted_forwarding import (
+    Claim,
+    EmittedSwitch,
+    Interface,
+    Lookup,
+    NextHop,
+    OwnAddress,
+)
+from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.routers.router_text import DISCARD, RouterText
+
+SMALL = 4
+"""Addresses of a network below which all of them are listed."""
+
+
+def forwarding(router: RouterText, *others: RouterText) -> EmittedSwitch:
+    """What a router does with packets; with what is wrong in its files.
+
+    Args:
+        router: its configuration.
+        others: more files, of which only the faults count.
+    """
+    ends = dict(far_ends(router))
+    for rows in (router.transit, router.entering):
+        _last_resorts(router, rows)
+    transit = _lookup(router, router.transit, ends)
+    entering = _lookup(router, router.entering, ends)
+    inside = [name for name, found in router.interfaces.items() if found.vrf]
+    for name in inside:
+        if router.interfaces[name].vrf != router.vrf:
+            router.fault(router.interfaces[name].line, f"{name} is in a VRF that is not there")
+    ports = {port for name in (*router.ingress.values(), *inside) for port in router.ports(name)}
+    hops = [*_next_hops(router, router.transit, ends), *_next_hops(router, router.entering, ends)]
+    file = router.file
+    return EmittedSwitch(
+        anywhere=transit,
+        by_ingress=dict.fromkeys(ports, entering) if entering else {},
+        claimed=frozenset({"hosts", "port", *(["host route"] if inside else []), *router.told}),
+        claims=[
+            *(Claim(kind, value, file, line) for kind, value, line in router.facts),
+            *_hosts(router),
+            *_host_routes(router),
+            *_ports(router),
+        ],
+        next_hops=hops,
+        addresses=[
+            OwnAddress(name, address.partition("/")[0], file, line)
+            for name, found in router.interfaces.items()
+            for address, line in found.addresses
+            if _listed(address)
+        ],
+        discards=[
+            (prefix, file, line)
+            for rows in (router.transit, router.entering)
+            for prefix, _, line in rows.rows(DISCARD)
+        ],
+        unread=[(part.file, *each) for part in (router, *others) for each in part.strange],
+        wrong=[(part.file, *fault) for part in (router, *others) for fault in part.faults],
+    )
+
+
+def agree(first: RouterText, second: RouterText) -> None:
+    """Note in the second file what it says otherwise than the first, where both say the same."""
+    for of in (attrgetter("transit"), attrgetter("entering"), attrgetter("back")):
+        _agree_on_routes(first, of(first), second, of(second))
+    if first.vrf != second.vrf:
+        second.fault(0, f"VRF {second.vrf or 'of none'}, in {first.file} {first.vrf or 'none'}")
+
+
+def _agree_on_routes(
+    first: RouterText, own: RouteLines, second: RouterText, others: RouteLines
+) -> None:
+    pairs = own.pairs(), others.pairs()
+    if pairs[0] == pairs[1] or sorted(pairs[0]) == sorted(pairs[1]):
+        return
+    rows = _with_lines(own), _with_lines(others)
+    for prefix in rows[0].keys() | rows[1].keys():
+        hops, line = rows[0].get(prefix, ([], 0))
+        given, place = rows[1].get(prefix, ([], 0))
+        if hops != given:
+            said = f"{prefix} by {' and '.join(given) or 'nothing'}"
+            second.fault(
+                place, f"{said}, in {first.file}:{line} by {' and '.join(hops) or 'nothing'}"
+            )
+
+
+def agree_on_facts(first: RouterText, second: RouterText) -> None:
+    """Note in the second file the facts that it has to tell and tells otherwise than the first."""
+    facts = [{(kind, *value): line for kind, value, line in r.facts} for r in (first, second)]
+    for fact in sorted(facts[0].keys() ^ facts[1].keys(), key=str):
+        if fact[0] in second.told:
+            where = f"only in {first.file}:{facts[0][fact]}" if fact in facts[0] else "only here"
+            second.fault(facts[1].get(fact, 0), f"{' '.join(map(str, fact))}, {where}")
+
+
+def agree_on_interfaces(first: RouterText, second: RouterText) -> None:
+    """Note in the second file the interfaces that it has otherwise than the first."""
+    for name in first.interfaces.keys() | second.interfaces.keys():
+        found = [router.interfaces.get(name) for router in (first, second)]
+        facts = [f and (sorted(a for a, _ in f.addresses), f.vlan, f.vrf) for f in found]
+        if facts[0] != facts[1]:
+            line = found[1].line if found[1] else 0
+            second.fault(line, f"interface {name} is not as in {first.file}")
+    if first.vlans != second.vlans:
+        second.fault(0, f"VLANs {sorted(second.vlans)}, not as in {first.file}")
+
+
+def _with_lines(rows: RouteLines) -> dict[str, tuple[list[str], int]]:
+    """The next hops of every prefix, and the line where the first one stands."""
+    found: dict[str, tuple[list[str], int]] = {}
+    for prefix, hop, line in rows.rows(*rows.ways):
+        found.setdefault(prefix, ([], line))[0].append(hop or "discard")
+    return found
+
+
+def _last_resorts(router: RouterText, rows: RouteLines) -> None:
+    """Each family has a route that discards what the fabric's other routes are not for.
+
+    Without it such packets would go back and forth between aggregates.
+    """
+    for prefix in rows.uncovered({prefix for prefix, _, _ in rows.rows(DISCARD)}):
+        router.fault(0, f"no route that discards what is near {prefix}")
+
+
+def _lookup(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> tuple[Lookup, ...]:
+    """The table of some routes, those of one prefix as one that shares; none where none lead on."""
+    ways = {
+        hop: RouteWay(0, 0, ((_interface(hop, ends), 1),)) for hop in rows.ways if hop != DISCARD
+    }
+    return tuple(rows.tables(router.file, ways).values())
+
+
+def _interface(hop: str, ends: dict[str, str]) -> str:
+    """The interface of a next hop, "" where there is none."""
+    gateway, _, interface = hop.partition(" ")
+    return interface or ends.get(gateway, "")
+
+
+def _next_hops(router: RouterText, rows: RouteLines, ends: dict[str, str]) -> Iterator[NextHop]:
+    """Each next hop once, where it is first said; those that nobody can reach are faults."""
+    for text, line in rows.first_lines().items():
+        gateway, _, interface = text.partition(" ")
+        if text == DISCARD:
+            continue
+        through = ends.get(gateway, interface)
+        at_end = gateway in ends and interface in ("", through)
+        if not at_end and not _reaches(router, gateway, through, interface):
+            router.fault(line, f"no interface has a network with {gateway}")
+        elif router.interfaces[interface or ends[gateway]].vrf:
+            router.fault(
+                line, f"{text} is in VRF {router.vrf}, not where its next hop is looked up"
+            )
+        else:
+            yield NextHop(interface or ends[gateway], gateway, router.file, line)
+
+
+def _host_routes(router: RouterText) -> Iterator[Claim]:
+    """The hosts that packets of the default VRF find in the other one."""
+    for prefix, way, line in router.back.rows(*router.back.ways):
+        gateway, interface, vrf = way.split(" ")
+        found = router.interfaces.get(interface)
+        if prefix not in (f"{gateway}/32", f"{gateway}/128") or not found or found.vrf != vrf:
+            router.fault(line, f"{prefix} by {way} is no host of a VRF")
+        elif not _reaches(router, gateway, interface, interface):
+            router.fault(line, f"no interface has a network with {gateway}")
+        else:
+            yield Claim("host route", (gateway,), router.file, line)
+
+
+def _reaches(router: RouterText, gateway: str, interface: str, named: str) -> bool:
+    """Whether a gateway is in a network of the interface through which it is said to be."""
+    found = router.interfaces.get(interface)
+    if found is None or named not in ("", interface):
+        return False
+    try:
+        address = ip_address(gateway)
+        return any(address in ip_interface(own).network for own, _ in found.addresses)
+    except ValueError:
+        return False
+
+
+def far_ends(router: RouterText) -> Iterator[tuple[str, str]]:
+    """The other addresses of the small networks of a router, with their interfaces."""
+    for name, found in router.interfaces.items():
+        for address, line in found.addresses:
+            try:
+                yield from ((other, name) for other in _others(address))
+            except ValueError:
+                router.fault(line, f"{address} is no address")
+
+
+@lru_cache(1 << 17)
+def _others(text: str) -> tuple[str, ...]:
+    """The other addresses of an interface's network, if they are few.
+
+    Raises:
+        ValueError: it is none.
+    """
+    own = ip_interface(text)
+    if own.network.num_addresses >= SMALL:
+        return ()
+    return tuple(str(other) for other in own.network if other != own.ip)
+
+
+def _listed(address: str) -> bool:
+    try:
+        return bool(_others(address))
+    except ValueError:
+        return False
+
+
+def _hosts(router: RouterText) -> Iterator[Claim]:
+    """The gateways' addresses and the ports behind them."""
+    for name, found in router.interfaces.items():
+        for address, line in found.addresses:
+            alone = address.endswith(("/32", "/128"))
+            if not _listed(address) and not alone:
+                for port in router.ports(name):
+                    yield Claim("hosts", (address, Interface(port)), router.file, line)
+
+
+def _ports(router: RouterText) -> Iterator[Claim]:
+    """The ports that are up: each is routed or a port of a VLAN."""
+    for name, found in router.interfaces.items():
+        if bool(found.vlan) == bool(found.addresses):
+            router.fault(found.line, f"interface {name} is neither routed nor a port of a VLAN")
+        own = all(address.endswith(("/32", "/128")) for address, _ in found.addresses)
+        if found.vlan or not (own or name in router.shared.values()):
+            yield Claim("port", (Interface(name),), router.file, found.line)

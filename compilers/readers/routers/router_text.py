@@ -1,0 +1,207 @@
+"""A router's configuration as values, in the words that all routers share.
+
+The readers of the systems fill it line by line and know nothing of polarfab: what stands here was
+read from text alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from socket import AF_INET6, inet_pton
+from typing import Any
+
+from compilers.readers.emitted_forwarding import Interface
+from compilers.readers.expected_facts import ROUTER_FACTS
+from compilers.readers.route_tables import Numbers, RouteLines
+from compilers.readers.routers.known_keys import line_of, unknown_keys
+from compilers.readers.text_lines import TextLines
+
+Tree = dict[str, Any]
+DISCARD = ""
+"""In the place of a next hop: packets for this prefix end here. Others are `GATEWAY`, `GATEWAY
+INTERFACE`, `GATEWAY INTERFACE VRF` where that is said, or `INTERFACE` behind a blank."""
+DEFAULT = "default"
+"""The VRF of interfaces and routes of which no other is said."""
+LAST_RESORT = "254"
+"""The distance of a route that discards, behind every other."""
+
+
+@dataclass(slots=True)
+class InterfaceText:
+    """An interface: the line where it begins, its addresses with their lines, the words about it.
+
+    vlan: the network that it is a port of, "" where it is none. vrf: the one that it is in, "" for
+    the default one.
+    """
+
+    line: int
+    addresses: list[tuple[str, int]] = field(default_factory=list)
+    vlan: str = ""
+    vrf: str = ""
+    words: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class RouterText:
+    """What a file says of a router.
+
+    segments: the first bytes of the addresses of SRv6 uSIDs, whose routes are others'. shared: the
+    interface that stands for the ports of a network, by that network. vlans: those that are there,
+    where the system is told. transit: the
+    routes of packets that come in anywhere; entering: of those that come in on `ingress`, an
+    interface by address family, and are in its prefixes, or that come in on an interface of `vrf`,
+    the one beside the default one. back: routes of the default VRF with next hops in that one.
+    facts: plain facts by kind, with their lines (`expected_facts`); told: the kinds that this file
+    has to say in full. faults: what is wrong or missing; strange: statements that are not known.
+    """
+
+    file: str
+    interfaces: dict[str, InterfaceText] = field(default_factory=dict)
+    shared: dict[str, str] = field(default_factory=dict)
+    vlans: set[str] = field(default_factory=set)
+    transit: RouteLines = field(default_factory=RouteLines)
+    entering: RouteLines = field(default_factory=RouteLines)
+    ingress: dict[str, str] = field(default_factory=dict)
+    vrf: str = ""
+    back: RouteLines = field(default_factory=RouteLines)
+    segments: bytes = b""
+    facts: list[tuple[str, tuple[str | int, ...], int]] = field(default_factory=list)
+    told: frozenset[str] = ROUTER_FACTS
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    strange: list[tuple[int, str]] = field(default_factory=list)
+
+    def interface(self, name: str, line: int) -> InterfaceText:
+        """The interface of a name, new where it was not seen before."""
+        if name not in self.interfaces:
+            self.interfaces[name] = InterfaceText(line)
+        return self.interfaces[name]
+
+    def fault(self, line: int, text: str) -> None:
+        """Note that a line is wrong."""
+        self.faults.append((line, text.strip()))
+
+    def unknown(self, line: int, text: str) -> None:
+        """Note a statement that nobody knows."""
+        self.strange.append((line, text.strip()))
+
+    def known(self, tree: Any, shape: Any, text: str) -> None:
+        """Note what stands in a tree of JSON and not in its shape (`known_keys`)."""
+        for path in unknown_keys(tree, shape):
+            self.unknown(line_of(text, path), " ".join(path))
+
+    def fact(self, line: int, kind: str, *value: str | int) -> None:
+        """Note a plain fact; a port in it is an `Interface`."""
+        known = (part if isinstance(part, str | int) else repr(part) for part in value)
+        self.facts.append((kind, tuple(known), line))
+
+    def described(self, line: int, name: str, text: str) -> None:
+        """The description of an interface: of one that is no port it says what that is for."""
+        if name in self.shared.values():
+            if text != "hosts":
+                self.fault(line, f"description {text}")
+        else:
+            self.fact(line, "description", Interface(name), text)
+
+    def sized(self, line: int, name: str, mtu: int) -> None:
+        """The MTU of an interface, bytes of an IP packet."""
+        if name in self.shared.values():
+            self.fact(line, "mtu of the hosts", mtu)
+        else:
+            self.fact(line, "mtu", Interface(name), mtu)
+
+    def routes(
+        self,
+        lines: TextLines,
+        heads: Mapping[str, bool | None],
+        hop_of: Callable[[str], str | None],
+    ) -> tuple[RouteLines, TextLines]:
+        """The routes among some lines, and the other lines.
+
+        Args:
+            lines: of the file.
+            heads: see `RouteLines.take`.
+            hop_of: the next hop that the text behind a prefix says, None where it makes no sense.
+        """
+        found = RouteLines()
+        others = found.take(lines, heads)
+        hops = {text: hop_of(text) for text in found.ways}
+        for prefix, way, line in found.rows(*(text for text, hop in hops.items() if hop is None)):
+            self.fault(line, f"{prefix} {way}")
+        return found.reworded({t: hop for t, hop in hops.items() if hop is not None}), others
+
+    def static(
+        self,
+        rows: RouteLines,
+        routes: Sequence[tuple[str, Tree]],
+        lines: Iterable[int],
+        hops_of: Callable[[Tree], list[str]],
+    ) -> None:
+        """Add static routes of a prefix and a way each; ways are few, so each is understood once.
+
+        Args:
+            rows: takes them.
+            routes: the prefix, "" where there is none, and what the entry says beside it.
+            lines: where each stands.
+            hops_of: the next hops that a way says, none where it is not understood.
+        """
+        if not routes:
+            return
+        prefixes, entries = zip(*routes, strict=True)
+        known: Numbers[tuple[tuple[str, Any], ...]] = Numbers()
+        way = known.of([tuple(entry.items()) for entry in entries]).tolist()
+        hops = [hops_of(dict(each)) for each in known]
+        found = list(zip(prefixes, way, lines, strict=True))
+        if not all(hops) or not all(prefixes):
+            for (prefix, number, line), entry in zip(found, entries, strict=True):
+                if not hops[number] or not prefix:
+                    self.fault(line, f"{prefix or 'a route'}: {entry}")
+        for step in range(max(map(len, hops))):
+            some = [
+                (prefix, hops[n][step], line) for prefix, n, line in found if step < len(hops[n])
+            ]
+            rows.extend(*zip(*some, strict=True))
+
+    def part_back(self) -> None:
+        """Put routes of the default VRF that say another one of their next hops apart."""
+        apart = {way for way in self.transit.ways if way.count(" ") > 1}
+        self.back = self.transit.reworded({way: way for way in apart})
+        self.transit = self.transit.reworded({w: w for w in self.transit.ways if w not in apart})
+
+    def ports(self, name: str) -> list[str]:
+        """The ports of a switched network that an interface stands for, or the interface."""
+        networks = {network for network, shared in self.shared.items() if shared == name}
+        if not networks:
+            return [name]
+        return [port for port, found in self.interfaces.items() if found.vlan in networks]
+
+
+def from_inside(hop: str | None) -> str | None:
+    """A next hop of a route of another VRF, which has to be in the default one."""
+    if not hop:
+        return hop
+    known, _, vrf = hop.rpartition(" ")
+    return known if vrf == DEFAULT and " " in known else None
+
+
+def in_block(prefix: str, block: bytes) -> bool:
+    """Whether an IPv6 prefix is in a block, by the first bytes of an address."""
+    if ":" not in prefix:
+        return False
+    return inet_pton(AF_INET6, prefix.partition("/")[0]).startswith(block)
+
+
+def lines_of(text: str, needles: Iterable[str]) -> Iterator[int]:
+    """The line of each needle, 0 where it is not there: JSON does not tell the lines of its values.
+
+    Needles in the order of the text take one pass over it.
+    """
+    at, line = 0, 1
+    for needle in needles:
+        if (found := text.find(needle, at)) >= 0:
+            line += text.count("\n", at, found)
+            at = found
+            yield line
+        else:
+            found = text.find(needle)
+            yield text.count("\n", 0, found) + 1 if found >= 0 else 0

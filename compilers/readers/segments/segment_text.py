@@ -1,0 +1,329 @@
+"""Readers of SRv6 uSIDs: what switches do with them, and which carriers hosts choose.
+
+A carrier is an IPv6 address: a block of 32 bits, then uSIDs of 16 bits up to the first that is 0
+(RFC 9800, F3216). A row is known by the uSIDs of its prefix.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from socket import AF_INET6, inet_pton
+from struct import unpack
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.readers.difference_list import DifferenceList
+from compilers.readers.route_tables import RouteLines
+from compilers.readers.routers.router_text import in_block, lines_of
+from compilers.readers.script_text import unlike
+from compilers.readers.strict_json import parse
+from compilers.readers.text_lines import Integers, TextLines
+
+BLOCK = 32
+Usids = tuple[int, ...]
+SHIFTS = ["flavors", "next-csid", "lblen", "32", "nflen", "16"]
+END, CROSS, DECAPSULATE, VIA = "End", "End.X", "End.DT6", "via"
+SONIC_ACTIONS = {"uN": END, "uA": CROSS, "uDT46": DECAPSULATE}
+NEXTHOP, CARRIES = "nexthop replace id ", "encap seg6 mode encap.red segs "
+GROUP = re.compile(r"group (\d+,\d+/)*\d+,\d+ protocol 80$")
+TAKES_OFF = ["encap", "seg6local", "action", DECAPSULATE, "table", "local"]
+USIDS = 6
+"""In an address behind the block."""
+BATCH = {"route replace local ": True, "route replace ": True}
+FRR = {"   sid ": True, "ipv6 route ": True}
+"""How rows begin."""
+OURS = ["protocol", "80"]
+UN = "locator fabric behavior uN"
+TAIL = ["dev", "lo", "table", "main", *OURS]
+
+
+class Segment(NamedTuple):
+    """What a switch does with a packet for some uSIDs; "" stands for what is not said.
+
+    action: END shifts, CROSS shifts and sends, DECAPSULATE takes the outer header off, VIA sends.
+    """
+
+    action: str
+    interface: str
+    address: str
+
+
+@dataclass(slots=True)
+class SegmentTable:
+    """The rows of a switch's file with their lines, by the uSIDs of their prefixes."""
+
+    file: Path
+    block: bytes = b""
+    rows: dict[Usids, Segment] = field(default_factory=dict)
+    lines: dict[Usids, int] = field(default_factory=dict)
+
+    def add(self, prefix: str, segment: Segment, line: int, found: DifferenceList) -> None:
+        """A row; a second one of its prefix, or one outside the block, is a difference."""
+        address, _, length = prefix.partition("/")
+        try:
+            block, usids = carried(address)
+        except (OSError, ValueError):
+            found.unread(self.file, line, prefix)
+            return
+        self.block = self.block or block
+        if block != self.block or length != str(BLOCK + 16 * len(usids)) or usids in self.rows:
+            found.add(self.file, line, prefix, "a prefix of the block that stands once")
+        self.rows[usids], self.lines[usids] = segment, line
+
+    def extend(
+        self, routes: RouteLines, row_of: Callable[[str], Segment | None], found: DifferenceList
+    ) -> None:
+        """Rows; what their ways say is understood once, others are differences."""
+        said = {way: row_of(way) for way in routes.ways}
+        for prefix, way, line in routes.rows(*routes.ways):
+            if segment := said[way]:
+                self.add(prefix, segment, line, found)
+            else:
+                found.unread(self.file, line, f"{prefix} {way}")
+
+
+@lru_cache(1 << 18)
+def carried(address: str) -> tuple[bytes, Usids]:
+    """The block and the uSIDs of an address.
+
+    Raises:
+        OSError: it is none.
+    """
+    packed = inet_pton(AF_INET6, address)
+    usids: Usids = unpack("!6H", packed[4:])
+    end = usids.index(0) if 0 in usids else len(usids)
+    if any(usids[end:]):
+        raise ValueError(address)
+    return packed[:4], usids[:end]
+
+
+def read_batch(file: Path, found: DifferenceList) -> SegmentTable:
+    """The rows of a file for `ip -batch`."""
+    table, routes = SegmentTable(file), RouteLines()
+    others = routes.take(TextLines.read(file), BATCH)
+    table.extend(routes, _batch_row, found)
+    for line, text in others:
+        if text and text[0] != "#":
+            found.unread(file, line, text)
+    return table
+
+
+def _batch_row(way: str) -> Segment | None:
+    match way.split():
+        case ["encap", "seg6local", "action", *rest]:
+            return _local(rest)
+        case ["via", address, "dev", interface, *ours] if ours == OURS:
+            return Segment(VIA, interface, address)
+    return None
+
+
+def _local(words: list[str]) -> Segment | None:
+    match words:
+        case ["End", *rest] if rest == [*SHIFTS, *TAIL]:
+            return Segment(END, "", "")
+        case ["End.X", "nh6", address, "oif", interface, *rest] if rest == [*SHIFTS, *TAIL]:
+            return Segment(CROSS, interface, address)
+        case ["End.DT6", "table", "main" | "local", *rest] if rest == TAIL:
+            return Segment(DECAPSULATE, "", "")
+    return None
+
+
+def read_frr_segments(file: Path, found: DifferenceList) -> SegmentTable:
+    """The static SIDs and routes of a file for FRR."""
+    table, routes, locator = SegmentTable(file), RouteLines(), ""
+    others = routes.take(TextLines.read(file), FRR)
+    table.extend(routes, _frr_row, found)
+    lines = list(others)
+    for _, text in lines:
+        match text.split():
+            case ["prefix", locator, *_]:
+                pass
+    varying: dict[str, object] = {"locator": locator, "sids": [], "hosts": [], "locators": []}
+    for line, said in unlike(lines, "srv6/srv6.conf.j2", switch={"node": ""}, **varying):
+        found.unread(file, line, said)
+    for prefix, way, line in routes.rows(UN):
+        if prefix != locator:
+            found.add(file, line, f"{prefix} {way}", f"the locator's {locator}")
+    return table
+
+
+def _frr_row(way: str) -> Segment | None:
+    match way.split():
+        case ["locator", "fabric", "behavior", "uN"]:
+            return Segment(END, "", "")
+        case ["locator", "fabric", "behavior", "uDT6", "vrf", "default"]:
+            return Segment(DECAPSULATE, "", "")
+        case ["locator", "fabric", "behavior", "uA", "interface", interface, "nexthop", address]:
+            return Segment(CROSS, interface, address)
+        case [address, interface]:
+            return Segment(VIA, interface, address)
+    return None
+
+
+def read_sonic_segments(file: Path, found: DifferenceList) -> SegmentTable:
+    """The SIDs of CONFIG_DB, and its static routes to the uSIDs of the block."""
+    table, text = SegmentTable(file), file.read_text()
+    tree = parse(text)
+    (locator,) = tree["SRV6_MY_LOCATORS"].values()
+    lengths = [locator.get(f"{part}_len") for part in ("block", "node", "func", "arg")]
+    if lengths != ["32", "16", "16", "0"]:
+        found.add(file, 0, f"a locator of {lengths}", "32, 16, 16 and 0 bits")
+    sids = tree["SRV6_MY_SIDS"]
+    lines = lines_of(text, (f'"{key}"' for key in sids))
+    for (key, sid), line in zip(sids.items(), lines, strict=True):
+        action = SONIC_ACTIONS.get(sid.get("action"), "")
+        if not action:
+            found.unread(file, line, f"{key}: {sid}")
+        where = sid.get("interface", ""), sid.get("adj", "")
+        table.add(key.partition("|")[2], Segment(action, *where), line, found)
+    routes = tree["STATIC_ROUTE"]
+    lines = lines_of(text, (f'"{key}"' for key in routes))
+    for (key, route), line in zip(routes.items(), lines, strict=True):
+        prefix = key.partition("|")[2]
+        if "nexthop" in route and in_block(prefix, table.block):
+            table.add(prefix, Segment(VIA, route["ifname"], route["nexthop"]), line, found)
+    return table
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostSegments:
+    """What a host does: for each prefix the carriers that it chooses among, with their weights.
+
+    prefix, line: of P routes. own: the uSIDs of the prefix that it takes the outer header off for;
+    () where it does not. usids: int64[n, USIDS + 1], those of n carriers, zeros behind them; route:
+    int64[n], the route that each is of; weight: int64[n].
+    """
+
+    file: Path
+    prefix: list[str]
+    line: list[int]
+    own: Usids
+    usids: Integers
+    route: Integers
+    weight: Integers
+
+
+def read_host(
+    file: Path, found: DifferenceList, gateway: str, interface: str, block: bytes
+) -> HostSegments:
+    """The batch file of a host.
+
+    Args:
+        file: OUT/hosts/<host>/host.batch.
+        found: takes lines that make no sense.
+        gateway: of its switch.
+        interface: the host's.
+        block: of the uSIDs, four bytes.
+    """
+    reader = _HostReader(file, found, block)
+    lines = TextLines.read(file)
+    mine = lines.beginning(NEXTHOP)
+    numbers, ways = lines[mine].split(len(NEXTHOP))
+    single = ways.beginning(CARRIES)
+    reader.carriers(numbers[single], ways[single], ["via", gateway, "dev", interface, *OURS])
+    reader.groups(numbers[~single], ways[~single])
+    for line, text in lines[~mine]:
+        if text and text[0] != "#":
+            reader.route(text, line)
+    return reader.host()
+
+
+class _HostReader:
+    """A host's file while it is read.
+
+    hops: the carriers that each nexthop object chooses among, and their weights.
+    """
+
+    def __init__(self, file: Path, found: DifferenceList, block: bytes) -> None:
+        self.file, self.found, self.block = file, found, block
+        self.own: Usids = ()
+        self.usids = np.zeros((0, USIDS + 1), np.int64)
+        self.hops: dict[str, tuple[Sequence[int], Sequence[int]]] = {}
+        self.routes: dict[str, tuple[str, int]] = {}
+
+    def carriers(self, numbers: TextLines, ways: TextLines, wanted: list[str]) -> None:
+        """Nexthop objects that put a header before packets."""
+        addresses, tails = ways.split(len(CARRIES))
+        texts, which = tails.alike()
+        understood = np.array([text.split() == wanted for text in texts], np.bool_)
+        packed = [_packed(address) for address in addresses.texts()]
+        words = np.frombuffer(b"".join(packed), ">u2").reshape(-1, 8).astype(np.int64)
+        usids = words[:, 2:]
+        right = understood[which] & (words[:, :2] == np.frombuffer(self.block, ">u2")).all(axis=1)
+        # A carrier ends with the first uSID that is 0.
+        right &= (usids[:, 0] > 0) & ~((usids[:, :-1] == 0) & (usids[:, 1:] > 0)).any(axis=1)
+        for line, text in ways[~right]:
+            self.found.unread(self.file, line, text)
+        self.usids = np.pad(usids, ((0, 0), (0, 1)))
+        self._hops(numbers, [((at,), (1,)) for at in range(len(usids))], right)
+
+    def groups(self, numbers: TextLines, ways: TextLines) -> None:
+        """Nexthop objects that share among others."""
+        shares: list[tuple[Sequence[int], Sequence[int]]] = []
+        for line, text in ways:
+            members = [m.partition(",")[::2] for m in text[6:].partition(" ")[0].split("/")]
+            known = GROUP.match(text) and all(number in self.hops for number, _ in members)
+            carriers = [self.hops[number][0][0] for number, _ in members] if known else []
+            shares.append((carriers, [int(weight) for _, weight in members] if known else []))
+            if not known:
+                self.found.unread(self.file, line, text)
+        self._hops(numbers, shares, np.array([bool(way) for way, _ in shares], np.bool_))
+
+    def _hops(
+        self,
+        numbers: TextLines,
+        shares: Sequence[tuple[Sequence[int], Sequence[int]]],
+        right: NDArray[np.bool_],
+    ) -> None:
+        """Nexthop objects by their numbers; what stands a second time is a difference."""
+        for (line, number), share, is_right in zip(numbers, shares, right.tolist(), strict=True):
+            if number in self.hops:
+                self.found.unread(self.file, line, f"{NEXTHOP}{number} again")
+            elif is_right:
+                self.hops[number] = share
+
+    def route(self, text: str, line: int) -> None:
+        """A route to a nexthop object, or to where the header comes off."""
+        match text.split():
+            case ["route", "replace", "local", prefix, *rest] if not self.own and rest == [
+                *TAKES_OFF,
+                *TAIL,
+            ]:
+                block, self.own = carried(prefix.partition("/")[0])
+                if block == self.block:
+                    return
+            case ["route", "replace", prefix, "nhid", number, *ours] if (
+                ours == OURS and number in self.hops and prefix not in self.routes
+            ):
+                self.routes[prefix] = number, line
+                return
+        self.found.unread(self.file, line, text)
+
+    def host(self) -> HostSegments:
+        """All of it."""
+        ways = [self.hops[number] for number, _ in self.routes.values()]
+        carriers, weights = (list(chain.from_iterable(way[k] for way in ways)) for k in (0, 1))
+        return HostSegments(
+            self.file,
+            list(self.routes),
+            [line for _, line in self.routes.values()],
+            self.own,
+            self.usids[np.array(carriers, np.int64)],
+            np.repeat(np.arange(len(ways)), [len(way) for way, _ in ways]),
+            np.array(weights, np.int64),
+        )
+
+
+def _packed(address: str) -> bytes:
+    """The bytes of an address, zeros for what is none."""
+    try:
+        return inet_pton(AF_INET6, address)
+    except OSError:
+        return bytes(16)

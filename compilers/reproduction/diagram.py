@@ -1,0 +1,90 @@
+"""Small graphs drawn as circles and lines, as papers draw them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from templates import environment
+
+MARGIN, SPREAD, HEAD = 34, 300, 34
+HIDDEN = -1
+Places = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagram:
+    """A graph on places.
+
+    places: float64[N, 2], of any extent, y downwards. links: int[E, 2]. labels: of vertices, none
+    or one each. kinds: int[N], a colour each, HIDDEN for a bend in a line; faint: bool[E], links in
+    the background. width: of the picture in pixels, without its margins.
+    """
+
+    title: str
+    places: Places
+    links: NDArray[np.integer]
+    labels: Sequence[str] = ()
+    kinds: Sequence[int] | NDArray[np.integer] = ()
+    faint: Sequence[bool] = ()
+    width: int = SPREAD
+    radius: float = field(default=5.0)
+
+    def svg(self) -> str:
+        """The diagram as SVG."""
+        low, high = self.places.min(axis=0), self.places.max(axis=0)
+        extent = np.maximum(high - low, 1e-9)
+        scale = self.width / extent.max()
+        at = np.round((self.places - low) * scale + [MARGIN, MARGIN + HEAD], 1)
+        wide, high = np.ceil(extent * scale).astype(int).tolist()
+        faint = list(self.faint) or [False] * len(self.links)
+        kinds = list(self.kinds) or [0] * len(at)
+        labels = list(self.labels) or [""] * len(at)
+        ends = at[np.asarray(self.links, np.int64).reshape(-1, 2)].tolist()
+        circles = [
+            {"x": x, "y": y, "kind": kind % 5, "label": label}
+            for (x, y), kind, label in zip(at.tolist(), kinds, labels, strict=True)
+            if kind != HIDDEN
+        ]
+        text: str = (
+            environment()
+            .get_template("draw/diagram.svg.j2")
+            .render(
+                d=self,
+                width=max(wide, 8 * len(self.title)) + 2 * MARGIN,
+                height=high + 2 * MARGIN + HEAD,
+                back=_path(end for end, behind in zip(ends, faint, strict=True) if behind),
+                front=_path(end for end, behind in zip(ends, faint, strict=True) if not behind),
+                circles=circles,
+            )
+        )
+        return text
+
+
+def _path(ends: Iterable[list[list[float]]]) -> str:
+    return "".join(f"M{a[0]:g} {a[1]:g}L{b[0]:g} {b[1]:g}" for a, b in ends)
+
+
+def ring(count: int, radius: float = 1.0, centre: tuple[float, float] = (0, 0)) -> Places:
+    """float64[count, 2]: on a circle, clockwise from the top."""
+    turn = 2 * np.pi * np.arange(count) / max(count, 1)
+    places: Places = np.stack((np.sin(turn), -np.cos(turn)), axis=1) * radius + np.array(centre)
+    return places
+
+
+def columns(*sizes: int, apart: float = 1.6) -> Places:
+    """float64[N, 2]: columns of so many places, each over the same height."""
+    height = max(sizes) - 1
+    parts = [
+        np.stack((np.full(n, apart * x * max(height, 1) / 3), (np.arange(n) + 0.5) * height / n), 1)
+        for x, n in enumerate(sizes)
+    ]
+    return np.concatenate(parts)
+
+
+def matrix_links(adjacent: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """int64[E, 2]: the links of a symmetric matrix."""
+    return np.argwhere(np.triu(adjacent, 1))

@@ -1,0 +1,87 @@
+"""Small graphs that papers show and polarfab does not compile, as bool[N, N]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Adjacency = NDArray[np.bool_]
+
+
+def turan(order: int, parts: int) -> Adjacency:
+    """Complete between parts of equal size, which divides the order."""
+    part = np.arange(order) * parts // order
+    return np.asarray(part[:, None] != part)
+
+
+def paley(q: int) -> Adjacency:
+    """Joined where the difference is a square, for a prime q ≡ 1 (mod 4)."""
+    square = np.zeros(q, np.bool_)
+    square[np.arange(1, q) ** 2 % q] = True
+    number = np.arange(q)
+    return np.asarray(square[(number[:, None] - number) % q])
+
+
+def hamming(n: int) -> Adjacency:
+    """Pairs from n x n, joined where they differ in one place."""
+    row, column = np.divmod(np.arange(n * n), n)
+    return np.asarray((row[:, None] == row) ^ (column[:, None] == column))
+
+
+def cartesian(one: Adjacency, other: Adjacency) -> Adjacency:
+    """Pairs, joined where they are equal in one place and joined in the other."""
+    same, alike = (np.eye(len(each), dtype=np.bool_) for each in (one, other))
+    return np.asarray(np.kron(one, alike) | np.kron(same, other))
+
+
+def complement(graph: Adjacency) -> Adjacency:
+    """Joined where the others are not."""
+    return ~graph & ~np.eye(len(graph), dtype=np.bool_)
+
+
+def diameter_of(graph: Adjacency) -> int:
+    """The largest distance; the graph is connected."""
+    steps = graph | np.eye(len(graph), dtype=np.bool_)
+    reached, count = steps, 1
+    while not reached.all():
+        reached, count = (reached.astype(np.float32) @ steps.astype(np.float32)) > 0, count + 1
+    return count
+
+
+def mean_distance(graph: Adjacency) -> float:
+    """Over pairs of different vertices, of a graph of diameter 2 at most."""
+    order = len(graph)
+    return 2 - float(graph.sum()) / (order * (order - 1))
+
+
+def is_vertex_transitive(graph: Adjacency) -> bool:
+    """Whether each vertex can be mapped onto each other one; by search, for small graphs."""
+    return all(_mapped(graph, [vertex]) for vertex in range(len(graph)))
+
+
+def _mapped(graph: Adjacency, images: list[int]) -> bool:
+    """Whether images of the first vertices can be completed to an automorphism."""
+    vertex = len(images)
+    if vertex == len(graph):
+        return True
+    row = graph[vertex, :vertex]
+    fits = (graph[:, images] == row).all(axis=1)
+    fits[images] = False
+    return any(_mapped(graph, [*images, int(image)]) for image in np.flatnonzero(fits))
+
+
+def involutions(order: int) -> Iterator[list[int]]:
+    """Every permutation of so many vertices that is its own inverse, the identity first."""
+    if order == 0:
+        yield []
+        return
+    last = order - 1
+    for rest in involutions(last):
+        yield [*rest, last]
+        for other in range(last):
+            if rest[other] == other:
+                swapped = [*rest, other]
+                swapped[other] = last
+                yield swapped

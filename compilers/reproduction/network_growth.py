@@ -1,0 +1,133 @@
+"""The networks of the Projective Networks paper, of every size: T, R, k̄ and u by formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import takewhile
+
+from compilers.evaluation.comparison.limits import (
+    GraphShape,
+    baseline_shape,
+    demi_shape,
+    moore_mean,
+    moore_shape,
+)
+from compilers.topology.baselines import slimfly
+from compilers.topology.field import prime_power
+from compilers.topology.labelled_graph import moore_bound
+
+LARGEST_ROUTER = 64
+"""R, the ports of a router in figures 7 to 9."""
+PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkGrowth:
+    """A family of the paper.
+
+    shape: of a parameter. sizes: parameters in ascending order, as many as there are below R = 64.
+    large: one so large that k̄ and u are close to their limits. diameter, mean, utilisation: of
+    Table II, as printed. optimal: whether its curve attains the bound in figure 7.
+    """
+
+    name: str
+    shape: Callable[[int], GraphShape]
+    sizes: Iterable[int]
+    large: int
+    diameter: int
+    mean: float
+    utilisation: float = 1.0
+    optimal: bool = False
+
+    def members(self) -> list[GraphShape]:
+        """Those that routers of `LARGEST_ROUTER` ports can build."""
+        shapes = (self.shape(size) for size in self.sizes)
+        fitting = takewhile(lambda each: each.quantities()["R"] <= LARGEST_ROUTER, shapes)
+        return list(fitting)
+
+
+def cost(shape: GraphShape) -> float:
+    """k̄/u, the measure of cost of formula (2)."""
+    return shape.mean / shape.utilisation
+
+
+def least_diameter(order: int, degree: int) -> int:
+    """The diameter of a generalised Moore graph: the least whose Moore bound holds the order."""
+    diameter = 1
+    while moore_bound(degree, diameter) < order:
+        diameter += 1
+    return diameter
+
+
+def ideal_mean(shape: GraphShape) -> float:
+    """The k̄ of a generalised Moore graph of this order and degree, which nothing is below."""
+    return moore_mean(shape.order, shape.degree, least_diameter(shape.order, shape.degree))
+
+
+def _sum(q: int, powers: int) -> int:
+    return sum(int(q**power) for power in range(powers + 1))
+
+
+def _turan(parts: int) -> Callable[[int], GraphShape]:
+    return lambda n: moore_shape(parts * n, (parts - 1) * n, 2)
+
+
+def _hamming(dimensions: int) -> Callable[[int], GraphShape]:
+    def shape(n: int) -> GraphShape:
+        sides = "x".join([str(n)] * dimensions)
+        return baseline_shape("hyperx", dimensions * (n - 1), sides=sides)
+
+    return shape
+
+
+def _hypercube(n: int) -> GraphShape:
+    return GraphShape(2**n, n, n * 2 ** (n - 1) / (2**n - 1))
+
+
+def _incidence(diameter: int, powers: int) -> Callable[[int], GraphShape]:
+    return lambda q: moore_shape(2 * _sum(q, powers), q + 1, diameter)
+
+
+def _delorme(diameter: int, powers: int) -> Callable[[int], GraphShape]:
+    return lambda q: moore_shape(_sum(q, powers), q + 1, diameter)
+
+
+def _mms(q: int) -> GraphShape:
+    return baseline_shape("slimfly", slimfly.degree(q), q=q)
+
+
+def _dragonfly(h: int) -> GraphShape:
+    return baseline_shape("dragonfly", 3 * h - 1, h=h)
+
+
+GROWTHS = (
+    NetworkGrowth(
+        "complete graph",
+        lambda n: moore_shape(n, n - 1, 1),
+        range(2, 99),
+        4096,
+        1,
+        1.0,
+        optimal=True,
+    ),
+    NetworkGrowth("Turán, r=3", _turan(3), range(2, 99), 2048, 2, 4 / 3, optimal=True),
+    NetworkGrowth("complete bipartite", _turan(2), range(2, 99), 2048, 2, 1.5, optimal=True),
+    NetworkGrowth("Hamming 2D", _hamming(2), range(3, 99), 2048, 2, 2.0, optimal=True),
+    NetworkGrowth("demi-PN", demi_shape, PRIME_POWERS, 2048, 2, 2.0, optimal=True),
+    NetworkGrowth("Slim Fly MMS", _mms, PRIME_POWERS[3:], 2048, 2, 2.0, 8 / 9),
+    NetworkGrowth("PN", _incidence(3, 2), PRIME_POWERS, 2048, 3, 2.5, optimal=True),
+    NetworkGrowth("dragonfly", _dragonfly, range(1, 99), 512, 3, 3.0),
+    NetworkGrowth("Delorme, quadrangles", _delorme(3, 3), (2, 8, 32), 2048, 3, 3.0, optimal=True),
+    NetworkGrowth("Hamming 3D", _hamming(3), range(2, 99), 2048, 3, 3.0),
+    NetworkGrowth("quadrangle incidence", _incidence(4, 3), PRIME_POWERS, 2048, 4, 3.5),
+    NetworkGrowth("Delorme, hexagons", _delorme(5, 5), (3, 27), 2187, 5, 5.0),
+    NetworkGrowth("hexagon incidence", _incidence(6, 5), PRIME_POWERS, 2048, 6, 5.5),
+    NetworkGrowth("hypercube, n=10", _hypercube, range(2, 17), 10, 10, 5.0),
+)
+"""The rows of Tables II and III."""
+
+
+def growth(name: str) -> NetworkGrowth:
+    """One of `GROWTHS`."""
+    return next(each for each in GROWTHS if each.name == name)

@@ -1,0 +1,258 @@
+"""LID layers: L in-trees towards every switch, one for each LID of its hosts.
+
+Those of PolarStar are in `star_layers`. In PolarFly layer k enters destination d only from C_k(d),
+every L-th of its neighbours, from the k-th on. Two switches of ER_q have one neighbour in common,
+s×d, so ways that enter by different neighbours hardly meet. The way of layer k from s:
+
+1. s in C_k(d): the link to d.
+2. x0 = s×d in C_k(d): s, x0, d. So one of the L ways is minimal.
+3. x0 elsewhere: s, s×x, x, d for an x in C_k(d) with s×x other than x0. Any will do, since s×x goes
+   on by rule 2.
+4. s adjacent to d, but not in C_k(d): s, r, then the way of r by rule 3.
+
+For 2·L ≤ q + 1 such ways have at most 4 links, and no switch inside in common. Lanes narrow the
+choice. A ranking of the switches makes two lanes: ways that never rise after a fall, and ways that
+never fall after a rise, cause no cycle of waits among themselves. A pair has one lane for all its
+ways, for OpenSM gives all its LIDs the same service level: the lane in which most layers have a
+way, and in it the least loaded. Where rule 3 has none, s goes over a neighbour whose way fits; else
+it goes over x0, which then takes its own link to d in that layer, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.star_layers import star_layers
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Egress, Routes, Tables, empty_egress, local
+from compilers.tables.walk import Walker
+from compilers.topology.graph import Graph
+from compilers.topology.polarstar import PolarStar
+
+SCATTER = 2654435761
+"""⌊2³²/φ⌋, a multiplier that scatters numbers (Knuth, TAOCP 3, 6.4)."""
+NEVER = np.iinfo(np.int64).max
+MEETS = 1 << 32
+"""More than any load: what it costs a way to meet another of its pair."""
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LidLayers:
+    """tables: of every layer; layer: uint8[S, S], the lane of a pair's ways; count: of lanes."""
+
+    tables: tuple[Tables, ...]
+    layer: NDArray[np.uint8]
+    count: int
+
+
+@lru_cache(maxsize=1)
+def lid_layers(build: Build, layers: int, lanes: int) -> LidLayers:
+    """The layers of a whole PolarFly or PolarStar, every link and switch there.
+
+    Args:
+        build: with minimal routes.
+        layers: L, 2 to q; of PolarStar 2.
+        lanes: the most that ports can run, an even number.
+    """
+    switch = np.arange(build.tables.switches)
+    walker = Walker.of(build.tables, build.wiring.cables())
+    minimal = walker.next_switch(switch).astype(np.int64)
+    graph = build.topology.graph
+    if build.topology.family == PolarStar.name:
+        steps, lane = star_layers(graph, minimal, lanes)
+    else:
+        steps, lane = _layers(graph, minimal, layers, lanes)
+    number = empty_egress(len(switch), len(switch), walker.step.shape[1] - 3)
+    np.fill_diagonal(number, local(number))
+    for name, behind in enumerate(walker.step[:, 2:-1].T):
+        number[switch[behind >= 0], behind[behind >= 0]] = name
+    tables = tuple(_with_steps(build.tables, number, step) for step in steps)
+    lane.flags.writeable = False
+    return LidLayers(tables, lane, int(lane.max()) + 1)
+
+
+def _layers(
+    graph: Graph, minimal: Numbers, layers: int, lanes: int
+) -> tuple[Numbers, NDArray[np.uint8]]:
+    """The next switches of each layer of PolarFly, and the lanes of pairs."""
+    found = _LayerSearch(graph, minimal, layers, lanes)
+    for destination in range(graph.order):
+        found.towards(destination)
+    return found.step, found.lane
+
+
+def _with_steps(tables: Tables, number: Egress, step: Numbers) -> Tables:
+    """Tables with other next switches, given the number of the class towards each neighbour."""
+    egress = cast(Egress, np.take_along_axis(number, step, axis=1))
+    every = np.arange(len(step), dtype=np.int32)
+    return replace(tables, routes=Routes(every[None], egress, np.full_like(every, -1)))
+
+
+def rankings(graph: Graph, lanes: int) -> Numbers:
+    """int64[lanes, S], ranks: a way of a lane never rises after it fell in the lane's ranks.
+
+    First quadrics, their neighbours and all others, in order; the rest scattered. Each is followed
+    by its reverse.
+    """
+    number, table = np.arange(graph.order), graph.padded()
+    quadric = graph.degrees < graph.degrees.max()
+    kind = np.where(quadric, 0, 2 - (quadric[table] & (table >= 0)).any(axis=1))
+    keys = [kind * graph.order + number]
+    keys += [(number + 1) * SCATTER * (2 * j + 1) % 2**32 for j in range(1, lanes // 2)]
+    ranks = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
+    return np.stack([rank for up in ranks for rank in (up, graph.order - 1 - up)])
+
+
+@dataclass(slots=True, eq=False)
+class _LayerSearch:
+    """The search, a destination after the other.
+
+    minimal: int64[S, S], the next switch. step: int64[L, S, S], that of each layer. lane: uint8[S,
+    S]. load: int64[S, S], ways over each link so far.
+    """
+
+    graph: Graph
+    minimal: Numbers
+    layers: int
+    lanes: int
+    near: Numbers = field(init=False)
+    rank: Numbers = field(init=False)
+    step: Numbers = field(init=False)
+    lane: NDArray[np.uint8] = field(init=False)
+    load: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = self.graph.order
+        self.near = self.graph.padded().astype(np.int64)
+        self.rank = rankings(self.graph, self.lanes)
+        self.step = np.empty((self.layers, order, order), np.int64)
+        self.lane = np.zeros((order, order), np.uint8)
+        self.load = np.zeros((order, order), np.int64)
+
+    def towards(self, d: int) -> None:
+        """Add the ways to a destination."""
+        ways = _Ways.minimal(self.minimal[:, d], self.layers)
+        entry = self.near[d][self.near[d] >= 0]
+        self._from_afar(d, entry, ways)
+        self._from_beside(d, entry, ways)
+        self.step[:, :, d] = ways.step.T
+        for at in ways.step.T:
+            here = np.flatnonzero(np.arange(len(at)) != d)
+            while len(here):
+                np.add.at(self.load, (here, at[here]), 1)
+                here = at[here][at[here] != d]
+
+    def _from_afar(self, d: int, entry: Numbers, ways: _Ways) -> None:
+        """Rules 2 and 3, of switches that are not adjacent to d."""
+        s = np.setdiff1d(np.arange(len(self.near)), [*entry, d])
+        x0, count = self.minimal[s, d], self.layers
+        own = np.searchsorted(entry, x0) % count
+        # Column i is entry i, so that layer k has every count-th column.
+        depth = -(-len(entry) // count)
+        x = np.pad(entry, (0, depth * count - len(entry)), constant_values=-1)
+        x = np.broadcast_to(x, (len(s), len(x)))
+        y = self.minimal[s[:, None], x]
+        layer = np.arange(x.shape[1]) % count
+        usable = (x >= 0) & (y != x0[:, None]) & (layer != own[:, None])
+        fits = self._fits(None, s[:, None], y, x, d) & usable
+        by_layer = fits.reshape(len(self.rank), len(s), depth, count)
+        shortest = self._fits(None, s, x0, d)
+        lane = self._fullest(np.where(shortest, by_layer.any(axis=2).sum(axis=2), -1), s + d)
+        self.lane[s, d] = lane
+        row = np.arange(len(s))
+        turn = (np.arange(x.shape[1]) // count + s[:, None] + d) % depth
+        cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
+        cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
+        column = cost.argmin(axis=1) * count + np.arange(count)
+        found = by_layer[lane, row].any(axis=1)
+        y, x = (np.take_along_axis(part, column, axis=1) for part in (y, x))
+        ways.step[s] = np.where(found, y, ways.step[s])
+        ways.entry[s] = np.where(found, x, -1)
+        for k in range(count):
+            lost = ~found[:, k] & (own != k)
+            self._detour(d, k, s[lost], x0[lost], lane[lost], ways)
+
+    def _detour(
+        self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], ways: _Ways
+    ) -> None:
+        """In layer k over a neighbour whose way by rule 3 fits; else over x0, made direct."""
+        n = self.near[s]
+        y, x = ways.step[n, k], ways.entry[n, k]
+        fits = (n >= 0) & (x >= 0) & (n != x0[:, None])
+        fits &= self._fits(lane, s[:, None], n, y, x, d)
+        taken = np.concatenate((ways.step[s], ways.inner[s]), axis=1)[:, None]
+        meets = ((n[..., None] == taken) | (y[..., None] == taken)).any(axis=2)
+        cost = np.where(fits, self.load[s[:, None], n] + self.load[n, y] + MEETS * meets, NEVER)
+        best = np.arange(len(s)), cost.argmin(axis=1)
+        found = fits[best]
+        ways.step[s[found], k] = n[best][found]
+        ways.inner[s[found], k] = y[best][found]
+        ways.direct[x0[~found], k] = True
+
+    def _from_beside(self, d: int, s: Numbers, ways: _Ways) -> None:
+        """Rules 1 and 4, of the neighbours of d: each layer over another neighbour."""
+        row, r = np.arange(len(s)), self.near[s]
+        fits = np.empty((len(self.rank), len(s), self.layers, r.shape[1]), np.bool_)
+        for k in range(self.layers):
+            y, x = ways.step[r, k], ways.entry[r, k]
+            free = (row % self.layers != k) & ~ways.direct[s, k]
+            usable = (r >= 0) & (r != d) & (x >= 0) & free[:, None]
+            fits[:, :, k] = self._fits(None, s[:, None], r, y, x, d) & usable
+        lane = self._fullest(fits.any(axis=3).sum(axis=2), s + d)
+        self.lane[s, d] = lane
+        left = fits[lane, row]
+        # The layer with the fewest neighbours to choose from chooses first.
+        rarest = np.argsort(left.sum(axis=2), axis=1, kind="stable")
+        for k in rarest.T:
+            best = np.where(left[row, k], self.load[s[:, None], r], NEVER).argmin(axis=1)
+            found = left[row, k, best]
+            ways.step[s[found], k[found]] = r[row, best][found]
+            left[row[found], :, best[found]] = False
+
+    def _fits(self, lane: NDArray[np.intp] | None, *way: Numbers | int) -> Flags:
+        """Whether ways, given switch by switch, never rise after a fall in a lane's ranks.
+
+        Of the lane of each row, bool[n, ...]; of all lanes where it is None, bool[lanes, n, ...].
+        """
+        lanes = slice(None) if lane is None else lane[:, None]
+        ranks = [self.rank[lanes, at] for at in np.broadcast_arrays(*way)]
+        rises = [after > at for at, after in pairwise(ranks)]
+        found: Flags = np.logical_and.reduce([rose | ~rise for rose, rise in pairwise(rises)])
+        return found
+
+    def _fullest(self, layers: Numbers, turn: Numbers) -> NDArray[np.intp]:
+        """The lane of each column in which most layers have a way; of several, by turns."""
+        lanes = len(layers)
+        turns = (np.arange(lanes)[:, None] + turn) % lanes
+        best: NDArray[np.intp] = (layers * lanes + turns).argmax(axis=0)
+        return best
+
+
+@dataclass(slots=True, eq=False)
+class _Ways:
+    """Ways to a destination, int64[S, L] each.
+
+    step: the next switch. entry: x of ways by rule 3, -1 of others. inner: the switch after the
+    next of detours, -1 of others. direct: which have to be the link to the destination.
+    """
+
+    step: Numbers
+    entry: Numbers
+    inner: Numbers
+    direct: Flags
+
+    @classmethod
+    def minimal(cls, step: Numbers, layers: int) -> _Ways:
+        """All minimal, by the next switch of each."""
+        shape = len(step), layers
+        steps = np.repeat(step[:, None], layers, axis=1)
+        return cls(steps, np.full(shape, -1), np.full(shape, -1), np.zeros(shape, np.bool_))

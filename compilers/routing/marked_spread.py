@@ -1,0 +1,70 @@
+"""Marked spread: a bit in the packet, and fixed weights carry every permutation alike.
+
+A host's packet leaves by any link of its switch, all with one share. Unless that link is the
+minimal one, the packet is marked. The next switch, r, takes the mark off. If the destination is r's
+neighbour, it goes there; else by any link of r but the one that it came in on, over the switch s,
+and the apex of the triangle on that, which is joined to s as well. From there on it goes minimally:
+
+    s - d, s - r - d, s - x - d, or s - r - w - (w×d) - d, 4 links at most
+
+Where a marked packet goes depends on the link that it came in on, so q + 1 sets of links at a
+switch serve all destinations, and none is kept: the cables say them. At w no way leads back: w×d is
+r only if r is next to d. The same holds for any graph in which w's routes are minimal.
+
+Every permutation is carried at .45 of the hosts' rate or more at q = 5, .46 at 7, .48 at 13, .49 at
+31, p = (q + 1)/2 hosts a switch: each link is the first, second, third or last of a part of the
+packets that hardly depends on who sends to whom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.alternates import apex_of, apexes, link_blocks, other_links
+from compilers.spec.policy import MARKED
+from compilers.tables.build import Build
+from compilers.wiring.wiring import Wiring
+from inventory.problems import InputError
+
+
+def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+    """By which links a marked packet leaves that came in over a link, some switches at a time.
+
+    Yields:
+        The switches, and bool[n, K, K]: by the link that it came in on, those that it may take.
+    """
+    apex = apex_of(wiring)
+    for some in link_blocks(wiring):
+        yield some, other_links(wiring.far[some]) & ~apexes(apex[some])
+
+
+def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
+    """uint16[K, K]: the ports by which marked packets leave, by the link they came in on; 0: none.
+
+    Args:
+        wiring: the cables.
+        switch: a vertex.
+    """
+    far = wiring.far[switch][None]
+    usable = other_links(far) & ~apexes(apex_of(wiring)[switch][None])
+    ports: NDArray[np.uint16] = np.where(usable[0], wiring.port[switch], 0).astype(np.uint16)
+    return ports
+
+
+def require_unmarked(build: Build, what: str) -> None:
+    """Pass when no packets are marked.
+
+    Args:
+        build: any.
+        what: cannot follow marked packets, with its article: "a simulation".
+
+    Raises:
+        InputError: they are.
+    """
+    if build.balance == MARKED:
+        required = f"another balance, as {what} cannot follow marked packets"
+        todo = "compile with balance: compact-valiant for that"
+        raise InputError.of(required, MARKED, todo, key="routing.balance")

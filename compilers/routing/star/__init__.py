@@ -1,0 +1,1 @@
+"""Routes, alternates and repair of a PolarStar, from its structure graph and its supernode."""

@@ -1,0 +1,250 @@
+"""LID layers of a PolarStar: two in-trees towards every switch, and lanes for pairs of ways.
+
+Layer k enters destination d only by every second of its neighbours, from the k-th on. A minimal way
+belongs to the layer by which it enters. In the other layer a switch goes to a neighbour whose way
+there shares no link with its minimal one: the shortest, of these one that keeps to a rule of lane 0
+or 1 (`compilers.proof.layers`), of these the least loaded. No way has more than 5 links.
+
+A pair has one lane for both ways. Lanes 0 and 1 take the pairs whose ways rise and then fall, or
+fall and then rise, by the switches' numbers. All others are placed one by one, the longest first,
+by destination, each in the first lane where its waits close no circle; which links a link waits
+for, over however many others, is kept for each lane. A pair that fits none gets another way, if
+nobody else's way leads over its switch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.topology.graph import Graph
+
+LAYERS = 2
+MOST_LINKS = 5
+MOST_SWITCHES = 256
+"""Of more, the waits of all links, bool[lanes, links, links], take too long."""
+UNSET = 255
+NEVER = np.iinfo(np.int64).max
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Lanes = NDArray[np.uint8]
+
+
+def star_layers(graph: Graph, minimal: Numbers, lanes: int) -> tuple[Numbers, Lanes]:
+    """int64[2, S, S], the next switch in each layer, and uint8[S, S], the lane of each pair.
+
+    UNSET where a pair's ways fit no lane.
+
+    Args:
+        graph: of a PolarStar.
+        minimal: int64[S, S], the next switch of minimal routes.
+        lanes: the most that ports can run.
+    """
+    near = graph.padded().astype(np.int64)
+    trees = _TreeSearch(near, minimal)
+    for destination in range(graph.order):
+        trees.towards(destination)
+    lane = _LanePlacement(near, trees.ways, trees.fits, lanes).placed()
+    step = np.moveaxis(trees.ways[..., 1], 2, 0).copy()
+    here = np.arange(graph.order)
+    step[:, here, here] = here
+    return step, lane
+
+
+def shapes(way: Numbers) -> Flags:
+    """bool[2, ...]: whether ways never rise after a fall, and whether they never fall after a rise.
+
+    By the numbers of their switches, int64[..., h], -1 after the last.
+    """
+    rises, there = way[..., 1:] > way[..., :-1], way[..., 2:] >= 0
+    before, after = rises[..., :-1], rises[..., 1:]
+    keeps: Flags = np.logical_and.reduce(
+        np.stack((before | ~after | ~there, ~before | after | ~there)), axis=-1
+    )
+    return keeps
+
+
+def _links(way: Numbers, order: int) -> Numbers:
+    """The links of ways, from·S + to, -1 after the last."""
+    return np.where(way[..., 1:] >= 0, way[..., :-1] * order + way[..., 1:], -1)
+
+
+@dataclass(slots=True, eq=False)
+class _TreeSearch:
+    """The search for the trees, a destination after the other.
+
+    ways: int64[S, S, L, 6], the switches of each way from s to d, -1 after the last. fits: bool[2,
+    S, S], whether both ways of a pair have each of the shapes. load: ways over each link so far.
+    """
+
+    near: Numbers
+    minimal: Numbers
+    ways: Numbers = field(init=False)
+    fits: Flags = field(init=False)
+    load: Numbers = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = len(self.near)
+        self.ways = np.full((order, order, LAYERS, MOST_LINKS + 1), -1, np.int64)
+        self.fits = np.zeros((2, order, order), np.bool_)
+        self.load = np.zeros((order, order), np.int64)
+
+    def towards(self, d: int) -> None:
+        """Add the ways to a destination."""
+        shortest, own = self._minimal(d)
+        way = np.full((LAYERS, *shortest.shape), -1)
+        way[own, np.arange(len(own))] = shortest
+        way[:, d] = shortest[d]
+        fits = shapes(shortest)
+        for keeps, layer in product((True, False), range(LAYERS)):
+            for length in range(2, MOST_LINKS + 1):
+                self._extend(d, layer, length, way, shortest, fits, keeps)
+        self.ways[:, d] = np.moveaxis(way, 0, 1)
+        self.fits[:, :, d] = shapes(way).all(axis=1)
+        link = _links(way, len(own))
+        np.add.at(self.load.ravel(), link[link >= 0], 1)
+
+    def _minimal(self, d: int) -> tuple[Numbers, Numbers]:
+        """int64[S, 6], the minimal ways to d, and the layer by which each enters."""
+        at = np.arange(len(self.near))
+        way, last = np.full((len(at), MOST_LINKS + 1), -1), at
+        way[:, 0] = at
+        for step in range(1, MOST_LINKS + 1):
+            moving = at != d
+            last = np.where(moving, at, last)
+            at = np.where(moving, self.minimal[at, d], at)
+            way[moving, step] = at[moving]
+        place = np.zeros(len(at), np.int64)
+        entry = self.near[d][self.near[d] >= 0]
+        place[entry] = np.arange(len(entry))
+        return way, place[last] % LAYERS
+
+    def _extend(
+        self, d: int, k: int, length: int, way: Numbers, shortest: Numbers, fits: Flags, keeps: bool
+    ) -> None:
+        """Give switches that have no way in layer k yet one of so many links over a neighbour.
+
+        keeps: only such as have a shape in common with the minimal way.
+        """
+        s = np.flatnonzero(way[k, :, 0] < 0)
+        links, order = (way[k, :, 1:] >= 0).sum(axis=1), len(way[k])
+        n = self.near[s]
+        usable = (n >= 0) & (n != d) & (links[n] == length - 1) & (way[k, n, 0] >= 0)
+        rest = way[k, n][..., :-1]
+        found = np.concatenate((np.broadcast_to(s[:, None, None], (*n.shape, 1)), rest), axis=2)
+        taken = _links(shortest[s], order)[:, None, None]
+        link = _links(found, order)[..., None]
+        usable &= ~((link == taken) & (link >= 0)).any(axis=(2, 3))
+        usable &= ~(rest == s[:, None, None]).any(axis=2)
+        both = shapes(found) & fits[:, s, None]
+        if keeps:
+            usable &= both.any(axis=0)
+        turn = (np.arange(n.shape[1]) + s[:, None] + d) % n.shape[1]
+        cost = np.where(usable, self.load[s[:, None], n] * n.shape[1] + turn, NEVER)
+        best = np.arange(len(s)), cost.argmin(axis=1)
+        chosen = usable[best]
+        way[k, s[chosen]] = found[best][chosen]
+        fits[:, s[chosen]] = both[:, best[0], best[1]][:, chosen]
+
+
+@dataclass(slots=True, eq=False)
+class _LanePlacement:
+    """Pairs placed in lanes.
+
+    number: int64[S·S], the links' numbers. reached: bool[lanes, links, links], what links wait for,
+    directly or over others; a link reaches itself.
+    """
+
+    near: Numbers
+    ways: Numbers
+    fits: Flags
+    lanes: int
+    number: Numbers = field(init=False)
+    reached: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        order = len(self.near)
+        source, column = np.nonzero(self.near >= 0)
+        self.number = np.full(order * order, -1, np.int64)
+        self.number[source * order + self.near[source, column]] = np.arange(len(source))
+        self.reached = np.zeros((self.lanes, len(source), len(source)), np.bool_)
+        self.reached[:] = np.eye(len(source), dtype=np.bool_)
+
+    def placed(self) -> Lanes:
+        """uint8[S, S], the lanes, UNSET for pairs that fit none; ways change with them."""
+        lane = np.where(self.fits[0], 0, np.where(self.fits[1], 1, UNSET)).astype(np.uint8)
+        np.fill_diagonal(lane, 0)
+        for shape in range(2):
+            self._fill(shape, lane)
+        source, destination = np.nonzero(lane == UNSET)
+        links = (self.ways[source, destination] >= 0).sum(axis=(1, 2))
+        late = []
+        for i in np.lexsort((source, destination, -links)).tolist():
+            pair = int(source[i]), int(destination[i])
+            lane[pair] = self._place(self.ways[pair])
+            if lane[pair] == UNSET:
+                late.append(pair)
+        for pair in late:
+            for ways in self._others(*pair):
+                lane[pair] = self._place(ways)
+                if lane[pair] != UNSET:
+                    self.ways[pair] = ways
+                    break
+        lane[(self.ways[..., 0] < 0).any(axis=2)] = UNSET
+        return lane
+
+    def _fill(self, shape: int, lane: Lanes) -> None:
+        """What links wait for in lane 0 or 1, the last of its order first."""
+        order, count = len(lane), self.reached.shape[1]
+        before, after = self._waits(self.ways[lane == shape])
+        wait = np.unique(before * count + after)
+        source, target = np.divmod(np.flatnonzero(self.number >= 0), order)
+        source, target = (end if shape == 0 else order - 1 - end for end in (source, target))
+        place = np.where(target > source, source, 2 * order - source)
+        first = np.searchsorted(wait, np.arange(count + 1) * count)
+        reached = self.reached[shape]
+        for link in np.argsort(-place, kind="stable").tolist():
+            ahead = wait[first[link] : first[link + 1]] % count
+            reached[link] |= reached[ahead].any(axis=0)
+
+    def _waits(self, ways: Numbers) -> tuple[Numbers, Numbers]:
+        """The links of ways that wait, and those that they wait for."""
+        link = _links(ways, len(self.near))
+        before, after = link[..., :-1], link[..., 1:]
+        there = after >= 0
+        return self.number[before[there]], self.number[after[there]]
+
+    def _place(self, ways: Numbers) -> int:
+        """The first lane where the waits of a pair's ways close no circle; they are in it then."""
+        before, after = self._waits(ways)
+        for lane, reached in enumerate(self.reached):
+            path = reached[after[:, None], before]
+            for _ in range(len(before).bit_length()):
+                path = path | (path @ path)
+            if not path.diagonal().any():
+                for a, b in zip(before.tolist(), after.tolist(), strict=True):
+                    if not reached[a, b]:
+                        reached[reached[:, a]] |= reached[b]
+                return lane
+        return UNSET
+
+    def _others(self, s: int, d: int) -> list[Numbers]:
+        """Other pairs of ways without a common link, where no way but that of s leads over s."""
+        found = []
+        for k in range(LAYERS):
+            if (self.ways[:, d, k, 1] == s).any():
+                continue
+            for n in self.near[s][self.near[s] >= 0].tolist():
+                rest = self.ways[n, d, k]
+                if n == d or rest[-1] >= 0 or (rest == s).any():
+                    continue
+                ways = self.ways[s, d].copy()
+                ways[k] = [s, *rest[:-1]]
+                link = _links(ways, len(self.near))
+                if not np.isin(link[0][link[0] >= 0], link[1]).any():
+                    found.append(ways)
+        return found

@@ -1,0 +1,1 @@
+"""Packets, cycle by cycle, through the tables of a build."""

@@ -1,0 +1,48 @@
+"""A build some switches at a time, for work that takes memory for each port of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import Classes
+from compilers.tables.spread import SpreadArray
+
+CLASS_ENTRIES_AT_ONCE = 1 << 19
+
+
+def switch_blocks(build: Build) -> Iterator[slice]:
+    """Ranges of switches with half a million pairs or so of a class and a link or alternate.
+
+    Of links that are packed, there are eight times as many.
+    """
+    weight, repair = build.tables.classes.weight, build.tables.classes.protection
+    switches, classes, ways = weight.shape
+    entries = classes * ways
+    if ways > 1 or repair.shape[2]:  # what serves a class is looked at by link
+        entries = classes * max(ways, build.wiring.far.shape[1])
+    if isinstance(weight, SpreadArray):
+        entries //= 8
+    step = max(1, CLASS_ENTRIES_AT_ONCE // max(1, entries))
+    for first in range(0, switches, step):
+        yield slice(first, min(first + step, switches))
+
+
+def classes_of(build: Build, some: slice) -> Build:
+    """A build with the names, the links and the classes of some switches; all else is whole."""
+    w, tables = build.wiring, build.tables
+    if some == slice(0, tables.switches):
+        return build
+    links = {word: getattr(w, word)[some] for word in ("names", "port", "far", "far_port")}
+    arrays = {each.name: getattr(tables.classes, each.name) for each in fields(Classes)}
+    part: dict[str, Any] = {
+        name: array.part(some) if isinstance(array, SpreadArray) else array[some]
+        for name, array in arrays.items()
+    }
+    return replace(
+        build,
+        wiring=replace(w, **links),
+        tables=replace(tables, classes=Classes(**part)),
+    )

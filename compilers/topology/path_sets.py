@@ -1,0 +1,394 @@
+"""Path sets of hosts on PolarFly from switch numbers alone: one file of pure Python, to be copied.
+
+    fabric = PolarityGraph(31)
+    for value, path in enumerate(path_set([fabric] * 8, 10, 19, 128)):
+        print(value, carrier(usids(path.nodes, host=0), BLOCK + path.plane))
+
+Path i of a set belongs to entropy value i. First come edge-disjoint paths, the shortest ones of all
+planes ahead; then paths that use first and last links equally often. A pair always gets the same
+set, and pairs begin at different links, so that short sets load all of them.
+
+Switches are numbered as `polarfab topology` numbers them, from 0, for every prime power q up to
+1,024; carriers reach to q = 191. The file needs Python 3.10 and imports nothing of polarfab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, cycle, islice, pairwise, zip_longest
+from typing import NamedTuple, Protocol
+
+SWITCH, HOST, DECAPSULATE, ADJACENCY = 0x1000, 0xA000, 0xE000, 0xF000
+"""uSIDs: switch v is SWITCH + v + 1, host h of any switch HOST + h (RFC 9800, F3216)."""
+BLOCK = 0xFC000000
+"""The first 32 bits of carriers of the first plane, fc00::/32; each other plane has the next."""
+CARRIER = 6
+"""uSIDs in a carrier."""
+LONGEST = CARRIER - 2
+"""Links of a path whose carrier ends in host and decapsulation."""
+CONWAY = {
+    4: (1, 1, 1),
+    8: (1, 0, 1, 1),
+    9: (1, 2, 2),
+    16: (1, 0, 0, 1, 1),
+    25: (1, 4, 2),
+    27: (1, 0, 2, 1),
+    32: (1, 0, 0, 1, 0, 1),
+    49: (1, 6, 3),
+    64: (1, 0, 1, 1, 0, 1, 1),
+    81: (1, 2, 0, 0, 2),
+    121: (1, 7, 2),
+    125: (1, 0, 3, 3),
+    128: (1, 0, 0, 0, 0, 0, 1, 1),
+    169: (1, 12, 2),
+    243: (1, 0, 0, 0, 2, 1),
+    256: (1, 0, 0, 0, 1, 1, 1, 0, 1),
+    289: (1, 16, 3),
+    343: (1, 6, 0, 4),
+    361: (1, 18, 2),
+    512: (1, 0, 0, 0, 0, 1, 0, 0, 0, 1),
+    529: (1, 21, 5),
+    625: (1, 0, 4, 4, 2),
+    729: (1, 0, 2, 0, 1, 2, 2),
+    841: (1, 24, 2),
+    961: (1, 29, 3),
+    1024: (1, 0, 0, 0, 1, 1, 0, 1, 1, 1, 1),
+}
+"""Conway polynomials of the fields whose order is no prime, leading coefficient first."""
+
+
+class HostPath(NamedTuple):
+    """A path of a host.
+
+    plane: from 0. nodes: its switches, both ends included. disjoint: whether it is one of the
+    edge-disjoint paths.
+    """
+
+    plane: int
+    nodes: tuple[int, ...]
+    disjoint: bool
+
+
+class PlaneGraph(Protocol):
+    """A graph of switches, and how packets go between them."""
+
+    def neighbours(self, switch: int) -> list[int]:
+        """The switches at the other ends of its links, ascending."""
+
+    def way(self, source: int, destination: int) -> tuple[int, ...] | None:
+        """The switches of the minimal path after the source; () to itself, None where none is."""
+
+
+class PrimeField:
+    """The integers modulo a prime q."""
+
+    def __init__(self, q: int) -> None:
+        """Get ready for a prime q."""
+        self.q = q
+
+    def add(self, a: int, b: int) -> int:
+        """The sum of two elements."""
+        return (a + b) % self.q
+
+    def mul(self, a: int, b: int) -> int:
+        """The product of two elements."""
+        return a * b % self.q
+
+    def neg(self, a: int) -> int:
+        """The element that a and it are 0 together."""
+        return -a % self.q
+
+    def inv(self, a: int) -> int:
+        """The element that a and it are 1 multiplied; a is not 0."""
+        return pow(a, -1, self.q)
+
+
+class ExtensionField:
+    """F_q for q = p^n, n > 1: the base-p digits of an element are a polynomial's coefficients.
+
+    x is primitive modulo a Conway polynomial: `power[k]` is x^k and `log` its inverse.
+    """
+
+    def __init__(self, q: int, polynomial: tuple[int, ...]) -> None:
+        """Make the tables of powers.
+
+        Args:
+            q: p^n.
+            polynomial: the Conway polynomial, n + 1 coefficients, leading one first.
+        """
+        self.q = q
+        self.p = p = next(d for d in range(2, q) if q % d == 0)
+        below = polynomial[:0:-1]
+        digits = [1] + [0] * (len(below) - 1)
+        self.power: list[int] = []
+        for _ in range(q - 1):
+            self.power.append(sum(digit * p**place for place, digit in enumerate(digits)))
+            top = digits[-1]
+            shifted = (0, *digits[:-1])
+            digits = [(s - top * low) % p for s, low in zip(shifted, below, strict=True)]
+        self.log = {element: k for k, element in enumerate(self.power)}
+        self.minus = 0 if p == 2 else (q - 1) // 2
+
+    def add(self, a: int, b: int) -> int:
+        """The sum of two elements: a(1 + b/a), where adding 1 changes the lowest digit."""
+        if not (a and b):
+            return a or b
+        ratio = self.power[(self.log[b] - self.log[a]) % (self.q - 1)]
+        more = ratio + 1 if ratio % self.p < self.p - 1 else ratio - self.p + 1
+        return self.mul(a, more)
+
+    def mul(self, a: int, b: int) -> int:
+        """The product of two elements."""
+        return self.power[(self.log[a] + self.log[b]) % (self.q - 1)] if a and b else 0
+
+    def neg(self, a: int) -> int:
+        """The element that a and it are 0 together."""
+        return self.power[(self.log[a] + self.minus) % (self.q - 1)] if a else 0
+
+    def inv(self, a: int) -> int:
+        """The element that a and it are 1 multiplied; a is not 0."""
+        return self.power[-self.log[a] % (self.q - 1)]
+
+
+class PolarityGraph:
+    """ER_q, the graph of PolarFly: switches are points (x, y, z), joined where x·x' = 0.
+
+    The points are left-normalised vectors over F_q in lexicographic order.
+    """
+
+    def __init__(self, q: int) -> None:
+        """Get ready.
+
+        Args:
+            q: a prime power from 2 to 1,024.
+
+        Raises:
+            ValueError: q is none.
+        """
+        prime = q > 1 and all(q % d for d in range(2, int(q**0.5) + 1))
+        if not (prime or q in CONWAY) or q > 1024:
+            raise ValueError(f"{q} is not a prime power from 2 to 1,024")
+        self.q = q
+        self.field = PrimeField(q) if prime else ExtensionField(q, CONWAY[q])
+
+    def point(self, switch: int) -> tuple[int, int, int]:
+        """The coordinates of a switch.
+
+        Raises:
+            ValueError: there is no such switch.
+        """
+        q = self.q
+        if not 0 <= switch <= q * q + q:
+            raise ValueError(f"{switch} is not a switch of q = {q}: they are 0..{q * q + q}")
+        if switch > q:
+            return (1, *divmod(switch - q - 1, q))
+        return (0, 1, switch - 1) if switch else (0, 0, 1)
+
+    def _number(self, x: int, y: int, z: int) -> int:
+        mul, inv, q = self.field.mul, self.field.inv, self.q
+        if x:
+            over = inv(x)
+            return 1 + q + mul(y, over) * q + mul(z, over)
+        return 1 + mul(z, inv(y)) if y else 0
+
+    def neighbours(self, switch: int) -> list[int]:
+        """The switches whose points are orthogonal to that of this one, without itself."""
+        a, b, c = self.point(switch)
+        add, mul, q = self.field.add, self.field.mul, self.q
+        if c:
+            over = self.field.neg(self.field.inv(c))
+            start, slope = mul(a, over), mul(b, over)
+            found = [1 + slope]
+            found += [1 + q + y * q + add(start, mul(slope, y)) for y in range(q)]
+        else:
+            row = 1 + q + mul(self.field.neg(a), self.field.inv(b)) * q if b else 1
+            found = [0, *range(row, row + q)]
+        return [each for each in found if each != switch]
+
+    def way(self, source: int, destination: int) -> tuple[int, ...]:
+        """The minimal path after the source: by source × destination unless they are joined."""
+        if source == destination:
+            return ()
+        add, mul, neg = self.field.add, self.field.mul, self.field.neg
+        (a, b, c), (x, y, z) = self.point(source), self.point(destination)
+        if not add(add(mul(a, x), mul(b, y)), mul(c, z)):
+            return (destination,)
+        middle = self._number(
+            add(mul(b, z), neg(mul(c, y))),
+            add(mul(c, x), neg(mul(a, z))),
+            add(mul(a, y), neg(mul(b, x))),
+        )
+        return (middle, destination)
+
+
+def path_set(
+    planes: Sequence[PlaneGraph],
+    source: int,
+    destination: int,
+    count: int,
+    longest: int = LONGEST,
+) -> list[HostPath]:
+    """The first `count` paths from a switch to another over all planes, fewer where no more are.
+
+    Args:
+        planes: the graph of every plane; a graph may stand there again.
+        source: a switch.
+        destination: another switch.
+        count: how many paths.
+        longest: links of a path at most.
+    """
+    return list(islice(every_path(planes, source, destination, longest), count))
+
+
+def every_path(
+    planes: Sequence[PlaneGraph], source: int, destination: int, longest: int = LONGEST
+) -> Iterator[HostPath]:
+    """All paths that sets are taken from, in the order of `path_set`.
+
+    Raises:
+        ValueError: source and destination are the same.
+    """
+    if source == destination:
+        raise ValueError(f"{source} is both ends of the path: hosts of one switch need none")
+    first = (source + destination) % len(planes)
+    order = [*range(first, len(planes)), *range(first)]
+    graphs = list({id(graph): graph for graph in planes}.values())
+    which = [(plane, graphs.index(planes[plane])) for plane in order]
+    pairs = [PairPaths(graph, source, destination, longest) for graph in graphs]
+    for disjoint, found in (
+        (True, zip_longest(*(each.disjoint() for each in pairs))),
+        (False, zip_longest(*(each.further() for each in pairs))),
+    ):
+        for rank in found:
+            for plane, graph in which:
+                if nodes := rank[graph]:
+                    yield HostPath(plane, nodes, disjoint)
+
+
+class PairPaths:
+    """The paths of a pair of switches in one plane."""
+
+    def __init__(self, graph: PlaneGraph, source: int, destination: int, longest: int) -> None:
+        """Get ready.
+
+        Args:
+            graph: of the plane.
+            source: a switch.
+            destination: another switch.
+            longest: links of a path at most.
+        """
+        self.graph, self.ends, self.longest = graph, (source, destination), longest
+        self.first = _turned(graph.neighbours(source), source + destination)
+        self.last = _turned(graph.neighbours(destination), source + 2 * destination)
+        self.used: set[tuple[int, int]] = set()
+        self.seen: set[tuple[int, ...]] = set()
+
+    def disjoint(self) -> Iterator[tuple[int, ...]]:
+        """The minimal path, then one through each other neighbour of the source.
+
+        None shares a link with another. On PolarFly they are as many as the lower degree of both
+        ends: no set of edge-disjoint paths is larger.
+        """
+        source, destination = self.ends
+        minimal = (source, *(self.graph.way(source, destination) or ()))
+        if self._take(minimal):
+            yield minimal
+        left = []
+        for near in self.first:
+            if near not in minimal[1:2]:
+                path = self._path(near, destination)
+                if self._take(path):
+                    yield path
+                else:
+                    left.append(near)
+        for near in left:
+            for far in self.last:
+                if _link(far, destination) not in self.used:
+                    path = self._path(near, far)
+                    if self._take(path):
+                        yield path
+                        break
+
+    def further(self) -> Iterator[tuple[int, ...]]:
+        """Paths that share links: each round takes all first and all last links, where it can."""
+        for shift in range(len(self.last)):
+            for i, near in enumerate(self.first):
+                path = self._path(near, self.last[(i + shift) % len(self.last)])
+                if path and path not in self.seen:
+                    self.seen.add(path)
+                    yield path
+
+    def _path(self, near: int, far: int) -> tuple[int, ...]:
+        """The path that begins with one neighbour and ends with another; () where it is none."""
+        source, destination = self.ends
+        way = self.graph.way(near, far)
+        if way is None:
+            return ()
+        path = (source, near, *way, *((destination,) if far != destination else ()))
+        return path if len(set(path)) == len(path) <= self.longest + 1 else ()
+
+    def _take(self, path: tuple[int, ...]) -> bool:
+        links = links_of(path)
+        free = bool(links) and len(links) <= self.longest and self.used.isdisjoint(links)
+        if free:
+            self.used.update(links)
+            self.seen.add(path)
+        return free
+
+
+def _turned(switches: list[int], turn: int) -> list[int]:
+    cut = turn % len(switches) if switches else 0
+    return switches[cut:] + switches[:cut]
+
+
+def links_of(nodes: Iterable[int]) -> list[tuple[int, int]]:
+    """The links of a path, each with its smaller switch first."""
+    return [_link(here, there) for here, there in pairwise(nodes)]
+
+
+def _link(here: int, there: int) -> tuple[int, int]:
+    return (here, there) if here < there else (there, here)
+
+
+def usids(nodes: Sequence[int], host: int | None = None) -> list[int]:
+    """The uSIDs of a path: its switches after the first, the host unless None, decapsulation."""
+    hosts = [] if host is None else [HOST + host]
+    return [*(SWITCH + node + 1 for node in nodes[1:]), *hosts, DECAPSULATE]
+
+
+def carrier(numbers: Sequence[int], block: int = BLOCK) -> str:
+    """The IPv6 address that takes a packet along uSIDs, none of them 0.
+
+    Raises:
+        ValueError: they are more than six.
+    """
+    if len(numbers) > CARRIER:
+        raise ValueError(f"{len(numbers)} uSIDs, of which a carrier has room for {CARRIER}")
+    groups = ":".join(f"{part:x}" for part in (block >> 16, block & 0xFFFF, *numbers))
+    return groups if len(numbers) == CARRIER else f"{groups}::"
+
+
+def crosses(path: HostPath, plane: int, dead: Sequence[int]) -> bool:
+    """Whether a path needs what is dead in a plane: a link as its two switches, or one switch."""
+    if path.plane != plane:
+        return False
+    return dead[0] in path.nodes if len(dead) == 1 else _link(*dead) in links_of(path.nodes)
+
+
+def repaired(
+    paths: Sequence[HostPath], every: Iterable[HostPath], lost: Callable[[HostPath], bool]
+) -> list[HostPath]:
+    """The set with another path in the place of each that is lost; all others keep their place.
+
+    Args:
+        paths: the set that is in use.
+        every: all paths of the pair, of `every_path`.
+        lost: whether a path crosses what has failed.
+
+    Where no other path is left, those that live take the places in turn; [] where none lives.
+    """
+    live = [path for path in paths if not lost(path)]
+    others = (path for path in every if path not in paths and not lost(path))
+    spare = chain(others, cycle(live))
+    places = (next(spare, None) if lost(path) else path for path in paths)
+    return [path for path in places if path]

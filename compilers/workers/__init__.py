@@ -1,0 +1,1 @@
+"""Work in shards: on this machine's cores, or on the workers of a cluster."""

@@ -1,0 +1,94 @@
+"""The tables that route around failures, and the messages that bring switches there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.link_repair import Intact, Repaired, repaired
+from compilers.tables.intermediate_form import Tables
+from compilers.update.repair_messages import Round
+from compilers.update.repair_rounds import RepairRounds
+from controller.upkeep.link_events import TablesRepaired
+from controller.upkeep.link_state import Links
+from controller.upkeep.live_programs import LivePrograms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Failures:
+    """What traffic is to be routed around: links, bool[S, K], and switches, bool[S]."""
+
+    dead: NDArray[np.bool_]
+    drained: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, links: Links) -> Failures:
+        """As of the last look at the links."""
+        return cls(links.dead, links.drained)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.dead.any() or self.drained.any())
+
+    def rows(self, intact: Intact) -> int:
+        """About how many rows lead over these links and through these switches."""
+        far = intact.wiring.far
+        avoided = np.count_nonzero(self.dead | ((far >= 0) & self.drained[far]))
+        return int(avoided * len(far) // far.shape[1])
+
+    def around(self, intact: Intact) -> Repaired:
+        """The tables without them."""
+        return repaired(intact, self.dead, self.drained)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableRepair:
+    """The change from one repair of a build to another.
+
+    tables: those of `found`, with weights that follow load. rounds: the messages, for switches that
+    hold `programs` with numbers of `generations`, int64[S]. computed: seconds to compute `found`.
+    """
+
+    failures: Failures
+    found: Repaired
+    tables: Tables
+    rounds: list[Round]
+    programs: LivePrograms
+    generations: NDArray[np.int64]
+    computed: float
+
+    @classmethod
+    def to(
+        cls,
+        failures: Failures,
+        intact: Intact,
+        before: Repaired,
+        weighted: Callable[[Tables], Tables],
+        programs: LivePrograms,
+        generations: NDArray[np.int64],
+    ) -> TableRepair:
+        """Compute it. Arguments are read only; programs are those of the tables that stand."""
+        began = perf_counter()
+        found = failures.around(intact)
+        computed = perf_counter() - began
+        tables = weighted(found.tables)
+        rounds = programs.messages(tables, RepairRounds.between(before, found), generations)
+        return cls(failures, found, tables, rounds, programs, generations, computed)
+
+    def done(self, seconds: float) -> TablesRepaired:
+        """The event, so long after the failures were found."""
+        found = self.found
+        return TablesRepaired(
+            dead_links=int(np.count_nonzero(self.failures.dead)) // 2,
+            drained_switches=int(np.count_nonzero(self.failures.drained)),
+            rows=len(found.rows),
+            classes=len(found.classes),
+            switches=len(found.switches),
+            cut_off_pairs=found.cut_off,
+            computed=self.computed,
+            seconds=seconds,
+        )

@@ -1,0 +1,106 @@
+"""A fabric as hardware: its cables, what others are told of it, what is really plugged."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inventory.problems import InputError
+
+if TYPE_CHECKING:
+    from networkx import Graph
+
+    from compilers.audit.wiring_report import WiringReport
+    from compilers.cabling.cable_schedule import CableSchedule
+    from compilers.spec.fabric_file import LoadedFabric
+    from compilers.tables.build import Build
+
+
+class CabledFabric(ABC):
+    """The part of `Fabric` about cables, and files for other programs."""
+
+    loaded: LoadedFabric | None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the spec calls it."""
+
+    @property
+    @abstractmethod
+    def build(self) -> Build:
+        """The build of the one plane."""
+
+    @property
+    @abstractmethod
+    def builds(self) -> tuple[Build, ...]:
+        """The build of each plane."""
+
+    def to_networkx(self) -> Graph[int]:
+        """The cabled nodes as a networkx graph: `compilers.cabling.networkx_graph` has its keys."""
+        from compilers.cabling.networkx_graph import to_networkx
+
+        return to_networkx(self.build)
+
+    def cables(self, phases: int = 8, phase: int = 0, rack: str = "") -> CableSchedule:
+        """The cable schedule of all planes; `.text("csv")` and so on is what people print.
+
+        Args:
+            phases: how many phases the installation has at most.
+            phase: only the cables of this phase, from 1; 0 for all.
+            rack: only the cables with an end in the rack of this name.
+
+        Raises:
+            InputError: there is no such phase or rack.
+        """
+        from compilers.cabling.cable_schedule import CableSchedule
+
+        return CableSchedule.of(self.builds, phases, phase, rack)
+
+    def netbox(
+        self, site: str = "", role: str = "switch", interfaces: Path | None = None
+    ) -> dict[str, str]:
+        """The hardware as files for NetBox's imports, name to text, in the order to import them.
+
+        Args:
+            site: that everything stands in; the fabric's name without it.
+            role: of every device.
+            interfaces: Nautobot's export of interfaces, for `nautobot-cables.csv`.
+
+        Raises:
+            InputError: the inventory cannot hold the fabric, or it began as a build.
+        """
+        from compilers.cabling.netbox_export import files
+
+        if self.loaded is None:
+            raise InputError.of("a fabric from its spec", "a build")
+        return dict(files(self.loaded, site or self.name, role, interfaces))
+
+    def export(self, form: str) -> dict[str, str]:
+        """Files for one of `export_formats.EXPORTS`, name to text.
+
+        Raises:
+            InputError: there is no such format, there are no hosts, names do not fit, or there are
+                more pairs of hosts than the format holds.
+        """
+        from compilers.exports.export_formats import EXPORTS
+
+        if form not in EXPORTS:
+            raise InputError.of(f"one of {', '.join(EXPORTS)}", form, key="--format")
+        return dict(EXPORTS[form](self.builds))
+
+    def check_wiring(self, facts: Iterable[str | Path], form: str | None = None) -> WiringReport:
+        """Compare neighbour tables with the plan of all planes, and find the smallest repair.
+
+        Args:
+            facts: files with neighbour tables (lldpctl, SONiC, EOS, …), and folders of them.
+            form: their format; None where the content tells.
+
+        Raises:
+            InputError: a file cannot be read, or none is of a node of this fabric.
+        """
+        from compilers.audit.wiring_report import WiringReport
+
+        return WiringReport.of(self.builds, map(Path, facts), form)

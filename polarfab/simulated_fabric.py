@@ -1,0 +1,99 @@
+"""A fabric whose tables carry simulated packets."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from compilers.simulation.collective_completion import CompletionTime
+    from compilers.simulation.latency_curve import LatencyCurve
+    from compilers.tables.build import Build
+    from polarfab.runnable_fabric import Progress
+
+
+class SimulatedFabric(ABC):
+    """The part of `Fabric` that simulates."""
+
+    @property
+    @abstractmethod
+    def build(self) -> Build:
+        """The build of the one plane."""
+
+    @property
+    @abstractmethod
+    def _folders(self) -> tuple[Path, ...]:
+        """Those of its planes; none in memory."""
+
+    def simulate(
+        self,
+        pattern: str = "uniform",
+        loads: Sequence[float] = (),
+        hosts: int = 0,
+        seed: int = 0,
+        fail: Iterable[tuple[str, int]] = (),
+        progress: Progress | None = None,
+        scheduler: str = "",
+        demand: str | Path | None = None,
+        **switches: int | str | float,
+    ) -> LatencyCurve:
+        """Send packets through the tables, cycle by cycle, at each load.
+
+        Args:
+            pattern: of traffic, one of those of `throughput`.
+            loads: parts of what the hosts' links carry; none for a tenth, two tenths … all of it.
+            hosts: a switch; 0 for as built.
+            seed: of everything that chance has a part in; the same seed has the same result.
+            fail: what goes down, a node or a link as `A-B`, and before which cycle.
+            progress: called with (loads done, all loads).
+            scheduler: the address of a Dask scheduler whose workers share the loads.
+            demand: a file of rates between switches, in the place of a pattern; the switch that
+                sends or receives most does so at the offered load.
+            switches: fields of `compilers.simulation.load_point.SimulationSettings`.
+
+        Raises:
+            InputError: no such pattern, node or link, a setting that cannot be, or too little
+                memory.
+        """
+        from compilers.estimates import Size, require
+        from compilers.simulation.build_simulation import settings_for, simulate_build
+        from compilers.workers.choice import workers_at
+
+        require(Size.of_build(self.build), "simulate")
+        settings = settings_for(self.build, loads, seed, fail, switches)
+        asked = Path(demand) if demand else pattern
+        with workers_at(scheduler, zip((self.build,), self._folders)) as workers:  # noqa: B905
+            return simulate_build(self.build, asked, hosts, settings, progress, workers)
+
+    def completion_time(
+        self,
+        collective: str,
+        size: int = 1 << 16,
+        hosts: int = 0,
+        seed: int = 0,
+        fail: Iterable[tuple[str, int]] = (),
+        **switches: int | str | float,
+    ) -> CompletionTime:
+        """Simulate a collective operation over all hosts, numbered switch by switch.
+
+        Args:
+            collective: `ring-allreduce`, `tree-allreduce`, `all-to-all` or `sweep3d`.
+            size: bytes, of the vector that is reduced, or of each message.
+            hosts: a switch; 0 for as built.
+            seed: of the ways that packets take.
+            fail: nothing; a collective would not end.
+            switches: fields of `compilers.simulation.load_point.SimulationSettings`.
+
+        Raises:
+            InputError: no such collective, a setting that cannot be, too many messages, or too
+                little memory.
+        """
+        from compilers.estimates import Size, require
+        from compilers.simulation.build_simulation import settings_for
+        from compilers.simulation.collective_completion import completion_time
+
+        require(Size.of_build(self.build), "simulate")
+        settings = settings_for(self.build, (), seed, fail, switches)
+        return completion_time(self.build, collective, size, hosts, settings)

@@ -1,0 +1,63 @@
+"""The optimum over all paths against the linear program over edges, solved by scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from compilers.demand.all_paths import NEAR, path_optimum
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.traffic import PATTERNS
+from compilers.topology.baselines import BASELINES
+from compilers.topology.families import FAMILIES
+from compilers.topology.labelled_graph import Topology
+
+
+def by_edges(topology: Topology, traffic: Traffic) -> float:
+    """The least load of the hottest link: flows of each source on each arc, conserved."""
+    graph = topology.graph
+    far = graph.targets
+    near = np.repeat(np.arange(graph.order), np.diff(graph.offsets))
+    arcs, sources = len(far), np.unique(traffic.source)
+    net = np.zeros((graph.order, arcs))
+    np.add.at(net, (near, np.arange(arcs)), 1)
+    np.add.at(net, (far, np.arange(arcs)), -1)
+    given = np.zeros((len(sources), graph.order))
+    place = np.searchsorted(sources, traffic.source)
+    np.add.at(given, (place, traffic.source), traffic.amount)
+    np.add.at(given, (place, traffic.destination), -traffic.amount)
+    conserved = np.kron(np.eye(len(sources)), net)
+    solved = linprog(
+        c=[*np.zeros(conserved.shape[1]), 1],
+        A_ub=np.column_stack((np.tile(np.eye(arcs), len(sources)), -np.ones(arcs))),
+        b_ub=np.zeros(arcs),
+        A_eq=np.column_stack((conserved, np.zeros(len(conserved)))),
+        b_eq=given.ravel(),
+    )
+    return float(solved.fun)
+
+
+@pytest.mark.parametrize("pattern", ["tornado", "perm1hop"])
+@pytest.mark.parametrize(
+    "topology",
+    [
+        FAMILIES["polarfly"].build({"q": 3}),
+        BASELINES["jellyfish"].build({"nodes": 14, "degree": 4, "seed": 1}),
+    ],
+    ids=lambda topology: topology.family,
+)
+def test_the_optimum_is_that_of_the_program_over_edges(topology: Topology, pattern: str) -> None:
+    traffic = PATTERNS[pattern](topology, 1, 0)
+    found, least = path_optimum(topology.graph, traffic), by_edges(topology, traffic)
+    assert found.bound <= least * (1 + 1e-6)
+    assert least <= found.routed * (1 + 1e-6)
+    assert found.routed <= (1 + NEAR) * found.bound + 1e-9
+
+
+def test_unsought_there_is_a_bound() -> None:
+    topology = FAMILIES["polarfly"].build({"q": 4})
+    traffic = PATTERNS["tornado"](topology, 1, 0)
+    whole, rough = (path_optimum(topology.graph, traffic, search) for search in (True, False))
+    assert rough.routed == np.inf
+    assert 0 < rough.bound <= whole.routed

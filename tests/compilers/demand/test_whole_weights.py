@@ -1,0 +1,83 @@
+"""Whole weights of any shares: they add up, and stay within a part of what was fitted."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compilers.demand.weight_fit import Fit, FlowPaths, ShareSets
+from compilers.demand.whole_weights import PARTS, in_parts, rounded
+
+LARGEST = (1.0, 0.5, 1 / 3, 0.2, 0.11)
+
+
+def game(seed: int, choices: int, most: int, largest: float) -> tuple[FlowPaths, Fit]:
+    """Choices of up to so many ways over a few arcs, and shares that are allowed."""
+    draw = np.random.default_rng(seed)
+    count = draw.integers(1, most + 1, choices)
+    ways = np.arange(most) < count[:, None]
+    share = np.repeat(np.arange(count.sum()), 3).astype(np.int32)
+    paths = FlowPaths(
+        arc=draw.integers(0, 12, len(share)).astype(np.int32),
+        share=share,
+        flow=share,
+        amount=draw.exponential(size=len(share)),
+        ways=ways,
+        row=np.arange(choices),
+        arcs=12,
+    )
+    shares = ShareSets.of(paths, largest).nearest(draw.normal(size=ways.shape))
+    loads = paths.loads(shares)
+    return paths, Fit(shares, loads, np.full(12, 1 / 12), float(loads.max()))
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    choices=st.integers(1, 9),
+    most=st.integers(1, 70),
+    largest=st.sampled_from(LARGEST),
+)
+def test_weights_keep_to_the_largest_share_and_load_as_they_say(
+    seed: int, choices: int, most: int, largest: float
+) -> None:
+    paths, found = game(seed, choices, most, largest)
+    whole = rounded(paths, found, largest)
+    total = whole.weights.sum(axis=1)
+    parts = [p for p in PARTS if not (p % total).any()]
+    assert parts
+    assert not whole.weights[~paths.ways].any()
+    assert whole.weights.min() >= 0
+    assert (np.gcd.reduce(whole.weights, axis=1) == 1).all()
+    # What one way may have, up to the next part of one of the totals that were tried.
+    count = np.count_nonzero(paths.ways, axis=1)
+    most_parts = [[ceil(max(largest, 1 / n) * p - 1e-9) / p for n in count] for p in parts]
+    shares = whole.weights / total[:, None]
+    assert (shares.max(axis=1) <= np.max(most_parts, axis=0) + 1e-12).all()
+    np.testing.assert_allclose(paths.loads(shares), whole.loads)
+    # No link carries more than its shares did and the parts of the ways that cross it.
+    crossing = np.bincount(paths.arc, paths.amount, minlength=paths.arcs)
+    assert whole.loads.max() <= found.loads.max() + crossing.max() / PARTS[-1] + 1e-9
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    width=st.integers(1, 300),
+    parts=st.sampled_from((*PARTS, 7)),
+)
+def test_each_share_is_within_a_part(seed: int, width: int, parts: int) -> None:
+    shares = np.random.default_rng(seed).dirichlet(np.full(width, 0.3), size=4)
+    weights = in_parts(shares, parts)
+    total = weights.sum(axis=1, keepdims=True)
+    assert not (parts % total).any()
+    assert np.abs(weights / total - shares).max() < 1 / parts
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_shares_that_are_whole_parts_stay(parts: int) -> None:
+    held = np.random.default_rng(1).multinomial(parts, np.full(9, 1 / 9), size=50)
+    found = in_parts(held / parts, parts)
+    np.testing.assert_array_equal(found * (parts // found.sum(axis=1, keepdims=True)), held)

@@ -1,0 +1,79 @@
+"""Single packets take the ways of all packets at once, and read a few rows to find them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compilers.proof.explanation import explain, find_failure
+from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.proof.single_packets import DROPPED, SinglePackets, link_ends, link_number
+from compilers.proof.single_packets import HOME as DELIVERED
+from compilers.tables.build import Build
+from compilers.tables.walk import MOST_HOPS, Walker
+from tests.compilers.routed import routed
+
+FABRICS: list[dict[str, Any]] = [
+    {"q": 4, "spread": True, "protect": "node"},
+    {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3, "protect": "link"},
+    {"family": "oft", "q": 2},
+]
+
+
+@pytest.mark.parametrize("words", FABRICS)
+def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
+    build = routed(**words)
+    forwarding = Forwarding.of(build)
+    walker = Walker.of(build.tables, build.wiring.cables())
+    chance = np.random.default_rng(1)
+    outcomes = {HOME: DELIVERED, NOWHERE: DROPPED}
+    ends = np.flatnonzero(build.topology.endpoints)
+    arcs = np.flatnonzero(forwarding.end >= 0)
+    for destination in chance.choice(ends, 8):
+        towards = Towards.of(forwarding, np.array([destination]))
+        for arc in chance.choice(arcs, 30).tolist():
+            switch, link = divmod(arc, forwarding.slots)
+            dead = int(chance.integers(forwarding.links + forwarding.switches))
+            packets = SinglePackets.under(build, int(destination), (dead,))
+            path, outcome = packets.path(switch, link)
+            other, its = towards.path(arc, (dead,), MOST_HOPS)
+            assert path == other
+            assert outcome == outcomes.get(its, outcome)
+            assert packets.minimal(switch) == walker.path(switch, int(destination))
+
+
+def test_links_have_the_numbers_of_forwarding() -> None:
+    build = routed(q=4)
+    f = Forwarding.of(build)
+    for number in range(0, f.links, 7):
+        one, other = link_ends(build, number)
+        assert sorted(f.ends(number)) == [one, other]
+        assert link_number(build, one, other) == link_number(build, other, one) == number
+
+
+class _Counted(np.ndarray[Any, Any]):
+    """An array that counts the cells which are read of it."""
+
+    read = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        found = np.asarray(super().__getitem__(index))
+        _Counted.read += found.size
+        return found
+
+
+def test_an_explanation_reads_few_rows() -> None:
+    build = routed(q=7, spread=True, protect="node")
+    rows = build.tables.routes.egress.view(_Counted)
+    counted: Build = replace(
+        build, tables=replace(build.tables, routes=replace(build.tables.routes, egress=rows))
+    )
+    _Counted.read = 0
+    found = explain(counted, 9, 18)
+    assert found.minimal == (9, 28, 18)
+    assert len(found.alternates) == 7
+    assert 0 < _Counted.read <= 30 * 57
+    assert find_failure(counted, "9-28") < build.topology.graph.size

@@ -1,0 +1,109 @@
+"""The certificate of PolarStar's classes against walks: on good builds, and on spoilt ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compilers.proof.alternate_ways import walk_ways
+from compilers.proof.certificate.certificate import Certificate
+from compilers.proof.certificate.star_certificate import star_certificate
+from compilers.proof.certificate.star_classes import StarClasses
+from compilers.proof.certificate.star_sets import StarSets
+from compilers.proof.delivery import verify
+from compilers.proof.failure_walks import walk_failures
+from compilers.proof.forwarding import Forwarding
+from compilers.tables.build import Build
+from tests.compilers.routed import by_class, routed
+
+KINDS = ("link", "node")
+EVERY, FEW = 1 << 62, 4
+FABRICS = [(3, "inductive-quad", 3), (3, "paley", 2), (3, "complete", 2)]
+LARGER = [(3, "inductive-quad", 4), (4, "inductive-quad", 3), (4, "paley", 4), (3, "cayley", 4)]
+
+
+def certificate(build: Build) -> Certificate:
+    classes = StarClasses.of(build)
+    assert classes
+    return star_certificate(StarSets.of(classes), KINDS)
+
+
+def spoilt(build: Build, count: int, random: np.random.Generator) -> Iterator[Build]:
+    """Builds with up to four ports, or one weight, changed."""
+    c, ports = build.tables.classes, int(build.wiring.port.max())
+    for number in range(count):
+        word = ("protection", "bounce", "alternate", "weight")[number % 4]
+        array = np.array(getattr(c, word))
+        for _ in range(1 if word == "weight" else int(random.integers(1, 5))):
+            place = tuple(random.integers(array.shape))
+            array[place] = random.integers(3 if word == "weight" else ports + 1)
+        yield replace(build, tables=replace(build.tables, classes=replace(c, **{word: array})))
+
+
+def require_walks_agree(build: Build, found: Certificate) -> None:
+    """Pass where walks find nothing that the certificate excludes."""
+    f = Forwarding.of(build)
+    ways = walk_ways(build, None, found.destinations[found.delivers], f)
+    assert not ways.strays
+    assert ways.max_hops <= found.longest
+    assert walk_ways(build, forwarding=f).ways == found.ways
+    for kind in KINDS:
+        some = found.repairs[kind]
+        report = walk_failures(
+            build, kind, sample=EVERY, destinations=found.destinations[some], forwarding=f
+        )
+        assert not report.lost_pairs
+        assert report.max_hops <= found.hops[kind].max(initial=0, where=some)
+        assert report.stretch <= found.stretch[kind].max(initial=0, where=some)
+
+
+@pytest.mark.parametrize(
+    ("fabric", "count"),
+    [
+        *((each, FEW) for each in FABRICS),
+        *(pytest.param(each, 20, marks=pytest.mark.long) for each in (*FABRICS, *LARGER)),
+    ],
+)
+def test_what_it_passes_walks_pass(fabric: tuple[int, str, int], count: int) -> None:
+    build = by_class(*fabric)
+    found = certificate(build)
+    assert not len(found.flagged)
+    require_walks_agree(build, found)
+    flagged = 0
+    for mutant in spoilt(build, count, np.random.default_rng(fabric[2])):
+        found = certificate(mutant)
+        flagged += bool(len(found.flagged))
+        require_walks_agree(mutant, found)
+    assert flagged or count == FEW
+
+
+def test_what_it_flags_is_walked() -> None:
+    """Of a class without repair the certificate names destinations, and walks count losses."""
+    build = by_class(3, "inductive-quad", 3)
+    c, links = build.tables.classes, build.wiring.port.shape[1]
+    protection = c.protection.copy()
+    protection[5, links] = 0
+    tables = replace(build.tables, classes=replace(c, protection=protection))
+    mutant = replace(build, tables=tables)
+    assert certificate(mutant).flagged.tolist() == [int(build.wiring.far[5, 0])]
+    by, walked = (
+        verify(mutant, failures=KINDS, method=method) for method in ("certificate", "walk")
+    )
+    assert not by.passed
+    counts = [[case.lost_pairs for case in report.failures] for report in (by, walked)]
+    assert counts[0] == counts[1]
+    assert counts[0][0] > 0
+
+
+def test_other_classes_are_looked_at_by_column() -> None:
+    assert StarClasses.of(routed("polarstar", q=3, supernode="paley", degree=2)) is None
+    searched = routed("polarstar", q=3, spread=True, supernode="paley", degree=2)
+    assert StarClasses.of(searched) is None
+    build = by_class(3, "inductive-quad", 3)
+    egress = build.tables.routes.egress.copy()
+    egress[0, 1] = egress[0, 2]
+    routes = replace(build.tables.routes, egress=egress)
+    assert StarClasses.of(replace(build, tables=replace(build.tables, routes=routes))) is None

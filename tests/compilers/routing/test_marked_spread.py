@@ -1,0 +1,320 @@
+"""Marked spread: every way, length, failure and load against paths listed by hand; who refuses."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from compilers.demand.fluid import Fluid
+from compilers.demand.traffic_matrix import Traffic
+from compilers.evaluation.saturation import throughput
+from compilers.expansion.grow import grow
+from compilers.exports.simulators.simgrid_platform import files
+from compilers.pipeline import compile_fabric
+from compilers.proof.alternate_ways import walk_ways
+from compilers.proof.channels import channels
+from compilers.proof.delivery import verify
+from compilers.proof.explanation import explain, find_failure
+from compilers.proof.failure_walks import walk_failures
+from compilers.proof.soundness import promise
+from compilers.readers.openflow.openflow_messages import MessageReader
+from compilers.routing.link_repair import Intact, repaired
+from compilers.routing.marked_spread import onward_links, onward_ports
+from compilers.simulation.simulated_network import SimulatedNetwork
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.tables.build_folder import save
+from compilers.targets.openflow.emitted_messages import check_messages
+from compilers.targets.openflow.encoder import Encoder
+from compilers.topology.polarfly import cross
+from compilers.update.move_plan import plan
+from compilers.wiring.damage import remaining
+from inventory.problems import InputError
+from tests.compilers.readers.emitted import IDENTITY, check, write
+from tests.compilers.routed import routed
+from tests.compilers.routing.test_link_repair import links_of, some
+from tests.compilers.wiring.test_damage import missing
+
+Hops = tuple[int, ...]
+
+
+def marked(q: int, protect: str = "none", hosts: int = 1) -> Build:
+    return routed(q=q, spread=True, marks=True, protect=protect, hosts=hosts)
+
+
+@cache
+def paths_by_hand(q: int) -> dict[tuple[int, int], dict[Hops, Fraction]]:
+    """The paths of every pair and their shares, from the cross product alone."""
+    far = routed(q=q).wiring.far
+    near = [set(row[row >= 0].tolist()) for row in far]
+    middle = np.array(
+        [cross(q, np.full(len(far), s), np.arange(len(far))) for s in range(len(far))]
+    )
+    found: dict[tuple[int, int], dict[Hops, Fraction]] = defaultdict(dict)
+
+    def to(w: int, d: int) -> Hops:
+        return (w,) if w == d else (w, d) if d in near[w] else (w, int(middle[w, d]), d)
+
+    for s in range(len(far)):
+        for d in set(range(len(far))) - {s}:
+            for r in near[s]:
+                share = Fraction(1, len(near[s]))
+                if r == d or (d not in near[s] and d in near[r]):
+                    found[s, d][s, *to(r, d)] = share
+                    continue
+                onward = near[r] - near[s] - {s}
+                ways = [to(w, d) for w in onward] if d not in near[r] else [(d,)]
+                for way in ways:
+                    found[s, d][s, r, *way] = share / len(ways)
+    return found
+
+
+def loads_by_hand(q: int) -> dict[tuple[int, int], NDArray[np.float64]]:
+    """By link, float64[S, S]: the part of what s sends to d that crosses it."""
+    order = q * q + q + 1
+    load: dict[tuple[int, int], NDArray[np.float64]] = defaultdict(lambda: np.zeros((order, order)))
+    for pair, paths in paths_by_hand(q).items():
+        for path, share in paths.items():
+            for link in pairwise(path):
+                load[link][pair] += float(share)
+    return load
+
+
+@pytest.mark.parametrize("q", [3, 4, 5])
+def test_paths_are_those_of_the_rule(q: int) -> None:
+    build, order = marked(q), q * q + q + 1
+    for pair in [(s, d) for s in range(0, order, 3) for d in range(order) if s != d]:
+        found, expected = explain(build, *pair), paths_by_hand(q)[pair]
+        total = sum(found.weights)
+        shares = [Fraction(weight, total) for weight in found.weights]
+        assert dict(zip((found.minimal, *found.alternates), shares, strict=True)) == expected
+        assert all(len(path) <= 5 and len(set(path)) == len(path) for path in expected)
+
+
+@pytest.mark.parametrize("q", [3, 4, 5])
+def test_loads_are_those_of_every_path(q: int) -> None:
+    build, by_hand = marked(q), loads_by_hand(q)
+    fluid = Fluid.of(build)
+    f, order = fluid.forwarding, q * q + q + 1
+    random = np.random.default_rng(q)
+    for amount in (random.random((order, order)), np.eye(order)[random.permutation(order)]):
+        amount = amount * ~np.eye(order, dtype=np.bool_)
+        source, destination = np.nonzero(amount)
+        traffic = Traffic(source, destination, amount[source, destination])
+        found = fluid.loads(traffic, fluid.emitted)
+        for arc in np.flatnonzero(f.end >= 0).tolist():
+            link = arc // f.slots, int(f.end[arc]) // f.slots
+            assert found[arc] == pytest.approx((by_hand[link] * amount).sum())
+
+
+@pytest.mark.parametrize(("q", "least"), [(5, 0.445), (7, 0.46)])
+def test_no_permutation_gets_less(q: int, least: float) -> None:
+    """The worst for a link is an assignment of destinations to sources."""
+    peaks = []
+    for load in loads_by_hand(q).values():
+        chosen = linear_sum_assignment(load, maximize=True)
+        peaks.append(load[chosen].sum())
+    assert least < 2 / ((q + 1) * max(peaks)) < least + 0.002
+
+
+@pytest.mark.parametrize(("q", "share"), [(7, 0.4619), (13, 0.4800)])
+@pytest.mark.parametrize("pattern", ["tornado", "permutation", "perm1hop", "longest"])
+def test_patterns_get_what_the_theorem_says(q: int, share: float, pattern: str) -> None:
+    found = throughput(marked(q, hosts=(q + 1) // 2), pattern, hosts=(q + 1) // 2)
+    assert found.as_emitted is not None
+    assert found.adaptive is None
+    assert share <= found.as_emitted.share < share + 0.002
+    assert found.minimal.share <= 2 / (q + 1) * 2
+
+
+@pytest.mark.parametrize("protect", ["none", "node"])
+@pytest.mark.parametrize("q", [3, 4, 5, 7])
+def test_every_pair_arrives_by_every_way_under_every_failure(q: int, protect: str) -> None:
+    """In at most 4 links; 7 with a link down, 5 with a switch down; two failures lose nothing."""
+    build = marked(q, protect)
+    report = verify(build, failures=None)
+    assert report.passed
+    assert report.certificate is None  # walked
+    assert report.ways is not None
+    assert (report.ways.strays, report.ways.max_hops) == (0, 4)
+    most = {"link": (7, 3), "node": (5, 1), "2": (10, 7)}
+    assert {f.kind: (f.max_hops, f.stretch) for f in report.failures} == {
+        kind: most[kind] for kind in most if protect == "node" and (kind != "2" or q > 3)
+    }
+    found = channels(build, "valley", ("link", "node") if protect == "node" else ())
+    assert found.free
+    assert found.count == (4 if protect == "node" else 3)
+
+
+def test_pairs_that_a_failure_takes_are_counted() -> None:
+    """Without repair: a pair is lost if any way that live links leave meets the dead one."""
+    build = marked(3)
+    report, far = walk_failures(build, "link"), build.wiring.far
+    links = [(s, int(d)) for s in range(13) for d in far[s] if d > s]
+    lost = Counter[str]()
+    for link in links:
+        word = "-".join(build.wiring.names[end] for end in link)
+        dead = (find_failure(build, word),)
+        for s in range(13):
+            for d in range(13):
+                if s != d and any(way.fault for way in explain(build, s, d, dead).failing):
+                    lost[word] += 1
+    assert report.lost_pairs == lost.total() > 0
+
+
+@pytest.mark.parametrize("q", [3, 4, 5])
+def test_repaired_tables_lead_every_marked_packet_on(q: int) -> None:
+    """The controller's tables after each dead link: every way of hosts and of marks arrives."""
+    build = marked(q, "link")
+    intact = Intact.of(build)
+    links = links_of(build)
+    for u, k in some(links, 40):
+        damage = missing(build.wiring, [], [(u, k)])
+        topology, wiring = remaining(build.topology, build.wiring, damage)
+        tables = repaired(intact, damage.links).tables
+        after = replace(build, topology=topology, wiring=wiring, tables=tables)
+        found = walk_ways(after)
+        assert found.strays == 0
+        assert found.max_hops <= 7
+
+
+def test_too_many_failures_to_follow_are_refused() -> None:
+    with pytest.raises(InputError, match="fewer than 2 failures at once where packets are marked"):
+        walk_failures(marked(3), "2")
+
+
+def test_a_switch_spreads_over_all_links_but_the_last_and_its_apex() -> None:
+    wiring = marked(5).wiring
+    far = wiring.far
+    for block, usable in onward_links(wiring):
+        for r, links in enumerate(usable, block.start):
+            for k, s in enumerate(far[r].tolist()):
+                after = set(far[r][links[k]].tolist())
+                if s < 0:
+                    assert not after
+                    continue
+                assert after == set(far[r][far[r] >= 0].tolist()) - {s} - set(far[s].tolist())
+                ports = onward_ports(wiring, r)[k]
+                assert ports[ports > 0].tolist() == wiring.port[r][links[k]].tolist()
+
+
+def test_soundness_wants_all_links_in_every_class() -> None:
+    build = marked(4)
+    assert not promise(build).count
+    classes = build.tables.classes
+    alternate, weight = np.array(classes.alternate), np.array(classes.weight)
+    alternate[5, 7, -1] = weight[5, 7, -1] = 0
+    wrong = replace(classes, alternate=alternate, weight=weight)
+    found = promise(replace(build, tables=replace(build.tables, classes=wrong)))
+    assert found.count == 1
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda build: SimulatedNetwork.of(build, 1),
+        lambda build: next(iter(files(build))),
+        lambda build: plan(build, routed(q=3)),
+        lambda build: plan(routed(q=3), build),
+        lambda build: grow(build, "quadric", 1),
+    ],
+    ids=["simulate", "export", "plan", "plan back", "expand"],
+)
+def test_what_cannot_follow_marks_says_so(follow: Callable[[Build], object]) -> None:
+    with pytest.raises(InputError, match="cannot follow marked packets, given spread"):
+        follow(marked(3))
+
+
+def test_a_fabric_with_a_dead_link_is_refused(tmp_path: Path) -> None:
+    topology = "name: lab\ntopology: {family: polarfly, q: 3}\ninventory: hardware.yaml\n"
+    (tmp_path / "fabric.yaml").write_text(topology + "routing: {balance: spread}\n")
+    hardware = tmp_path / "hardware.yaml"
+    hardware.write_text("generate: {type: copackaged-4x8}\n")
+    assert compile_fabric(load_fabric(tmp_path / "fabric.yaml")).balance == "spread"
+    one, other = 5, int(marked(3).wiring.far[5, 0])
+    hardware.write_text(
+        f"generate: {{type: copackaged-4x8}}\ndead_links: [{{a: n{one}, b: n{other}}}]\n"
+    )
+    with pytest.raises(InputError, match="a balance without marks in a damaged fabric"):
+        compile_fabric(load_fabric(tmp_path / "fabric.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("flows.txt", ",goto_table:1", None, "marked ip"),
+        ("flows.txt", "write_metadata:0x20000/0x20000,", "", "marked ip"),
+        ("flows.txt", "members:", "members:1,", "spread"),
+        ("flows.txt", "udp,5,hrw", "udp,6,hrw", "spread"),
+        ("flows.txt", "0x2c000,actions=bundle", "0x28000,actions=bundle", "spread"),
+        ("flows.txt", "write_metadata:16388/0xffff", "write_metadata:4/0xffff", "neighbour"),
+        ("flows.txt", "table=2,priority=1,", "table=2,priority=4,", "priority=4"),
+        ("groups.txt", "set_field:02:50:46:80:00:01->eth_dst,", "", "with a mark"),
+        ("groups.txt", "02:50:46:80:00:01", "02:50:46:90:00:01", "which no row takes"),
+    ],
+)
+def test_what_ovs_is_given_is_read_back(
+    name: str, old: str, new: str | None, says: str, tmp_path: Path
+) -> None:
+    build = replace(marked(3, "link"), identity=IDENTITY)
+    write("ovs", build, tmp_path)
+    assert not check("ovs", build, tmp_path).differences
+    path = tmp_path / "5" / name
+    text = path.read_text()
+    assert old in text
+    if new is None:  # the whole row
+        line = next(line for line in text.split("\n") if "0x20000" in line)
+        path.write_text(text.replace(line + "\n", ""))
+    else:
+        path.write_text(text.replace(old, new, 1))
+    found = check("ovs", build, tmp_path)
+    assert found.differences
+    assert any(says in str(each) for each in found.examples)
+
+
+def test_messages_are_the_rows_of_the_text(tmp_path: Path) -> None:
+    build = save(marked(3, "link"), tmp_path / "b")
+    assert not check_messages(build, "ryu").differences
+    encoder = Encoder(build)
+    for v in range(13):
+        flows, _ = MessageReader("ryu").texts(b"".join(encoder.program(v).parts))
+        assert len(flows) == encoder.rows(v)
+        assert sum("bundle(" in row for row in flows) == np.count_nonzero(build.wiring.far[v] >= 0)
+
+
+@pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "srv6"])
+def test_who_cannot_carry_marks_refuses_by_name(target: str, tmp_path: Path) -> None:
+    build = replace(marked(3), identity=IDENTITY)
+    said = f"required minimal( or compact-valiant or ugal-pf)?, as target {target}.* cannot do "
+    said += ".*packets marked for the next switch"
+    with pytest.raises(InputError, match=said):
+        write(target, build, tmp_path)
+
+
+def test_a_switch_without_masks_is_refused_at_compile() -> None:
+    leaf = {"ports": [{"name": "a{}", "count": 8}], "openflow": {"profile": "openflow13"}}
+    hardware = {
+        "node_types": {"leaf": leaf},
+        "nodes": [{"name": f"n{v}", "type": "leaf"} for v in range(13)],
+    }
+    fabric = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 3},
+        "routing": {"balance": "spread"},
+        "targets": ["ovs"],
+        "inventory": hardware,
+    }
+    with pytest.raises(InputError, match="another balance with profile openflow13"):
+        compile_fabric(load_fabric(fabric))
+    leaf["openflow"] = {"profile": "openflow13-ovs"}
+    assert compile_fabric(load_fabric(fabric)).balance == "spread"

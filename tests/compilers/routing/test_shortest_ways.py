@@ -1,0 +1,142 @@
+"""`balance: ecmp`: all shortest paths alike, from the tables to the emitted text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from compilers.evaluation.saturation import throughput
+from compilers.pipeline import compile_fabric
+from compilers.proof.channels import channels
+from compilers.proof.delivery import verify
+from compilers.proof.explanation import explain
+from compilers.proof.soundness import promise
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from inventory.problems import InputError
+from tests.compilers.readers.emitted import IDENTITY, check, write
+
+PN = {"family": "pn", "q": 3}
+STAR = {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3}
+FABRICS = [
+    PN,
+    {"family": "oft", "q": 3},
+    {"family": "slimfly", "q": 4},
+    {"family": "jellyfish", "nodes": 24, "degree": 5, "seed": 2},
+    {"family": "dragonfly", "h": 2},
+    {"family": "hyperx", "sides": "3x3x3"},
+]
+
+
+def compiled(topology: dict[str, int | str], **routing: str) -> Build:
+    words = {"balance": "ecmp", **routing}
+    return compile_fabric(load_fabric({"name": "lab", "topology": topology, "routing": words}))
+
+
+def name(topology: dict[str, int | str]) -> str:
+    return str(topology["family"])
+
+
+@pytest.mark.parametrize("topology", FABRICS, ids=name)
+def test_first_links_are_those_of_all_shortest_paths(topology: dict[str, int | str]) -> None:
+    build = compiled(topology)
+    graph = nx.Graph(build.topology.graph.edges().tolist())
+    ends = np.flatnonzero(build.topology.endpoints).tolist()
+    for s in ends[:: max(1, len(ends) // 5)]:
+        for d in ends:
+            if s == d:
+                continue
+            found = explain(build, s, d)
+            ways = [found.minimal, *found.alternates]
+            wanted = list(nx.all_shortest_paths(graph, s, d))
+            assert sorted(way[1] for way in ways) == sorted({path[1] for path in wanted})
+            assert all(list(way) in wanted for way in ways)
+    weight, alternate = build.tables.classes.weight, build.tables.classes.alternate
+    assert (np.asarray(weight)[..., 1:] == (np.asarray(alternate) > 0)).all()
+
+
+@pytest.mark.parametrize("topology", [*FABRICS[:-1], STAR], ids=name)
+def test_nothing_is_lost_under_any_single_failure(topology: dict[str, int | str]) -> None:
+    build = compiled(topology, protect="node")
+    walked, certified = (verify(build, None, None, method=m) for m in ("walk", "certificate"))
+    assert walked.passed
+    assert certified.passed
+    assert [f.lost_pairs for f in walked.failures] == [f.cut_off for f in walked.failures]
+    assert channels(build).free
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5])
+def test_every_link_of_a_projective_network_carries_the_mean(q: int) -> None:
+    """Uniform traffic over all q + 1 paths in equal shares: the links are alike."""
+    build = compiled({"family": "pn", "q": q})
+    found = throughput(build, "uniform", q + 2)
+    n = q * q + q + 1
+    links = (q + 1) + 2 * q * (q + 1) + 3 * q * q
+    assert found.as_emitted is not None
+    assert found.as_emitted.peak == pytest.approx(found.as_emitted.mean)
+    assert found.as_emitted.mean == pytest.approx(links / (q + 1) / (2 * n - 1))
+    assert found.minimal.peak > 1.08 * found.as_emitted.peak
+    far = [k for k in range(2 * n) if len(explain(build, 0, k).alternates) == q] if q < 4 else []
+    assert len(far) == (q * q if q < 4 else 0)
+
+
+def test_a_way_that_is_missing_or_longer_is_told() -> None:
+    build = compiled(PN)
+    assert not promise(build).count
+    c = build.tables.classes
+    s, k, n = np.argwhere(np.asarray(c.alternate) > 0)[0]
+
+    def said(classes: int, port: int, weight: int) -> str:
+        alternate, weights = np.array(c.alternate), np.array(c.weight)
+        alternate[s, classes, n], weights[s, classes, n + 1] = port, weight
+        tables = replace(build.tables, classes=replace(c, alternate=alternate, weight=weights))
+        return "; ".join(promise(replace(build, tables=tables)).texts())
+
+    lacking = np.array(c.alternate)[s, k]
+    assert f"{s}.alternate[{k}]: required port {lacking[n]}, a fabric port, given nothing" in said(
+        k, 0, 0
+    )
+    alone = next(each for each in range(4) if not np.asarray(c.alternate)[s, each].any())
+    other = int(build.wiring.port[s, 3]) if c.port[s, alone] != 4 else 1
+    longer = said(alone, other, 1)
+    assert f"{s}.alternate[{alone}]: required a shortest path, given port {other}" in longer
+    mixed = build.tables.routes.egress.copy()
+    near, far = (mixed[s] == alone).argmax(), (mixed[s] == k).argmax()
+    mixed[s, near] = k
+    routes = replace(build.tables.routes, egress=mixed)
+    mistaken = replace(build, tables=replace(build.tables, routes=routes))
+    assert near != far
+    assert "rows with the same shortest paths" in "; ".join(promise(mistaken).texts())
+
+
+@pytest.mark.parametrize("target", ["ovs", "linux", "frr", "eos", "nxos", "junos", "sonic"])
+def test_targets_carry_them(target: str, tmp_path: Path) -> None:
+    build = replace(compiled(PN), identity=IDENTITY)
+    write(target, build, tmp_path)
+    assert not check(target, build, tmp_path).differences
+
+
+def test_a_target_that_cannot_tell_who_enters_refuses(tmp_path: Path) -> None:
+    build = replace(compiled(PN), identity=IDENTITY)
+    with pytest.raises(InputError, match="minimal, as target srlinux cannot do"):
+        write("srlinux", build, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("topology", "routing", "said"),
+    [
+        ({"family": "polarfly", "q": 3}, {}, "given ecmp in polarfly, which has one; write"),
+        ({**STAR, "q": 31, "degree": 4}, {}, "another balance for more than 8,192 switches"),
+        ({"family": "pn", "q": 64}, {}, "more than 8,192 switches, given ecmp and none"),
+        (PN, {"disjoint": "edge"}, "disjoint: required auto or none with `balance: ecmp`"),
+        (PN, {"adjacent": "bounce"}, "adjacent: required minimal with `balance: ecmp`"),
+        (PN, {"minimal_share": "1/2"}, "required equal-cost with `balance: ecmp`, given 1/2"),
+    ],
+)
+def test_messages(topology: dict[str, int | str], routing: dict[str, str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        compiled(topology, **routing)

@@ -1,0 +1,53 @@
+"""LID layers of PolarStar: two ways a pair that share no link, and lanes without cycles."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import networkx
+import numpy as np
+import pytest
+
+from compilers.routing.lid_layers import lid_layers
+from compilers.tables.walk import Walker
+from tests.compilers.routed import routed
+
+
+@pytest.mark.parametrize(
+    ("supernode", "q", "degree", "lanes"),
+    [
+        ("paley", 3, 2, 6),
+        pytest.param("inductive-quad", 3, 3, 6, marks=pytest.mark.long),
+        pytest.param("paley", 4, 4, 8, marks=pytest.mark.long),
+        pytest.param("inductive-quad", 5, 3, 8, marks=pytest.mark.long),
+    ],
+)
+def test_ways_of_a_pair_share_no_link_and_lanes_have_no_cycle(
+    supernode: str, q: int, degree: int, lanes: int
+) -> None:
+    """By the walker through the tables: one minimal, both of at most 5 links."""
+    build = routed("polarstar", supernode=supernode, q=q, degree=degree)
+    found = lid_layers(build, 2, lanes)
+    assert found.count == lanes
+    order, cables = build.tables.switches, build.wiring.cables()
+    walkers = [Walker.of(tables, cables) for tables in (build.tables, *found.tables)]
+    steps = [walker.next_switch(np.arange(order)).tolist() for walker in walkers]
+    waits = [networkx.DiGraph() for _ in range(lanes)]
+    for s in range(order):
+        for d in set(range(order)) - {s}:
+            minimal, *ways = ([*pairwise(_way(step, s, d))] for step in steps)
+            assert minimal in ways
+            assert max(map(len, ways)) <= 5
+            assert not {*ways[0]} & {*ways[1]}
+            for way in ways:
+                waits[int(found.layer[s, d])].add_edges_from(pairwise(way))
+    assert all(graph and networkx.is_directed_acyclic_graph(graph) for graph in waits)
+    assert not networkx.is_directed_acyclic_graph(networkx.compose_all(waits))
+
+
+def _way(step: list[list[int]], s: int, d: int) -> list[int]:
+    way = [s]
+    while way[-1] != d:
+        assert len(way) < 7
+        way.append(step[way[-1]][d])
+    return way

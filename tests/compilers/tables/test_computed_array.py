@@ -1,0 +1,233 @@
+"""Arrays that are computed stand where stored ones stand, in memory and in build folders."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compilers.proof.certificate.minimal_rows import minimal_rows
+from compilers.proof.delivery import verify
+from compilers.proof.explanation import explain
+from compilers.routing.policy_passes import choices
+from compilers.routing.routes_by_family import minimal
+from compilers.spec.policy import Policy
+from compilers.tables import computed_array
+from compilers.tables.build import Build
+from compilers.tables.build_folder import identified, load, save
+from compilers.tables.computed_array import ComputedArray
+from compilers.tables.line_rows import LineEgress
+from compilers.tables.star_rows import StarEgress, StarPrefixes
+from compilers.tables.walk import Walker
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+
+POLARSTAR = {"family": "polarstar", "q": 3, "supernode": "inductive-quad", "degree": 3}
+ARRAYS: dict[str, Callable[[Build], Any]] = {
+    "route_prefix": lambda build: build.tables.routes.prefix,
+    "route_egress": lambda build: build.tables.routes.egress,
+    "class_alternate": lambda build: build.tables.classes.alternate,
+    "class_weight": lambda build: build.tables.classes.weight,
+}
+CASES: list[tuple[dict[str, Any], Policy]] = [
+    *(({"q": q}, Policy(True, True)) for q in (2, 4, 7, 9)),
+    ({"q": 8}, Policy(True, False, edge_disjoint=False, minimal_share=Fraction(1, 3))),
+    ({"q": 3}, Policy(True, False, minimal_share=Fraction(1))),
+    (POLARSTAR, Policy(True, False)),
+    *(
+        ({**POLARSTAR, "q": q, "supernode": kind, "degree": degree}, Policy(False, False))
+        for kind, q, degree in [
+            ("inductive-quad", 2, 0),
+            ("inductive-quad", 4, 4),
+            ("inductive-quad", 7, 3),
+            ("paley", 5, 4),
+            ("complete", 4, 3),
+            ("bdf", 3, 5),
+            ("cayley", 2, 1),
+        ]
+    ),
+]
+
+
+def built(words: dict[str, Any], policy: Policy) -> Build:
+    whole = routed.__wrapped__(**words)
+    tables = choices(minimal(whole.topology, whole.wiring), whole.topology, whole.wiring, policy)
+    return replace(
+        whole, tables=tables, balance="compact-valiant" if policy.balances else "minimal"
+    )
+
+
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
+
+
+@pytest.mark.parametrize(("words", "policy"), CASES)
+def test_computed_arrays_hold_what_stored_ones_hold(
+    words: dict[str, Any], policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = built(words, policy)
+    monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
+    monkeypatch.setattr(computed_array, "COMPUTED_CELLS_AT_ONCE", 1000)
+    computed = built(words, policy)
+    chance = np.random.default_rng(1)
+    assert np.array_equal(computed.tables.routes.rows(), stored.tables.routes.rows())
+    pairs = [(array(computed), array(stored)) for array in ARRAYS.values()]
+    pairs = [pair for pair in pairs if isinstance(pair[0], ComputedArray)]
+    assert len(pairs) >= 2
+    for ours, theirs in pairs:
+        assert isinstance(theirs, np.ndarray)
+        assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
+        assert np.array_equal(ours, theirs)
+        places = tuple(chance.integers(n, size=(3, 20)) for n in theirs.shape)
+        some = places[0][0]
+        for index in (3, -1, slice(2, 9, 3), some, some[:, None], np.arange(len(theirs)) % 3 == 1):
+            assert np.array_equal(ours[index], theirs[index])
+            assert np.array_equal(ours[index, 1], theirs[index, 1])
+            assert np.array_equal(ours[index, ..., 1:], theirs[index, ..., 1:])
+        assert np.array_equal(ours[places], theirs[places])
+        assert np.array_equal(ours[places[:2]], theirs[places[:2]])
+        assert np.array_equal(ours[..., 0], theirs[..., 0])
+        assert np.array_equal(ours > 1, theirs > 1)
+        assert ours.max() == theirs.max()
+        assert all(np.array_equal(*rows) for rows in zip(ours, theirs, strict=True))
+        assert all(np.array_equal(ours[s], theirs[s]) for s in chance.permutation(len(theirs)))
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize(("words", "policy"), [CASES[2], CASES[-3]])
+def test_a_folder_keeps_what_arrays_are_computed_from(
+    words: dict[str, Any], policy: Policy, tmp_path: Path
+) -> None:
+    build = built(words, policy)
+    back = save(build, tmp_path / "build")
+    again = save(back, tmp_path / "again")
+    assert identified(build).identity == back.identity == again.identity
+    files = {path.stem for path in (tmp_path / "build" / "arrays").iterdir()}
+    for name, array in ARRAYS.items():
+        if isinstance(array(build), ComputedArray):
+            assert name not in files
+            assert np.array_equal(array(back), array(build))
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize("case", [CASES[1], CASES[8]])
+def test_what_arrays_are_computed_from_is_checked(
+    case: tuple[dict[str, Any], Policy], tmp_path: Path
+) -> None:
+    folder = tmp_path / "build"
+    save(built(*case), folder)
+    for file in sorted((folder / "arrays").glob("s*_*.npy")):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        with pytest.raises(InputError, match=f"{file.stem}.*a changed file"):
+            load(folder)
+        file.unlink()
+        with pytest.raises(InputError, match=f"{file.stem}.*no file"):
+            load(folder)
+        file.write_bytes(whole)
+    load(folder)
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize("kind", ["inductive-quad", "paley"])
+def test_computed_rows_are_walked_and_proved_as_stored_ones(kind: str) -> None:
+    degree = 4
+    build = built({**POLARSTAR, "supernode": kind, "degree": degree}, Policy(False, False))
+    tables = build.tables
+    routes = replace(
+        tables.routes,
+        prefix=np.asarray(tables.routes.prefix),
+        egress=np.asarray(tables.routes.egress),
+    )
+    cables = build.wiring.cables()
+    ours = Walker.of(tables, cables)
+    theirs = Walker.of(replace(tables, routes=routes), cables)
+    ends = np.arange(build.topology.graph.order)
+    assert np.array_equal(ours.egress(ends), theirs.egress(ends))
+    reports = [
+        verify(b, method="certificate")
+        for b in (build, replace(build, tables=replace(tables, routes=routes)))
+    ]
+    used = [replace(report.certificate, program=False) for report in reports if report.certificate]
+    assert used[0] == used[1]
+    alike = [replace(report, certificate=None) for report in reports]
+    assert alike[0] == alike[1]
+    assert reports[0].passed
+
+
+@pytest.mark.usefixtures("packed")
+def test_a_wrong_rule_is_found() -> None:
+    build = built({**POLARSTAR, "degree": 4}, Policy(False, False))
+    program = build.tables.routes.egress.packed  # type: ignore[union-attr]
+    case = program.case.copy()
+    case[0, 2, 3] = (case[0, 2, 3] + 1) % 3
+    wrong = replace(program, case=case)
+    routes = replace(build.tables.routes, egress=StarEgress(wrong), prefix=StarPrefixes(wrong))  # type: ignore[arg-type]
+    spoilt = replace(build, tables=replace(build.tables, routes=routes))
+    assert minimal_rows(spoilt) is None
+    assert not verify(spoilt, method="certificate").passed
+
+
+@pytest.mark.usefixtures("packed")
+@pytest.mark.parametrize("fabric", [{"q": 3}, POLARSTAR])
+def test_rows_of_classes_that_there_are_not_are_refused(
+    fabric: dict[str, Any], tmp_path: Path
+) -> None:
+    """Such a stored row is refused as the build is read; a computed one was a traceback later."""
+    build = built(fabric, Policy(False, False))
+    routes: Any = build.tables.routes
+    word = "direct" if isinstance(routes.egress, LineEgress) else "shift"
+    beyond = np.full_like(getattr(routes.egress.packed, word), 1)
+    packed = replace(routes.egress.packed, **{word: beyond})
+    routes = replace(routes, egress=type(routes.egress)(packed))
+    if word == "shift":
+        routes = replace(routes, prefix=StarPrefixes(packed))
+    with pytest.raises(InputError, match=r"rows for \d+ classes of"):
+        save(replace(build, tables=replace(build.tables, routes=routes)), tmp_path / "build")
+
+
+def test_stored_arrays_are_read_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Format 1 has every array; a packed build says that it is of format 2."""
+    case = CASES[1]
+    stored = save(built(*case), tmp_path / "stored")
+    monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
+    packed = save(built(*case), tmp_path / "packed")
+    back = load(tmp_path / "stored")
+    assert back.identity == stored.identity != packed.identity
+    for array in ARRAYS.values():
+        assert isinstance(array(back), np.ndarray)
+        assert np.array_equal(array(back), array(packed))
+    formats = {"stored": 1, "packed": 2}
+    for name, number in formats.items():
+        manifest = (tmp_path / name / "manifest.json").read_text()
+        assert json.loads(manifest)["format"] == number
+    (tmp_path / "packed" / "manifest.json").write_text(
+        manifest.replace('"format": 2', '"format": 3')
+    )
+    with pytest.raises(InputError, match="a build in another format"):
+        load(tmp_path / "packed")
+
+
+@pytest.mark.usefixtures("packed")
+def test_an_explanation_computes_the_supernodes_on_the_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build = built({**POLARSTAR, "q": 5, "degree": 4}, Policy(False, False))
+    computed: list[int] = []
+    whole = StarEgress._computed
+
+    def counted(self: StarEgress, x: int, members: Any) -> Any:
+        computed.append(x)
+        return whole(self, x, members)
+
+    monkeypatch.setattr(StarEgress, "_computed", counted)
+    found = explain(build, 3, 299)
+    assert len(found.minimal) == 4
+    assert {*computed} <= {v // 10 for v in found.minimal}

@@ -1,0 +1,74 @@
+"""Every way of every pair under every single failure, by the emitted text alone, and channels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compilers.proof.channels import channels, ranking
+from polarfab.fabric import Fabric
+from tests.compilers.targets.ovs_text_fabric import TextFabric, channels_needed
+
+
+def polarstar(supernode, q, degree):
+    return {"family": "polarstar", "supernode": supernode, "q": q, "degree": degree}
+
+
+POLARFLY = [{"family": "polarfly", "q": q} for q in (2, 3, 4, 5, 7, 8, 9, 11)]
+POLARSTARS = [
+    *(polarstar("inductive-quad", q, d) for q, d in ((2, 3), (3, 3), (2, 4), (4, 3), (5, 3))),
+    *(polarstar("paley", q, d) for q, d in ((2, 2), (3, 2), (4, 4))),
+]
+GRAPHS = [
+    *({"family": "slimfly", "q": q} for q in (4, 5, 7)),
+    *({"family": "jellyfish", "nodes": 30, "degree": 6, "seed": seed} for seed in (0, 1, 2)),
+    {"family": "dragonfly", "h": 2},
+    {"family": "hyperx", "sides": "3x3x3"},
+    {"family": "fat-tree", "k": 4},
+    {"family": "megafly", "h": 2, "a": 4},
+]
+SHORT = [POLARFLY[3], GRAPHS[0], GRAPHS[3], GRAPHS[-1]]
+
+
+def name(topology):
+    return "-".join(map(str, topology.values()))
+
+
+def by_port(wiring):
+    """int[S, P + 1] twice: the switch behind each port, and its port."""
+    far = np.full((len(wiring.port), int(wiring.port.max()) + 1), -1)
+    far_port = far.copy()
+    switch, link = np.nonzero(wiring.far >= 0)
+    far[switch, wiring.port[switch, link]] = wiring.far[switch, link]
+    far_port[switch, wiring.port[switch, link]] = wiring.far_port[switch, link]
+    return far, far_port
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        pytest.param(t, id=name(t), marks=[] if t in SHORT else [pytest.mark.long])
+        for t in (*POLARFLY, *POLARSTARS, *GRAPHS)
+    ],
+)
+def test_bounced_ways(topology, tmp_path):
+    routing = {"balance": "compact-valiant", "adjacent": "bounce", "protect": "node"}
+    fabric = Fabric.from_spec({"name": "lab", "topology": topology, "routing": routing})
+    report = fabric.verify(method="walk").reports[0]
+    assert report.passed
+    fabric.render("ovs", tmp_path / "out", unverified=True, check=False)
+    (emitted,) = fabric.check_emitted(tmp_path / "out")
+    assert emitted.passed
+
+    build = fabric.build
+    text = TextFabric(tmp_path / "out", build.wiring.names, *by_port(build.wiring))
+    whole = text.every_way()
+    walks = {"": whole, "link": text.one_link_down(whole), "node": text.one_switch_down(whole)}
+    assert all(packets.arrived.all() for packets in walks.values())
+    longest = {case.kind: case.max_hops for case in report.failures} | {"": report.ways.max_hops}
+    assert {kind: packets.links.max() for kind, packets in walks.items()} == {
+        kind: longest[kind] for kind in walks
+    }
+    found = channels(build, "valley", ("link", "node"))
+    assert found.free
+    assert channels_needed(ranking(build), *walks.values()) == found.count

@@ -1,0 +1,168 @@
+"""Graphs from files: every form read back, every mistake said with its line."""
+
+import json
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from compilers.topology.baselines import BASELINES
+from compilers.topology.families import build_topology, check_topology, vertex_names
+from compilers.topology.graph_formats import write
+from inventory.problems import InputError
+
+HOST_FORMS = ("graphml", "json", "node-link", "booksim")
+PETERSEN = nx.petersen_graph()
+
+
+@pytest.mark.parametrize("form", ["edges", "dot", *HOST_FORMS])
+def test_what_is_written_is_read(form, tmp_path):
+    whole = BASELINES["megafly"].build({"h": 1, "a": 4})
+    with (file := tmp_path / "g.txt").open("w") as stream:
+        write(whole, form, stream)
+    read = build_topology("graph", {"file": str(file)})
+    assert read.parameters == {"file": "g.txt"}
+    assert np.array_equal(read.graph.edges(), whole.graph.edges())
+    assert read.diameter == whole.diameter
+    carrying = whole.endpoints if form in HOST_FORMS else np.ones_like(whole.endpoints)
+    assert np.array_equal(read.endpoints, carrying)
+
+
+@pytest.mark.parametrize(
+    ("name", "write_it"),
+    [
+        ("g.edges", lambda file: nx.write_edgelist(PETERSEN, file)),
+        ("g.adjlist", lambda file: nx.write_adjlist(PETERSEN, file)),
+        ("g.graphml", lambda file: nx.write_graphml(PETERSEN, file)),
+        ("n.json", lambda file: file.write_text(json.dumps(nx.node_link_data(PETERSEN)))),
+        ("a.json", lambda file: file.write_text(json.dumps(nx.adjacency_data(PETERSEN)))),
+    ],
+)
+def test_what_networkx_writes_is_read(name, write_it, tmp_path):
+    write_it(tmp_path / name)
+    found = build_topology("graph", {"file": str(tmp_path / name)})
+    assert found.graph.edges().tolist() == sorted(sorted(edge) for edge in PETERSEN.edges)
+    assert (found.diameter, found.endpoints.all()) == (2, True)
+
+
+def test_names_are_numbered_as_they_appear(tmp_path):
+    (file := tmp_path / "g.txt").write_text("lon par\npar ber\n# no more\nber lon\nlon ber\n")
+    assert vertex_names("graph", {"file": str(file)}) == ("lon", "par", "ber")
+    (file := tmp_path / "n.txt").write_text("2 1\n1 0\n")
+    assert vertex_names("graph", {"file": str(file)}) == ()
+    assert build_topology("graph", {"file": str(file)}).graph.edges().tolist() == [[0, 1], [1, 2]]
+
+
+EVALNET = "4 5\n1 2 \n0 2 3 \n0 1 3 \n1 2 \n"
+METIS = "% a comment\n4 5\n2 3\n1 3 4\n1 2 4\n2 3\n"
+DIAMOND = [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]
+DOT = """// by hand
+strict graph "a diamond" {
+  rankdir=LR; node [shape=box, endpoint=false]
+  n0 -- n1 -- n2:p1:ne [label="a \\"b\\"; c"]; /* and
+  so on */
+  subgraph cluster_x { n3 [endpoints=4]; n1 -- n3 }
+  n2 -- n3
+  n0 -- "n2" // the last
+}
+"""
+SST = {
+    "program_options": {"timebase": "1 ps"},
+    "components": [
+        *({"name": f"router{n}", "type": "merlin.hr_router", "params": {}} for n in range(4)),
+        *({"name": f"nic{n}", "type": "merlin.linkcontrol"} for n in range(2)),
+    ],
+    "links": [
+        {
+            "name": f"link_{u}_{v}_0",
+            "left": {"component": f"router{u}", "port": f"port{v}", "latency": "10ns"},
+            "right": {"component": f"router{v}", "port": f"port{u}", "latency": "10ns"},
+        }
+        for u, v in DIAMOND
+    ]
+    + [
+        {
+            "name": f"host_{n}",
+            "left": {"component": f"nic{n}", "port": "rtr", "latency": "10ns"},
+            "right": {"component": f"router{n}", "port": "port9", "latency": "10ns"},
+        }
+        for n in (0, 1)
+    ],
+}
+
+
+@pytest.mark.parametrize("text", [EVALNET, METIS], ids=["EvalNet", "METIS"])
+def test_numbers_of_neighbours_behind_a_line_of_counts(text, tmp_path):
+    (file := tmp_path / "g.adj.txt").write_text(text)
+    assert build_topology("graph", {"file": str(file)}).graph.edges().tolist() == DIAMOND
+    # An edge list of as many lines: its first line is a link.
+    (file := tmp_path / "g.txt").write_text("4 1\n0 1\n0 2\n1 3\n2 3\n")
+    assert build_topology("graph", {"file": str(file)}).graph.size == 5
+
+
+def test_dot_by_hand(tmp_path):
+    (file := tmp_path / "g.dot").write_text(DOT)
+    found = build_topology("graph", {"file": str(file)})
+    assert found.graph.edges().tolist() == DIAMOND
+    assert vertex_names("graph", {"file": str(file)}) == ("n0", "n1", "n2", "n3")
+    assert found.endpoints.tolist() == [False, False, False, True]
+
+
+def test_what_sst_reads_and_writes(tmp_path):
+    """GraphML of networkx with the attribute `endpoints`, which anytopo asks for; its JSON."""
+    graph = nx.Graph(DIAMOND)
+    nx.set_node_attributes(graph, {0: 2, 1: 0, 2: 1, 3: 0}, "endpoints")
+    nx.write_graphml(graph, tmp_path / "g.graphml")
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    for name in ("g.graphml", "n.json"):
+        found = build_topology("graph", {"file": str(tmp_path / name)})
+        assert found.endpoints.tolist() == [True, False, True, False]
+    (file := tmp_path / "sst.json").write_text(json.dumps(SST))
+    found = build_topology("graph", {"file": str(file)})
+    assert found.graph.edges().tolist() == DIAMOND
+    assert found.endpoints.tolist() == [True, True, False, False]
+
+
+TEXTS = {
+    "nothing": "",
+    "comments": "# nothing\n",
+    "three-words": "0 1\n1 2 3\n",
+    "loop": "0 1\n1 1\n",
+    "twice": "0 1\n1 2\n0 1\n",
+    "two-parts": "0 1\n2 3\n",
+    "name": "a b\nb c!\n",
+    "long": "".join(f"{v} {v + 1}\n" for v in range(70)),
+    "json": '{"edges": [[0, 1],\n}',
+    "json-deep": "[" * 100_000,
+    "json-number": '{"nodes": 3}',
+    "json-edge": '{"edges": [[0, 1], [1]]}',
+    "json-name": '{"edges": [[0, {}]]}',
+    "json-list": "[1, 2]",
+    "graphml": "<graphml>\n<node>\n</graphml>",
+    "graphml-open": "<graphml>\n<node id='0'/>\n",
+    "anynet": "router 0 router 1\nrouter 1 host 3\n",
+    "dot": "graph {\n a -- b\n b -- {c d}\n}",
+    "dot-open": "graph {\n a -- b\n",
+    "dot-mark": "graph {\n a -- b\n b - c\n}",
+    "dot-two": "graph { a -- b }\ngraph { a -- b }",
+    "sst": '{"components": [{"type": "merlin.hr_router", "name": "r"}], "links": [{"left": 3}]}',
+}
+
+
+def test_messages(tmp_path, golden):
+    said = []
+    for name, text in TEXTS.items():
+        (file := tmp_path / "g.txt").write_text(text)
+        problems = check_topology("graph", {"file": str(file)})
+        with pytest.raises(InputError):
+            build_topology("graph", {"file": str(file)})
+        lines = "\n".join(str(p).replace(f"{tmp_path}/", "") for p in problems)
+        said.append(f"[{name}]\n{lines}\n")
+    golden("\n".join(said), "graph-files.txt")
+
+
+def test_no_file(tmp_path):
+    (missing,) = check_topology("graph", {"file": str(tmp_path / "g.txt")})
+    assert (missing.key, missing.file) == ("file", "")
+    (unsaid,) = check_topology("graph", {})
+    assert unsaid.key == "file"

@@ -1,0 +1,193 @@
+"""Work on a Dask cluster: the same bytes as here, whatever happens to its workers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from distributed import Client
+
+from compilers.evaluation.analysis.analyses import Options, analyse
+from compilers.evaluation.saturation import saturations
+from compilers.proof import packet_states
+from compilers.proof.verification import judge
+from compilers.tables.build import Build
+from compilers.tables.build_folder import save
+from compilers.targets.plane_rendering import PlaneRendering
+from compilers.workers import dask_cluster
+from compilers.workers.dask_cluster import connected
+from compilers.workers.shards import THIS_PROCESS, Workers
+from inventory.problems import InputError
+from tests.compilers.routed import routed
+from tests.waiting import until
+
+PROCESSES = Path(__file__).with_name("cluster_processes.py")
+SHARED = ("distances", "load", "resilience")
+
+
+@contextmanager
+def cluster(folder: Path, workers: int) -> Iterator[str]:
+    """The address of a scheduler with workers."""
+    command = [sys.executable, PROCESSES, folder, str(workers)]
+    # Some package of the environment is called `tests` as well.
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=env) as process:
+        assert process.stdin
+        try:
+            address = folder / "address"
+            until(lambda: address.exists() or process.poll() is not None, "the scheduler")
+            yield address.read_text()
+        finally:
+            process.stdin.close()
+
+
+def proof(build: Build, workers: Workers, progress: Any = None) -> str:
+    """All that is said of a build when every packet is walked."""
+    kinds = ("link", "node")
+    found = judge([build], (), progress, kinds, method="walk", workers=workers)
+    return json.dumps(found.as_dict())
+
+
+def rendered(build: Build, workers: Workers, folder: Path) -> bytes:
+    archive = folder / f"{workers.remote}.tar.gz"
+    assert PlaneRendering([build], "linux", workers=workers).into(archive)[0].checked
+    return archive.read_bytes()
+
+
+def measures(build: Build, workers: Workers) -> tuple[object, ...]:
+    options = Options(runs=5, workers=workers)
+    measured = [analyse(build.topology, name, options) for name in SHARED]
+    return saturations(build, ("tornado", "uniform"), workers=workers), measured
+
+
+def workers_of(client: Client) -> list[int]:
+    return [worker["name"] for worker in client.scheduler_info(n_workers=-1)["workers"].values()]
+
+
+def the_same(_: object) -> Callable[[int], int]:
+    return lambda piece: piece
+
+
+def tasks(dask_scheduler: Any) -> int:
+    return len(dask_scheduler.tasks)
+
+
+def end(_: object) -> Callable[[int], None]:
+    return lambda _: os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_four_workers_say_what_one_process_does_though_one_is_killed_half_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = save(routed(q=5, spread=True, protect="node"), tmp_path / "build")
+    monkeypatch.setattr(packet_states, "FAILURE_CELLS_AT_ONCE", 1 << 10)
+    alone, measured = proof(build, THIS_PROCESS), measures(build, THIS_PROCESS)
+    with cluster(tmp_path, 4) as address, Client(address, set_as_default=False) as client:
+        until(lambda: len(workers_of(client)) == 4, "four workers")
+        with connected(address, [(build, tmp_path / "build")]) as shared:
+            assert len(dask_cluster._packed(build, shared._shared)) < 200
+            assert measures(build, shared) == measured
+            assert rendered(build, shared, tmp_path) == rendered(build, THIS_PROCESS, tmp_path)
+            victim, told = workers_of(client)[0], []
+
+            def half(done: int, count: int) -> None:
+                told.append(done / count)
+                if len(told) == 12:
+                    os.kill(victim, signal.SIGKILL)
+
+            assert proof(build, shared, half) == alone
+            assert sum(share == 1 for share in told) == 4
+            until(lambda: len(workers_of(client)) == 3, "three workers")
+        with connected(address) as others:  # who do not see the folder
+            assert proof(build, others) == alone
+            given_up = others.over(the_same, None, range(100))
+            assert next(given_up) == 0
+            given_up.close()  # type: ignore[attr-defined]
+            until(lambda: client.run_on_scheduler(tasks) <= 1, "cancelled")
+            with pytest.raises(InputError, match="workers that end while they do it"):
+                list(others.over(end, None, range(1)))
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9.2", b"HTTP"])
+def test_somebody_who_is_no_scheduler(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_cluster, "ANSWERS_IN", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor() as pool:
+        greeting = pool.submit(lambda: (peer := other.accept()[0]).sendall(said) or peer)
+        address = "{}:{}".format(*other.getsockname())
+        with pytest.raises(InputError, match="dask scheduler") as error, connected(address):
+            pass
+        greeting.result().close()
+    assert address in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "nonsense",
+        "no-such-host.invalid:8786",
+        "tcp://127.0.0.1",
+        "http://a:1",
+        "127.0.0.1:1",
+        "ws://127.0.0.1:1",
+        "ucx://127.0.0.1:1",
+        "inproc://127.0.0.1/1/1",
+    ],
+)
+def test_an_address_where_nobody_listens_is_refused_before_a_client_waits(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed.Client", None)  # it would try again for ten seconds
+    with pytest.raises(InputError, match=r"such as 192\.0\.2\.1:8786") as error, connected(address):
+        pass
+    assert address in str(error.value)
+
+
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"polarfab\[cluster\]"), connected("127.0.0.1:1"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("packages", "said"),
+    [
+        ({"polarfab": None}, "polarfab .* given none"),
+        ({"numpy": "1.0"}, "numpy .* given 1.0"),
+        ({"python": "2.7.18.final.0"}, "Python .* given 2.7"),
+    ],
+)
+def test_workers_with_other_versions_are_refused(packages: dict[str, str], said: str) -> None:
+    here = dask_cluster._here()
+    alike = here | {"python": sys.version.split()[0]}
+    found = {"tcp://a": {"packages": alike}, "tcp://b": {"packages": alike | packages}}
+    client = SimpleNamespace(get_versions=lambda **_: {"workers": found})
+    with pytest.raises(InputError, match=said) as error:
+        dask_cluster._require_alike(client, "tcp://s")
+    assert "tcp://b" in str(error.value)
+
+
+def test_workers_with_other_sources_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed.get_worker", lambda: SimpleNamespace(address="tcp://b"))
+    here = dask_cluster._code_here()
+    monkeypatch.setattr(dask_cluster, "source_digest", lambda: "0" * 64)
+    job = dask_cluster._packed((the_same, None), ())
+    with pytest.raises(InputError, match=r"sources .* worker tcp://b.* given 0{16}"):
+        dask_cluster._run(job, "a job", here, (1,))
+    assert dask_cluster._run(job, "a job", dask_cluster._code_here(), (1,)) == [1]
+
+
+def test_a_scheduler_without_workers_is_refused() -> None:
+    client = SimpleNamespace(get_versions=lambda **_: {"workers": {}})
+    with pytest.raises(InputError, match="dask worker tcp://s"):
+        dask_cluster._require_alike(client, "tcp://s")

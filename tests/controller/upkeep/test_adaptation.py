@@ -1,0 +1,131 @@
+"""Weights that follow loads, over stand-in switches that count what rows and ports carry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from compilers.demand.fluid import Fluid
+from compilers.demand.weight_fit import fit
+from compilers.evaluation.traffic import PATTERNS
+from compilers.wiring.addressing import Addressing
+from controller.openflow.row_counters import RouteKeys
+from controller.settings import Damping, Duties
+from controller.upkeep import adaptation
+from controller.upkeep.measured_traffic import FabricWays
+from inventory.problems import InputError
+from tests.compilers.routed import routed, weights
+from tests.controller.upkeep.followed import followed
+from tests.controller.upkeep.test_repair_keeper import hold, network
+
+CALM = Damping(suppress=1e6)
+SECOND = 125_000
+"""What a port carries: the stand-ins say 1 Mb/s."""
+
+
+@pytest.fixture(autouse=True)
+def _compared_as_values(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(
+        "controller.switches.reconcile.Held.__eq__",
+        lambda a, b: (a.rows, a.groups) == (b.rows, b.groups),
+    )
+
+
+def minimal(q: int, **more: bool):
+    """A build whose compiled weights are those of minimal ports."""
+    build = routed(q=q, spread=True, **more)
+    classes = build.tables.classes
+    count = np.count_nonzero(classes.alternate, axis=2)
+    alone = weights(count, classes.alternate.shape[2], Fraction(1))
+    tables = replace(build.tables, classes=replace(classes, weight=alone))
+    return replace(build, identity="0123456789abcdef", balance="ugal-pf", tables=tables)
+
+
+def networks(build) -> list[bytes]:
+    """The network of each prefix, as in rows."""
+    return [int(network).to_bytes(4, "big") for network in build.addressing.ipv4_prefixes()[0]]
+
+
+def carry(net, keeper, traffic, amount: float, keys: list[bytes]) -> float:
+    """A second of traffic; returns the load that the hottest link should carry."""
+    sent, rows = followed(net.build, keeper.build.tables.classes.weight, traffic)
+    for v, switch in enumerate(net.switches):
+        for port in switch.sent:
+            switch.sent[port] += int(SECOND * min(1.0, amount * sent[v, port]))
+        for d in np.flatnonzero(rows[v]).tolist():
+            switch.carried[keys[d]] = switch.carried.get(keys[d], 6) + int(
+                SECOND * amount * rows[v, d]
+            )
+    net.tick(1.0)
+    return float(amount * sent.max())
+
+
+@pytest.mark.parametrize("bounces", [False, True])
+def test_tornado_comes_near_the_best_in_few_changes_and_stays(bounces: bool) -> None:
+    """q = 7, four hosts a switch send all they can: a link is to carry eight times its rate."""
+    build = minimal(7, bounces=bounces)
+    net, keeper = network(Duties(damping=CALM), build)
+    traffic, keys = PATTERNS["tornado"](build.topology, 1, 0), networks(build)
+    every = routed(q=7, spread=True, bounces=bounces)
+    best = 4 * fit(Fluid.of(every).paths(traffic)).loads.max()
+    peaks, changes = [], []
+    for switch in net.switches:
+        switch.mods.clear()
+    for _ in range(60):
+        peaks.append(carry(net, keeper, traffic, 4.0, keys))
+        changes.append(sum(len(switch.mods) for switch in net.switches))
+        for switch in net.switches:
+            switch.mods.clear()
+    assert peaks[0] == pytest.approx(8)  # two switches over one link
+    assert peaks[-1] <= 1.1 * max(best, 0.63)
+    assert np.count_nonzero(changes) <= 6
+    assert not any(changes[-25:])
+    assert max(peaks[i + 1] - peaks[i] for i in range(59)) < 0.02 * best
+    assert not hold(net, keeper.build.tables)
+    classes = len({*map(tuple, np.argwhere(keeper.build.tables.classes.weight[..., 1:].any(2)))})
+    assert max(changes) <= 3 * classes  # the first time a group is added, a row, the old one gone
+
+
+def test_rows_are_not_asked_for_while_no_link_is_hot(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    asked = []
+    wanted = adaptation.flows_wanted
+    monkeypatch.setattr(adaptation, "flows_wanted", lambda: asked.append(1) or wanted())
+    build = minimal(3)
+    net, keeper = network(Duties(damping=CALM), build)
+    traffic = PATTERNS["perm2hop"](build.topology, 1, 0)
+    for _ in range(20):
+        carry(net, keeper, traffic, 0.2, networks(build))
+    assert not asked
+    for _ in range(20):
+        carry(net, keeper, traffic, 0.9, networks(build))
+    assert asked
+
+
+def test_counters_are_read_by_prefix_in_both_families() -> None:
+    star = routed("polarstar", q=2, supernode="inductive-quad", degree=3)
+    plan: Addressing = star.addressing
+    networks4, lengths = plan.ipv4_prefixes()
+    keys = RouteKeys((networks4, lengths), None)
+    assert len(set(zip(networks4.tolist(), lengths.tolist(), strict=True))) == keys.count
+    net, _ = network(Duties(damping=CALM, adapt=False), replace(star, identity="0123456789abcdef"))
+    switch = net.switches[5]
+    switch.carried = {int(n).to_bytes(4, "big"): 1000 + int(n) % 977 for n in networks4}
+    found = keys.bytes_of(switch.report(1))
+    routes = star.tables.routes
+    held = routes.prefixes(5)[routes.egress[5] < np.iinfo(routes.egress.dtype).max - 1]
+    assert np.flatnonzero(found).tolist() == sorted(held.tolist())
+    assert found[held].tolist() == [1000 + int(n) % 977 for n in networks4[held]]
+
+
+def test_a_fabric_with_more_rows_than_can_be_read_is_refused(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(adaptation, "MOST_ROWS", 100)
+    with pytest.raises(InputError, match="--adapt: required a fabric of at most 100 rows"):
+        network(Duties(adapt=True), minimal(3))
+
+
+def test_marked_packets_have_fixed_weights() -> None:
+    with pytest.raises(InputError, match="as a controller that shifts weights cannot follow"):
+        FabricWays.of(replace(minimal(3), balance="spread"))

@@ -1,0 +1,203 @@
+"""Repairs of many failures: one for all, and computed while switches are heard."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from threading import current_thread
+
+import numpy as np
+import pytest
+
+from compilers.routing.link_repair import Intact, repaired
+from compilers.targets.openflow import protocol
+from compilers.targets.openflow.encoder import Encoder
+from controller.settings import Duties
+from controller.switches.current import Current
+from controller.switches.session import LiveFabric
+from controller.upkeep import repair_keeper
+from controller.upkeep.background import at_once, in_thread
+from controller.upkeep.repair_keeper import Keeper
+from tests.controller.fake_switches import FakeNetwork
+from tests.controller.switches.session_talk import names
+from tests.controller.upkeep.test_repair_keeper import (
+    BUILD,
+    CALM,
+    hold,
+    links_of,
+    tables_for,
+    told,
+)
+
+GONE = (1, 4, 6, 9, 12)
+
+
+class Beside:
+    """Computations that wait until the test has them done."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def start(self, work):
+        self.waiting.append((work, future := Future()))
+        return future
+
+    def finish(self):
+        for work, future in self.waiting:
+            future.set_result(work())
+        self.waiting.clear()
+
+
+def network(monkeypatch, rows=0):
+    monkeypatch.setattr(repair_keeper, "ROWS_AT_ONCE", rows)
+    now, beside = [100.0], Beside()
+    current = Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD)
+    fabric = LiveFabric(current, names, clock=lambda: now[0])
+    keeper = Keeper(fabric, Duties(patience=5, damping=CALM), beside.start)
+    net = FakeNetwork(BUILD, fabric, now)
+    net.connect()
+    told(net)
+    return net, keeper, beside
+
+
+def drained_tables(*vertices):
+    none = np.zeros(BUILD.wiring.far.shape, np.bool_)
+    aside = np.isin(np.arange(13), vertices)
+    return repaired(Intact.of(BUILD), none, aside).tables
+
+
+def left(*vertices):
+    return [v for v in range(13) if v not in vertices]
+
+
+def test_switches_that_are_cut_off_at_once_are_one_repair(monkeypatch):
+    net, keeper, _ = network(monkeypatch, rows=1 << 20)
+    for vertex in GONE:
+        net.fabric.closed(vertex)
+        net.now[0] += 0.15
+    for _ in range(40):
+        net.tick()
+    assert keeper.repairs == 1
+    assert np.flatnonzero(keeper.drained).tolist() == list(GONE)
+    assert not hold(net, drained_tables(*GONE), left(*GONE))
+    for vertex in GONE:
+        net.fabric.connected(vertex, int(BUILD.wiring.datapath_id[vertex]))
+    net.run()
+    net.tick()
+    assert keeper.repairs == 3  # the first that is back, and all others
+    assert not hold(net, BUILD.tables)
+
+
+def test_a_large_repair_is_computed_while_switches_are_heard(monkeypatch):
+    net, keeper, beside = network(monkeypatch)
+    one, two = links_of()[2], links_of()[17]
+    net.cable(*one, False)
+    assert len(beside.waiting) == 1
+    assert keeper.status()["repairing"]
+    assert not hold(net, BUILD.tables)
+    net.fabric.received(3, protocol.message(protocol.MessageType.ECHO_REPLY, 0))
+    net.cable(*two, False)
+    net.tick()
+    assert len(beside.waiting) == 1
+    assert not hold(net, BUILD.tables)
+    beside.finish()
+    net.tick()
+    assert not hold(net, tables_for(one))
+    assert len(beside.waiting) == 1
+    beside.finish()
+    net.tick()
+    assert keeper.repairs == 2
+    assert not hold(net, tables_for(one, two))
+    assert told(net) == ["link-down", "link-down", "repaired", "repaired"]
+    assert not keeper.status()["repairing"]
+
+
+def test_few_rows_are_computed_at_once(monkeypatch):
+    net, keeper, beside = network(monkeypatch, rows=30)
+    link = links_of()[2]
+    net.cable(*link, False)
+    assert not beside.waiting
+    assert not hold(net, tables_for(link))
+    for vertex in GONE:
+        net.fabric.closed(vertex)
+    net.tick(6)
+    assert len(beside.waiting) == 1
+    assert keeper.status()["repairing"]
+
+
+def test_a_switch_that_comes_back_meanwhile_goes_from_the_tables_that_stand(monkeypatch):
+    net, _, beside = network(monkeypatch)
+    u, k = links_of()[5]
+    net.cable(u, k, False)
+    net.fabric.closed(u)
+    net.switches[u].flows.clear()
+    net.switches[u].groups.clear()
+    net.connect(u)
+    assert not hold(net, BUILD.tables)
+    beside.finish()
+    net.tick()
+    assert not hold(net, tables_for((u, k)))
+
+
+def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
+    net, _, beside = network(monkeypatch)
+    u, k = links_of()[5]
+    net.cable(u, k, False)
+    net.fabric.closed(u)
+    switch = net.switches[u]
+    switch.flows.clear()
+    switch.groups.clear()
+    program = net.fabric.current.programs.program(u, 1)
+    for block in (*program.groups, *program.flows):
+        for message in block[:, 24:]:
+            switch.change(message.tobytes())
+    net.connect(u)
+    assert net.fabric.generation(u) == 1
+    beside.finish()
+    net.tick()
+    encoder = Encoder(BUILD).with_tables(tables_for((u, k)))
+    after = encoder.program(u, 1)
+    assert len(switch.flows) == sum(map(len, after.flows))
+    assert len(switch.groups) == sum(map(len, after.groups))
+    net.fabric.differences["none"] = 0
+    net.fabric.reconcile(u)
+    net.run()
+    assert net.fabric.differences["none"] == 1  # it holds just its program
+
+
+def test_a_computation_that_fails_is_tried_again(monkeypatch):
+    net, keeper, beside = network(monkeypatch)
+    link = links_of()[5]
+    net.cable(*link, False)
+    ((_, future),) = beside.waiting
+    beside.waiting.clear()
+    future.set_exception(MemoryError("no room"))
+    with pytest.raises(ExceptionGroup, match="no room"):
+        net.tick()
+    net.tick()
+    beside.finish()
+    net.tick()
+    assert keeper.repairs == 2
+    assert not hold(net, tables_for(link))
+
+
+def test_what_was_computed_for_a_build_that_is_gone_is_not_sent(monkeypatch):
+    net, _, beside = network(monkeypatch)
+    link = links_of()[5]
+    net.cable(*link, False)
+    net.fabric.load(Current(BUILD.identity, BUILD.wiring.names, Encoder(BUILD), BUILD))
+    net.run()
+    assert not hold(net, tables_for(link))
+    net.cable(*link, True)
+    beside.finish()
+    net.tick()
+    beside.finish()
+    net.tick()
+    assert not hold(net, BUILD.tables)
+
+
+@pytest.mark.parametrize("start", [at_once, in_thread])
+def test_results_and_errors_of_computations(start):
+    assert start(lambda: 42).result(10) == 42
+    with pytest.raises(ZeroDivisionError):
+        start(lambda: 1 // 0).result(10)
+    assert (start(current_thread).result(10) is current_thread()) == (start is at_once)

@@ -1,0 +1,143 @@
+"""Fabrics of several planes on the model: each plane by itself, and what hosts have of all."""
+
+import json
+
+import numpy as np
+import pytest
+
+from compilers.planes import compile_planes
+from compilers.proof.verification import judge
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.plane_folders import builds_in, save_planes
+from inventory.problems import InputError
+from mininet_scenarios.run.emulation import Emulation
+from mininet_scenarios.run.plane_emulation import _check, _together, emulate, run_planes
+from mininet_scenarios.scenario.scenario_file import load_scenario
+from mininet_scenarios.verdict.result import PairsReached
+
+HEAD = "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 3}, planes: 2}\ntimeline:\n"
+
+
+def emulated(tmp_path, *moments, head=HEAD):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(head + "".join(f"  - {moment}\n" for moment in moments))
+    return emulate(str(file), engine="model")
+
+
+def counts(found, words="all planes, "):
+    return {
+        check.name.removeprefix(words): (check.required, check.seen)
+        for check in found.result.checks
+        if check.name.startswith(words)
+    }
+
+
+def test_hosts_go_on_over_the_other_plane(tmp_path):
+    moments = "link_down: p1-0-p1-1", "plane_down: 2", "link_up: p1-0-p1-1", "plane_up: 2"
+    found = emulated(tmp_path, *moments)
+    assert found.passed
+    assert counts(found) == {
+        "at first": (156, 156),
+        "link p1-0-p1-1 down": (156, 156),
+        "plane 2 down": (146, 146),  # plane 1 has lost a link, and is all that there is
+        "link p1-0-p1-1 up": (156, 156),
+        "plane 2 up": (156, 156),
+    }
+    one, two = found.facts["planes"]
+    assert [event["what"] for event in one["timeline"]] == [
+        "link p1-0-p1-1 down",
+        "link p1-0-p1-1 up",
+    ]
+    assert [event["reached"] for event in two["timeline"]] == [0, 156]
+    assert (found.result.pairs, found.facts["switches"]) == (312, 26)
+    assert {check.name.split(":")[0] for check in found.result.checks[:-5]} == {"lab-p1", "lab-p2"}
+    json.dumps(found.as_dict())
+
+
+def test_what_no_plane_names_is_of_every_plane(tmp_path):
+    found = emulated(tmp_path, "node_down: 4", "node_up: 4", "expand: quadric")
+    assert found.passed
+    assert counts(found) == {
+        "at first": (156, 156),
+        "node 4 down": (124, 124),  # 132 without its host, 8 of them over it
+        "node 4 up": (156, 156),
+    }
+    for plane in found.facts["planes"]:
+        assert [event["what"] for event in plane["timeline"]][2] == "expand: quadric"
+
+
+def test_a_moment_that_nobody_was_asked_about_is_left_out(tmp_path):
+    moments = "{plane_down: 2, at: 1}", "{plane_up: 2, at: 2}", "link_down: p2-0-p2-1"
+    found = emulated(tmp_path, *moments)
+    assert list(counts(found)) == ["at first", "plane 2 up", "link p2-0-p2-1 down"]
+
+
+def test_a_pair_that_no_plane_delivers_is_named():
+    sure = ~np.eye(3, dtype=bool)
+    lost = sure.copy()
+    lost[0, 1] = False
+    names = "a", "b", "c"
+    states = [
+        {-1: PairsReached("at first", sure, sure), 1: PairsReached("cut", sure, lost)},
+        {-1: PairsReached("at first", sure, sure), 0: PairsReached("dark", ~sure & False, sure)},
+    ]
+    first, dark, cut = (_check(s, names) for s in _together([names, names], names, states))
+    assert (first.passed, dark.passed, cut.passed) == (True, True, True)  # plane 2 still answered
+    states[1][0] = PairsReached("dark", sure & False, sure & False)
+    _, dark, cut = (_check(s, names) for s in _together([names, names], names, states))
+    assert (dark.passed, cut.passed) == (True, False)
+    assert [str(m) for m in cut.mismatches] == [
+        "a → b: expected delivered by a plane, seen by none"
+    ]
+    # A host that only one plane has is reached over that one.
+    small = PairsReached("at first", sure[:2, :2], sure[:2, :2])
+    (state,) = _together([names, names[:2]], names, [{-1: states[0][-1]}, {-1: small}])
+    assert np.array_equal(state.reached, sure)
+
+
+@pytest.mark.parametrize(
+    ("moment", "message"),
+    [
+        ("plane_down: 3", r"yaml:4: timeline\[0\].plane_down: required a plane that .*given 3"),
+        ("link_down: p3-0-p3-1", r"yaml:4: timeline\[0\].link_down: required a node, or a link"),
+        ("plane_down: 17", r"plane_down: required"),
+    ],
+)
+def test_what_no_plane_has(tmp_path, moment, message):
+    with pytest.raises(InputError, match=message):
+        emulated(tmp_path, moment)
+
+
+def test_one_plane_has_no_second(tmp_path):
+    head = HEAD.replace(", planes: 2", "")
+    with pytest.raises(InputError, match="required a plane that the fabric has, given 2"):
+        emulated(tmp_path, "plane_down: 2", head=head)
+    assert emulated(tmp_path, "plane_down: 1", head=head).result.happened[0].pairs == 0
+
+
+def test_folders_of_planes_have_to_be_verified(tmp_path):
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 2}, "planes": 2}
+    folder = tmp_path / "build"
+    builds = save_planes(compile_planes(load_fabric(spec)), folder)
+    with pytest.raises(InputError, match="plane-1"):
+        emulate(str(folder), engine="model")
+    judge(builds, builds_in(folder), failures=())
+    found = emulate(str(folder), engine="model", keep=tmp_path / "keep")
+    assert (found.passed, found.facts["scenario"]) == (True, "lab")
+    with pytest.raises(InputError, match="--cli: required a fabric of one plane, given 2 planes"):
+        run_planes(Emulation(load_scenario(str(folder)), terminal="/dev/tty"))
+
+
+@pytest.mark.live
+def test_a_plane_of_two_fails_on_real_switches(tmp_path):
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "name: x\nfabric: {name: lab, topology: {family: polarfly, q: 2}, planes: 2}\n"
+        "engine: ovs-fabric\nprove_checker: false\nsample: {pairs: 0}\nexpect: {rules: none}\n"
+        "timeline: [plane_down: 2]\n"
+    )
+    found = emulate(str(file))
+    assert found.passed
+    assert counts(found) == {"at first": (42, 42), "plane 2 down": (42, 42)}
+    assert found.result.delivered == 84
+    assert [event.reached for event in found.result.happened] == [0, 42, 42]

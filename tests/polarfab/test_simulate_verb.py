@@ -1,0 +1,163 @@
+"""`polarfab simulate` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from polarfab.fabric import Fabric
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "hosts_per_node": 2}
+    path = tmp_path_factory.mktemp("simulate") / "build"
+    Fabric.from_spec(spec).save(path)
+    return path
+
+
+def test_json_has_the_points(polarfab: Run, folder: Path) -> None:
+    words = ("--load", "0.2,0.4", "--pattern", "tornado", "--json")
+    code, out, err = polarfab("simulate", folder, *words)
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["pattern"] == "tornado"
+    assert [point["offered"] for point in found["points"]] == [0.2, 0.4]
+    assert {"accepted", "mean_latency", "p99_latency", "worst_latency"} <= set(found["points"][0])
+    assert (found["saturation"], found["deadlock"]) == (0.4, [])
+    assert polarfab("simulate", folder, *words)[1] == out
+
+
+def test_table_plot_and_failure(polarfab: Run, folder: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "x.svg"
+    fail = ("--fail", "link", "0-1", "at", "1600")
+    code, out, err = polarfab("simulate", folder, "--load", "0.2", *fail, "-o", plot)
+    assert code == 0
+    assert "state" in out
+    assert "losses" in out  # minimal tables without protection
+    assert "saturated" not in out
+    assert f"plotted in {plot}" in err
+    assert plot.stat().st_size > 1000
+
+
+def test_builds_and_ways_side_by_side(polarfab: Run, folder: Path, tmp_path: Path) -> None:
+    tree, plot = tmp_path / "tree", tmp_path / "both.svg"
+    topology = {"family": "fat-tree", "k": 2}
+    Fabric.from_spec({"name": "tree", "topology": topology, "hosts_per_node": 2}).save(tree)
+    ways = ("--ways", "minimal", "--ways", "ugal", "--vcs", "8")
+    words = ("simulate", folder, tree, *ways, "--load", "0.1,0.3", "--json")
+    code, out, _ = polarfab(*words, "-o", plot)
+    found = json.loads(out)["simulated"]
+    assert code == 0
+    assert [(each["name"], each["ways"]) for each in found] == [
+        (name, way) for name in ("lab", "tree") for way in ("minimal", "ugal")
+    ]
+    assert found[2] == json.loads(polarfab("simulate", tree, *ways[:2], *ways[4:], *words[-3:])[1])
+    for name in ("lab, minimal", "lab, ugal", "tree, minimal", "tree, ugal"):
+        assert f"<!-- {name} -->" in plot.read_text()
+    code, out, _ = polarfab("simulate", tree, *ways, "--load", "0.1")
+    assert (code, out.count("┏")) == (0, 2)
+
+
+def test_collectives_side_by_side(polarfab: Run, folder: Path) -> None:
+    words = ("simulate", folder, "--ways", "minimal", "--ways", "shortest")
+    code, out, _ = polarfab(*words, "--collective", "tree-allreduce", "--size", "1024")
+    assert (code, out.count("lab: tree-allreduce of 1,024 bytes")) == (0, 2)
+    assert "26 hosts, ways shortest takes " in out
+
+
+def test_a_deadlock_is_a_finding(polarfab: Run, tmp_path: Path) -> None:
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 7}, "hosts_per_node": 4}
+    Fabric.from_spec(spec).save(tmp_path / "build")
+    words = ("--load", "1", "--vcs", "1", "--scheme", "single", "--buffer", "8")
+    code, _, err = polarfab("simulate", tmp_path / "build", *words)
+    assert code == 1
+    assert "deadlock: full buffers wait for each other along " in err
+
+
+def test_a_demand_takes_the_place_of_a_pattern(polarfab: Run, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "demand.csv"
+    file.write_text("0,5,30\n5,0,15\n")
+    words = ("simulate", folder, "--demand", file, "--load", "0.5", "--json")
+    (point,) = json.loads(polarfab(*words)[1])["points"]
+    # Two hosts of switch 0 fill half of their links; switch 5 sends half as much.
+    assert point["packets"] == pytest.approx((1 + 0.5) * 2 * 0.5 * 2_000 / 4, rel=0.15)
+    file.write_text("0,99,1\n")
+    assert polarfab(*words)[0] == 2
+
+
+def test_the_benchmark_measures_both_levels(
+    polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # without a compiler no SimGrid
+    theirs = tmp_path / "booksim"
+    theirs.write_text("#!/bin/sh\necho Time taken is 3000 cycles\necho Total run time 2.5\n")
+    theirs.chmod(0o755)
+    words = ("bench", "simulate", "--q", "3", "--load", "0.1", "--json")
+    _, out, err = polarfab(*words, "--booksim", theirs)
+    found = json.loads(out)
+    assert "SimGrid is left out: it needs cc and libsimgrid" in err
+    assert [each["what"].split(",")[0] for each in found] == ["BookSim", "polarfab", "polarfab"]
+    # 26 hosts, a tenth of their links, 1.7 links a flit, 3,000 cycles in 2.5 seconds.
+    assert found[0]["flit_hops"] == pytest.approx(26 * 0.1 * 1.7 * 3_000 / 2.5, rel=0.03)
+    assert found[0]["ratio"] == 1
+    theirs.write_text("#!/bin/sh\necho something else\n")
+    code, _, err = polarfab(*words, "--booksim", theirs)
+    assert code == 2
+    assert "what BookSim 2 prints at its end" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--load", "x"), "loads with commas between them"),
+        (("--load", "1.5"), "up to 1"),
+        (("--pattern", "tornada"), "did you mean tornado"),
+        (("--pattern", "adversarial"), "a pattern with traffic"),
+        (("--vcs", "1"), "2 virtual channels for scheme valley"),
+        (("--buffer", "8"), "at least a packet of 4 flits"),
+        (("--fail", "link", "0-99", "at", "3"), "a node, or a link"),
+        (("--fail", "node", "0", "at", "9999"), "a cycle before 3,500"),
+        (("--fail", "link", "7", "at", "3"), "--fail link: required a link as two nodes"),
+        (("--fail", "node", "0-1", "at", "3"), "--fail node: required one node, given 0-1"),
+        (("--fail", "cable", "0", "at", "3"), "link|node WHAT at CYCLE, given cable"),
+        (("--pattern", "tornado", "--demand", __file__), "a pattern or a file of rates"),
+        (("-o", "x.gif"), "FILE.svg or FILE.png"),
+    ],
+)
+def test_mistakes_are_told(polarfab: Run, folder: Path, words: tuple[str, ...], told: str) -> None:
+    code, out, err = polarfab("simulate", folder, *words)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
+    words = ("simulate", folder, "--collective", "ring-allreduce", "--size", "4096")
+    code, out, _ = polarfab(*words)
+    assert code == 0
+    assert "lab: ring-allreduce of 4,096 bytes over 26 hosts takes " in out
+    found = json.loads(polarfab(*words, "--json")[1])
+    assert (found["messages"], found["lost"]) == (26 * 2 * 25, 0)
+    assert found["seconds"] == pytest.approx(found["cycles"] * 1.28e-9)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--collective", "ring"), "ring-allreduce, tree-allreduce"),
+        (("--collective", "sweep3d", "--load", "0.1"), "--collective without --load"),
+        (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern or a collective"),
+        (("--collective", "sweep3d", "--level", "flit"), "a collective without --fail"),
+    ],
+)
+def test_what_does_not_go_with_a_collective(
+    polarfab: Run, folder: Path, words: tuple[str, ...], told: str
+) -> None:
+    code, out, err = polarfab("simulate", folder, *words)
+    assert (code, out) == (2, "")
+    assert told in err
