@@ -73,7 +73,7 @@ class Etcd(Process):
         self.url, peer = (f"http://127.0.0.1:{next(PORTS)}" for _ in range(2))
         client = ("--listen-client-urls", self.url, "--advertise-client-urls", self.url)
         peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
-        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap")
+        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap", "--unsafe-no-fsync")
         self.start("etcd", "--data-dir", folder / "etcd", *client, *peers, *cluster)
         try:
             self.says("serving client traffic")

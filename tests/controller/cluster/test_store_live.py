@@ -8,6 +8,7 @@ from time import time
 
 import pytest
 
+from controller.cluster import store
 from controller.cluster.leading import Unavailable
 from controller.cluster.store import Etcd
 from controller.settings import Tls
@@ -19,8 +20,9 @@ CLIENT, PEER, NOBODY = 7881, 7882, "http://127.0.0.1:1"
 
 
 @pytest.fixture
-def etcd(tmp_path):
-    """Start etcd, once or anew without its data; ends with the test."""
+def etcd(tmp_path, monkeypatch):
+    """Start etcd, once or anew without its data; ends with the test. It may be slow to answer."""
+    monkeypatch.setattr(store, "STORE_PATIENCE", 30.0)
     started = []
 
     def start(name="one", scheme="http", *options):
@@ -30,7 +32,7 @@ def etcd(tmp_path):
         url, peer = f"{scheme}://127.0.0.1:{CLIENT}", f"http://127.0.0.1:{PEER}"
         client = ("--listen-client-urls", url, "--advertise-client-urls", url)
         peers = ("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer)
-        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap")
+        cluster = ("--initial-cluster", f"default={peer}", "--logger", "zap", "--unsafe-no-fsync")
         command = ["etcd", "--data-dir", tmp_path / name, *client, *peers, *cluster, *options]
         with (tmp_path / f"{name}.log").open("w") as log:
             started.append(
@@ -77,12 +79,12 @@ def test_leases_claims_and_what_only_a_leader_may_put(etcd):
 
 
 def test_terms_grow_when_a_store_is_made_anew(etcd):
-    store = Etcd([etcd()], "p")
-    before = store.claim(store.grant(5)[0], "a").term
+    first = Etcd([etcd()], "p")
+    before = first.claim(first.grant(5)[0], "a").term
     revision = before & 0xFFFFFFFF
-    until(lambda: time() >= int(store.get("epoch")) + 1, "a second has passed")
-    store = Etcd([etcd("two")], "p")
-    claimed = store.claim(store.grant(5)[0], "a")
+    until(lambda: time() >= int(first.get("epoch")) + 1, "a second has passed")
+    anew = Etcd([etcd("two")], "p")
+    claimed = anew.claim(anew.grant(5)[0], "a")
     assert claimed.term > before
     assert claimed.term & 0xFFFFFFFF <= revision
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import select
 import socket
 import struct
+from itertools import count
+from time import monotonic
 
 import numpy as np
 
@@ -126,10 +128,11 @@ class Loopback:
         """A switch says something of its own accord."""
         self.sockets[self.every.index(switch)].sendall(data)
 
-    def until(self, true, what, limit=30.0):
+    def until(self, true, what, limit=90.0):
         """Carry messages until this is so; looked at when something has changed, and at times."""
-        seen = -1
-        for turn in range(int(limit / 0.05)):
+        seen, end = -1, monotonic() + limit
+        for turn in count():
+            assert monotonic() < end, f"{what}: not within {limit} s"
             ready = select.select(self.sockets, [], [], 0.05)[0]
             for sock in ready:
                 data = sock.recv(1 << 18)
@@ -140,7 +143,6 @@ class Loopback:
                 seen = changes
                 if true():
                     return
-        raise AssertionError(f"{what}: not within {limit} s")
 
     def close(self):
         """End all connections at once."""
