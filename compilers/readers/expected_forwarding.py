@@ -271,13 +271,15 @@ def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
     cabled = [(p, f) for p, f in zip(w.port[vertex], w.far[vertex], strict=True) if f >= 0]
     for port, sender in cabled if build.balance == "spread" else ():
         beside = {sender, *w.far[sender].tolist()}
+        beside |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
         onward = sorted(int(p) for p, f in cabled if f not in beside)
         yield int(port), str(vertex % 65536), ",".join(map(str, onward))
 
 
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
     a, far = build.addressing, build.wiring.far[vertex]
-    for near in far[far >= 0].tolist() if build.balance == "spread" else ():
+    ends = far[(far >= 0) & build.topology.endpoints[far]]
+    for near in ends.tolist() if build.balance == "spread" else ():
         yield (str(a.network(near)),)
         if a.ipv6:
             yield (str(a.network6(near)),)

@@ -187,6 +187,8 @@ def _choices(paths: SearchedPaths, switch: int, policy: Policy) -> Bits:
         avoids &= (step != hop) | direct
     # An adjacent switch is reached minimally only (PolarFly paper, §VII), but for bounced ways.
     alternate = away if policy.bounces else away & ~direct
+    if policy.marks:  # whatever comes back: the next switch sends it on by a link that serves
+        alternate = np.broadcast_to(near != hop, away.shape)
     if policy.shortest:
         alternate = alternate & (_links(steps, paths.ends) < _links(minimal, paths.ends))
     if policy.edge_disjoint:

@@ -3,7 +3,8 @@
 A host's packet leaves by any link of its switch, all with one share. Unless that link is the
 minimal one, the packet is marked. The next switch, r, takes the mark off. If the destination is r's
 neighbour, it goes there; else by any link of r but the one that it came in on, over the switch s,
-and the apex of the triangle on that, which is joined to s as well. From there on it goes minimally:
+and those to the apex of the triangle on that, which is joined to s as well, and to a twin of s,
+which has the same neighbours. From there on it goes minimally:
 
     s - d, s - r - d, s - x - d, or s - r - w - (w×d) - d, 4 links at most
 
@@ -13,12 +14,14 @@ r only if r is next to d. The same holds for any graph in which w's routes are m
 
 Every permutation is carried at .45 of the hosts' rate or more at q = 5, .46 at 7, .48 at 13, .49 at
 31, p = (q + 1)/2 hosts a switch: each link is the first, second, third or last of a part of the
-packets that hardly depends on who sends to whom.
+packets that hardly depends on who sends to whom. In an OFT, whose leaves have a twin, it is exactly
+(q + 1)/2p: all links carry the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +39,8 @@ def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
     Yields:
         The switches, and bool[n, K, K]: by the link that it came in on, those that it may take.
     """
-    apex = apex_of(wiring)
     for some in link_blocks(wiring):
-        yield some, other_links(wiring.far[some]) & ~apexes(apex[some])
+        yield some, _onward(wiring, some)
 
 
 def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
@@ -48,10 +50,24 @@ def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
         wiring: the cables.
         switch: a vertex.
     """
-    far = wiring.far[switch][None]
-    usable = other_links(far) & ~apexes(apex_of(wiring)[switch][None])
-    ports: NDArray[np.uint16] = np.where(usable[0], wiring.port[switch], 0).astype(np.uint16)
+    usable = _onward(wiring, slice(switch, switch + 1))[0]
+    ports: NDArray[np.uint16] = np.where(usable, wiring.port[switch], 0).astype(np.uint16)
     return ports
+
+
+def _onward(wiring: Wiring, some: slice) -> NDArray[np.bool_]:
+    """bool[n, K, K]: the links of some switches as in `onward_links`."""
+    far = wiring.far[some]
+    alike = np.where(far >= 0, _twins(wiring)[far], -1)
+    usable = other_links(far) & ~apexes(apex_of(wiring)[some])
+    usable &= alike[:, :, None] != alike[:, None, :]
+    return usable
+
+
+@lru_cache(maxsize=1)
+def _twins(wiring: Wiring) -> NDArray[np.int64]:
+    """int64[S]: a number that switches with the same neighbours have in common."""
+    return np.unique(wiring.far, axis=0, return_inverse=True)[1].ravel()
 
 
 def require_unmarked(build: Build, what: str) -> None:

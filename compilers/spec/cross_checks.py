@@ -242,9 +242,10 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         except ValueError:
             required = f"an expression from 0 to 1 at q={q}, of numbers, q and + - * / ( )"
             yield Finding(("routing", word), required, text, "such as 1/q" if q else "such as 1/4")
-    if routing.balance == MARKED and (family.name not in CONSTRUCTED or q < LEAST_MARKED):
+    if routing.balance == MARKED and q < LEAST_MARKED.get(family.name, q + 1):
         required = f"a balance without marks in a {family.name}" + f" of q={q}" * bool(q)
-        todo = f"write compact-valiant: packets are marked in PolarFly, from q={LEAST_MARKED} on"
+        able = ", ".join(f"{name} from q={least} on" for name, least in LEAST_MARKED.items())
+        todo = f"write compact-valiant: packets are marked in {able}"
         yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
     constructed = family.name in CONSTRUCTED or order <= LARGEST_SEARCH

@@ -17,8 +17,9 @@ ECMP = "ecmp"
 """The balance that spreads over all shortest paths alike, and over nothing longer."""
 MARKED = "spread"
 """The balance that marks packets: the next switch spreads them once more."""
-LEAST_MARKED = 3
-"""The smallest q at which it may be: at q = 2 a dead link can leave a switch no way to spread."""
+LEAST_MARKED = {"polarfly": 3, "oft": 2}
+"""The families that have it, and their smallest q: in PolarFly of q = 2 a dead link can leave a
+switch no way to spread."""
 
 WORST_CASE = "worst-case"
 """In the place of a demand's file: whatever demand loads a link most."""

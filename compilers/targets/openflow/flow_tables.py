@@ -116,9 +116,12 @@ def cookie(kind: RowKind) -> int:
 def class_numbers(
     egress: NDArray[np.integer], generation: int, direct: int = NEVER_DIRECT
 ) -> NDArray[np.int64]:
-    """int64[n]: what routes write into metadata for these classes, those from `direct` on told."""
-    number = egress.astype(np.int64) | GENERATION_BIT * generation
-    return number | DIRECT_BIT * (egress >= direct)
+    """int64[n]: what routes write into metadata for these classes; the `direct` ones from number
+    `direct` on are told.
+    """
+    number = egress.astype(np.int64)
+    number |= DIRECT_BIT * (number // direct == 1)
+    return number | GENERATION_BIT * generation
 
 
 def class_metadata(
