@@ -188,7 +188,6 @@ def verify(
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
     certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
-    certain &= build.balance != MARKED  # certificates know nothing of marks
     report = _delivery(build, certain, seed, progress, workers)
     rows = report.certificate is None  # else each was found to be right
     report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))

@@ -163,6 +163,7 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
             "rows for it and for others",
         ),
     )
+    yield from _class_numbers(build, found)
     edge = build.policy.get("disjoint", "edge") == "edge"
     balanced = build.balance != "minimal"
     if build.tables.routes.exact:
@@ -198,6 +199,32 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
     ):
         if asked:
             yield from _repairs(build, use, word, order, rows, repairs)
+
+
+def _class_numbers(build: Build, found: ClassDetours) -> Iterator[Unsound]:
+    """Classes that targets would take for what they are not, by their numbers.
+
+    That of a neighbour itself is the second of its port, from K to 2K where packets are marked.
+    """
+    port, links = build.tables.classes.port, build.wiring.port.shape[1]
+    order = np.argsort(port, axis=1, kind="stable")
+    ranked = np.take_along_axis(port, order, axis=1)
+    second = np.zeros(port.shape, np.bool_)
+    second[:, 1:] = ranked[:, 1:] == ranked[:, :-1]
+    second[:, 2:] &= ranked[:, 2:] != ranked[:, :-2]
+    direct = np.zeros(port.shape, np.bool_)
+    np.put_along_axis(direct, order, second, axis=1)
+    if build.balance == MARKED:
+        direct &= np.arange(port.shape[1]) // links == 1
+    words = {True: "the neighbour alone", False: "what is behind the neighbour"}
+    yield from where(
+        (found.direct & ~direct) | (found.behind & direct),
+        lambda s, k: Finding(
+            (build.wiring.names[s], "class", k),
+            f"rows for {words[bool(direct[s, k])]}, by its number",
+            f"rows for {words[not direct[s, k]]}",
+        ),
+    )
 
 
 def given_alternates(build: Build, use: PortUse) -> Sets:

@@ -43,6 +43,15 @@ def onward_links(wiring: Wiring) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
         yield some, _onward(wiring, some)
 
 
+def fewest_onward(wiring: Wiring) -> int:
+    """The fewest links that a switch spreads the packets of a cable over."""
+    counts = (
+        np.count_nonzero(usable, axis=2)[wiring.far[some] >= 0]
+        for some, usable in onward_links(wiring)
+    )
+    return min(int(count.min()) for count in counts if len(count))
+
+
 def onward_ports(wiring: Wiring, switch: int) -> NDArray[np.uint16]:
     """uint16[K, K]: the ports by which marked packets leave, by the link they came in on; 0: none.
 

@@ -11,7 +11,7 @@ are joined, every way of u to a switch d behind v is u - v - d, and of a neighbo
 The column certificate's conditions (`column_certificate`) thus become, of classes:
 
 1. A class that leads to v itself has no weight but that of its minimal port, unless the policy has
-   bounced ways.
+   bounced or marked ways.
 2. A class that leads behind v has a neighbour of repair: link failures. Of its first two none is
    the apex: failures of v.
 3. A class that leads to v itself has a neighbour of repair ρ. The first is the apex; or else both
@@ -27,6 +27,14 @@ there is none. w is not next to v, as u is the one switch between r and v: so it
 links, and not over r. If w is down, over a second w', or u: neither way leads over w, which is not
 next to v. All that follows is on minimal ways, of which the above holds. But now packets may come
 to u from the apex as well, so (3) is asked of both neighbours.
+
+*Marked ways* (`compilers.routing.marked_spread`). u may send to any neighbour r what is for any d,
+marked. If r is next to d, it goes on there, as d is not u. Else r sends it to some w next to r,
+which is up where r has more ways than elements fail. r is not next to d, so no minimal way from w
+leads over it: w - d, or w - y - d with y next to d. So what was spread is at d after four links,
+and comes to nobody by its minimal port. Next to d it comes from any but d: from the apex, too, by a
+mark that was not spread. So (3) is asked of both neighbours. Behind v it comes, spread, from an r
+that is not next to d, as alternates do. So all that failures do to it is what is said above.
 """
 
 from __future__ import annotations
@@ -43,10 +51,14 @@ from compilers.proof.forwarding import Numbers
 from compilers.proof.link_sets import packed_alternates
 from compilers.proof.policy_soundness import bounces
 from compilers.proof.port_use import PortUse
+from compilers.routing.marked_spread import fewest_onward
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.spread import SpreadWeights, counts
 from compilers.tables.switch_blocks import classes_of, switch_blocks
 
+FAILING = {"link": 1, "node": 1, "2": 2}
+"""Elements that are down, by kind of failure."""
 BEHIND, DIRECT, BOUNCED = 3, 2, 4
 """Links of a repair behind the neighbour, over the apex, by a bounce, from where it begins."""
 
@@ -97,9 +109,12 @@ class _ClassChoices:
         to, number = far[s, k], c.direct[s, k]
         delivers = np.ones(order, np.bool_)
         around = self.spread[s, number]
-        if not bounces(c.build):
+        marks = c.build.balance == MARKED
+        least = fewest_onward(c.build.wiring) if marks else len(FAILING)
+        if not marks and not bounces(c.build):
             delivers[to[around]] = False
-        bounced = bool(around.any())
+        delivers &= least > 0
+        bounced = bool(around.any()) or marks
         behind, alone, apex = c.rows > 0, self.first < 0, c.class_apex
         meets = (apex >= 0) & ((self.first == apex) | (self.second == apex))
         further = int((self.spread & behind).any())
@@ -113,7 +128,7 @@ class _ClassChoices:
         once[to[first]], most[to[first | both]] = BOUNCED, BOUNCED
         stretch = {"link": np.maximum(most - 1, BEHIND - 2), "node": np.full(order, BEHIND - 2)}
         # Packets are a link away from their host next to the destination, alternates two, and
-        # bounced ones three, if they do not come from the apex.
+        # bounced or spread ones three, if they do not come from the apex.
         further = 2 if bounced else further
         longest = np.maximum(once + 1 + further, most + 1)
         hops = {"link": np.maximum(longest, BEHIND + further), "node": BEHIND + further}
@@ -125,7 +140,7 @@ class _ClassChoices:
         return Certificate(
             destinations=np.arange(order),
             delivers=delivers,
-            repairs={kind: delivers & holds[kind] for kind in kinds},
+            repairs={kind: delivers & holds[kind] & (least > FAILING[kind]) for kind in kinds},
             stretch={kind: stretch[kind] for kind in kinds},
             hops={kind: np.broadcast_to(hops[kind], order) for kind in kinds},
             ways=direct + int((self.ways * c.rows).sum()),

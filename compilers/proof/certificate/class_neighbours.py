@@ -19,9 +19,9 @@ class ClassNeighbours:
     port, entry: intp[R], over the minimal port, the switch itself where the class delivers. first,
     first_entry, second: intp[R], over the first two ports of repair that have a cable. bounce,
     bounce_again: intp[R], over the first two ports of bounce. ways: int32[R], how many links have a
-    weight; chosen: uint8[R, ⌈K/8⌉], which, a bit each, of switches with hosts. enters: bool[R],
-    whether packets of hosts take the minimal port; spread: whether any take others. link_entry:
-    int32[S, K], the entry of each link.
+    weight; chosen: uint8[R, ⌈K/8⌉], the alternates among them, a bit each, of switches with hosts.
+    enters: bool[R], whether packets of hosts take the minimal port; spread: whether any take
+    others. link_entry: int32[S, K], the entry of each link.
     """
 
     port: Numbers
@@ -63,10 +63,20 @@ class ClassNeighbours:
         )
 
     def chooses(self, row: Numbers, link: Numbers) -> NDArray[np.bool_]:
-        """Whether hosts by these classes may take these links of their switch."""
-        bits = self.chosen.ravel().take(row * self.chosen.shape[1] + (link >> 3))
-        taken: NDArray[np.bool_] = (bits >> (link & 7).astype(np.uint8)) & 1 != 0
-        return taken
+        """Whether hosts by these classes may take these links of their switch as alternates."""
+        return has_link(self.chosen, row, link)
+
+
+def link_bits(link: Numbers) -> tuple[Numbers, NDArray[np.uint8]]:
+    """The byte of each link in a set of links, a bit each, and its value there."""
+    return link >> 3, np.uint8(1) << (link & 7).astype(np.uint8)
+
+
+def has_link(sets: NDArray[np.uint8], number: Numbers, link: Numbers) -> NDArray[np.bool_]:
+    """bool[n]: whether the sets of these numbers, of uint8[N, ⌈K/8⌉], have these links."""
+    byte, bit = link_bits(link)
+    found: NDArray[np.bool_] = sets.ravel().take(number * sets.shape[1] + byte) & bit != 0
+    return found
 
 
 def _first_two(
@@ -92,8 +102,8 @@ def _behind(f: Forwarding, arc: NDArray[np.int32]) -> tuple[Numbers, Numbers]:
 def _chosen(f: Forwarding, has_hosts: NDArray[np.bool_]) -> NDArray[np.uint8]:
     width = (f.slots + 7) // 8
     bits = np.zeros(f.weighted.shape[1] * width, np.uint8)
-    for arc in f.weighted:
+    for arc in f.weighted[1:]:
         row = np.flatnonzero((arc >= 0) & has_hosts)
-        link = arc[row] % f.slots
-        bits[row * width + (link >> 3)] |= np.uint8(1) << (link & 7).astype(np.uint8)
+        byte, bit = link_bits(arc[row] % f.slots)
+        bits[row * width + byte] |= bit
     return bits.reshape(-1, width)

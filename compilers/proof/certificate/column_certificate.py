@@ -24,6 +24,13 @@ So two repairs and one bounce stand for all ways in, all ways out and all failur
 meets the failure at r, on a bounced way, goes over the second β, or back to s; by (2) the failed
 switch is not on its path, and n(β) ≠ r keeps it off the failed link.
 
+*Marked packets* (`compilers.routing.marked_spread`). What a host at s sends by an alternate to r,
+with n(r) ≠ d, r sends on to some w. (2) is then asked of w with n(w) = r, in the place of r: all
+others are on minimal paths after two links, and come to nobody by its minimal port. Where n(r) = d
+the packet is in transit at r, and n(r) is not s. While r has more ways than elements fail, one that
+is up serves; so failures are met as above, and by whom is asked in (3) of those that are spread,
+too.
+
 The conditions suffice and are not necessary: the destinations where one does not hold are walked.
 """
 
@@ -37,6 +44,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.certificate.certificate import Bits, Certificate
 from compilers.proof.certificate.class_neighbours import ClassNeighbours
+from compilers.proof.certificate.spread_columns import LinkSets, SpreadColumns, onward_sets
 from compilers.proof.forwarding import Forwarding, Numbers, Towards
 from compilers.proof.packet_states import Progress
 from compilers.tables.build import Build
@@ -78,20 +86,20 @@ def _whole(parts: Sequence[dict[str, Numbers]]) -> dict[str, Numbers]:
 
 def _columns(build: Build, f: Forwarding, progress: Progress | None) -> Iterator[_Columns]:
     """The columns of all switches with hosts, a block at a time."""
-    neighbours = ClassNeighbours.of(f, build.topology.endpoints)
+    neighbours, onward = ClassNeighbours.of(f, build.topology.endpoints), onward_sets(f)
     table = neighbour_table(build.topology.graph)
     ends = np.flatnonzero(build.topology.endpoints)
     step = max(1, CERTIFICATE_CELLS_AT_ONCE // f.switches)
     for first in range(0, len(ends), step):
         some = ends[first : first + step]
-        yield _Columns.of(build, f, neighbours, table, some)
+        yield _Columns.of(build, f, neighbours, onward, table, some)
         if progress:
             progress(first + len(some), len(ends))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _BouncedWays:
-    """The n switches that hosts may send packets to which they get on their minimal port.
+    """The n switches that hosts, or marks, send packets to which these get on their minimal port.
 
     cell: intp[n], the cell of each; column: its destination. first: where it sends them, other: if
     that is down. avoids: bool[n], the minimal path of the other does not meet the first.
@@ -128,7 +136,8 @@ class _Columns:
     intp[D, S + 1], the cell over the minimal port; dist: int16[D, S + 1], links to the destination
     by `after`, 0 where none lead there. home, base: intp[D, 1], the cells of the destination and of
     switch 0.
-    bounced: where hosts one link nearer may choose the link to a switch (2).
+    bounced: where hosts one link nearer may choose the link to a switch (2). spread: where marked
+    packets are sent on, None where none is marked.
     """
 
     build: Build
@@ -143,6 +152,7 @@ class _Columns:
     base: Numbers
     arrived: Bits
     bounced: _BouncedWays
+    spread: SpreadColumns | None
 
     @classmethod
     def of(
@@ -150,6 +160,7 @@ class _Columns:
         build: Build,
         f: Forwarding,
         n: ClassNeighbours,
+        onward: LinkSets | None,
         table: NDArray[np.int64],
         destinations: NDArray[np.int64],
     ) -> _Columns:
@@ -166,12 +177,15 @@ class _Columns:
         arrived = at == home
         dist[~arrived] = 0
         joined = table[:-1].min(axis=1, initial=order) < order
+        spread = None
+        if onward is not None:
+            spread = SpreadColumns.of(n, onward, build.wiring.far, row, after, home)
         back = np.zeros((2, 0), np.intp)
         if n.spread:
             # Of a row that leads nowhere the entry means nothing; condition (1) fails there.
-            to = after[:, :-1]
-            back = n.chooses(row.take(to), n.entry.take(row[:, :-1])) & (to != home) & joined
-            back = np.array(np.nonzero(back))
+            to, entry = after[:, :-1], n.entry.take(row[:, :-1])
+            sent = spread.sends(to, entry) if spread else n.chooses(row.take(to), entry)
+            back = np.array(np.nonzero(sent & (to != home) & joined))
         return cls(
             build=build,
             n=n,
@@ -185,6 +199,7 @@ class _Columns:
             base=base,
             arrived=arrived[:, :-1],
             bounced=_BouncedWays.of(n, row, after, back),
+            spread=spread,
         )
 
     @property
@@ -192,12 +207,17 @@ class _Columns:
         """intp[D, S]: the cells of all switches."""
         return self.base + np.arange(self.after.shape[1] - 1)
 
+    @property
+    def bounced_after(self) -> int:
+        """The links after which packets are bounced."""
+        return 2 if self.spread else 1
+
     def minimal(self) -> Bits:
-        """bool[D]: condition (1)."""
+        """bool[D]: condition (1), and that whatever is marked has a way on."""
         good = self.arrived & (self.dist[:, :-1] <= self.shortest)
         delivers = self.after.ravel().take(self.home) == self.home
         holds: Bits = (good | ~self.joined).all(axis=1) & delivers[:, 0]
-        return holds
+        return holds & ~self.spread.stuck if self.spread else holds
 
     def apart(self) -> Bits:
         """bool[D]: condition (2), but for switches that fail."""
@@ -217,8 +237,14 @@ class _Columns:
         second = _Repairs.of(self, self.n.second.take(row) + self.base)
         none = second.over == self.base + len(self.joined)
         comes: Bits = first.back.copy()
+        chosen, spread = np.zeros((2, *comes.shape), np.bool_)
         if self.n.spread:
-            comes |= self.n.chooses(self.row.take(first.over), self.n.first_entry.take(row))
+            entry = self.n.first_entry.take(row)
+            chosen = self.n.chooses(self.row.take(first.over), entry)
+            if self.spread:
+                chosen &= ~self.spread.here[:, :-1]
+                spread = self.spread.sends(first.over, entry)
+            comes |= chosen | spread
         way, bounces = self.bounced, np.zeros(comes.shape, np.bool_)
         if len(way.cell):
             over = np.full(self.after.size, -1)
@@ -229,8 +255,10 @@ class _Columns:
         whole = self._depth()
         depth = whole[:, :-1]
         # What comes from the first neighbour of repair came over its minimal port, or from hosts,
-        # or was bounced there on its second link.
-        beside = 1 + np.where(first.back, whole.take(first.over), bounces)
+        # or was spread there on its second link, or bounced.
+        beside = 1 + np.maximum(
+            np.where(first.back, whole.take(first.over), spread), bounces * self.bounced_after
+        )
         met = (depth > 0) | self.build.topology.endpoints
         met &= self.own != self.home
         inner = met & (self.after[:, :-1] != self.home)
@@ -248,7 +276,7 @@ class _Columns:
                 found[kind] = links.max(axis=1, where=where, initial=0).astype(np.int64)
             again = 1 + self.dist.take(way.other).astype(np.int64)
             np.maximum.at(stretch[kind], way.column, again - self.dist.take(way.cell))
-            np.maximum.at(hops[kind], way.column, again + 1)
+            np.maximum.at(hops[kind], way.column, again + self.bounced_after)
         holds["node"][way.column[~way.avoids]] = False
         return holds, stretch, hops
 
@@ -258,18 +286,22 @@ class _Columns:
         depth = np.zeros(self.after.size, np.int16)
         sends = self.build.topology.endpoints & (self.own != self.home)
         depth[after[sends & self.n.enters.take(row)]] = 1
+        arrive = {1 + self.bounced_after: self.bounced.first}
         if self.n.spread:
-            depth[self._over_alternates(self.own[depth.take(self.own) == 0])] = 1
+            own, here = self.own, depth.take(self.own) == 0
+            if self.spread:
+                here &= ~self.spread.here[:, :-1]
+                arrive[2] = self.spread.to
+            depth[self._over_alternates(own[here])] = 1
         ended = np.zeros(self.after.shape, np.bool_)
         ended[:, -1] = True
         ended.ravel()[self.home] = True
         for level in range(1, MOST_HOPS):
             moving = np.flatnonzero((depth == level) & ~ended.ravel())
-            if not len(moving):
+            if not len(moving) and level >= max(arrive):
                 break
             depth[self.after.ravel()[moving]] = level + 1
-            if level == 1:
-                depth[self.bounced.first] = 2
+            depth[arrive.get(level + 1, moving[:0])] = level + 1
         return depth.reshape(self.after.shape)
 
     def _over_alternates(self, cells: Numbers) -> Numbers:
@@ -294,23 +326,28 @@ class _Columns:
         """The links of the longest way to destinations that are delivered, if above `known`."""
         ends = np.flatnonzero(self.build.topology.endpoints)
         dist = self.dist[delivers][:, ends]
-        way = self.bounced
+        way, after = self.bounced, self.bounced_after
         # No shorter than a link and the minimal path of the switch that bounces.
-        bounced = 2 + self.dist.take(way.first)[delivers[way.column]]
+        bounced = 1 + after + self.dist.take(way.first)[delivers[way.column]]
         known = max(known, int(bounced.max(initial=0)))
-        most = int(dist.max(initial=0)) + self.n.spread
+        most = int(dist.max(initial=0)) + self.n.spread * after
         if most <= known:
             return known
         row = self.row[delivers][:, ends]
         away = dist > 0
-        found = max(known, int(dist.max(initial=0, where=self.n.ways.take(row) == 0)))
+        found = max(known, int(dist.max(initial=0, where=self.n.enters.take(row))))
+        if self.spread:
+            to = self.spread.to[delivers[self.spread.to // self.after.shape[1]]]
+            found = max(found, int((2 + self.dist.take(to)).max(initial=0)))
         for link in range(self.build.wiring.far.shape[1]):
+            if found >= most:
+                break
             far = self.build.wiring.far[ends, link]
             taken = away & (far >= 0) & self.n.chooses(row, np.array(link))
+            if self.spread:
+                taken &= ~self.spread.here[delivers][:, far]
             over = self.dist[delivers][:, far]
             found = max(found, 1 + int(over.max(initial=-1, where=taken)))
-            if found == most:
-                break
         return found
 
 

@@ -55,8 +55,8 @@ FABRICS: dict[str, tuple[str, dict[str, int | str]]] = {
 }
 
 SMALL = [name for name in FABRICS if name not in ("seven", "eight")]
-BOUNCED = "bounced"
-"""A fabric of q = 3 with bounced ways, where there are alternates."""
+BOUNCED, MARKED = "bounced", "marked"
+"""A fabric of q = 3 with bounced ways, and one with marked packets."""
 
 
 @cache
@@ -77,6 +77,8 @@ def fabric(name: str, spread: bool) -> Build:
         return damaged(spread)
     if name == BOUNCED:
         return routed(q=3, spread=True, bounces=True, protect="node")
+    if name == MARKED:
+        return routed(q=3, spread=True, marks=True, protect="node")
     family, parameters = FABRICS[name]
     return routed(family, spread=spread, protect="node", **parameters)
 
@@ -104,7 +106,7 @@ def assert_found(found: Certified, ways: Ways, walked: list[FailureReport], note
 
 
 @pytest.mark.parametrize("spread", [False, True])
-@pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED])
+@pytest.mark.parametrize("name", [*SMALL, "damaged", BOUNCED, MARKED])
 def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
     found = assert_alike(fabric(name, spread))
     assert not any(report.lost_pairs for report in found.failures)
@@ -151,13 +153,15 @@ def harmful(build: Build, count: int, seed: int) -> int:
 
 def test_it_agrees_on_mutants() -> None:
     modes = [("odd", False), ("odd", True), ("pn", False), ("pn", True)]
-    modes.append((BOUNCED, True))
-    assert sum(harmful(fabric(*mode), 12, seed=1) for mode in modes) >= 8
+    modes += [(BOUNCED, True), (MARKED, True)]
+    assert sum(harmful(fabric(*mode), 12, seed=1) for mode in modes) >= 10
 
 
 @pytest.mark.parametrize("q", [3, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    "words", [{}, {"spread": True}, {"spread": True, "bounces": True}], ids=["", "spread", BOUNCED]
+    "words",
+    [{}, {"spread": True}, {"spread": True, "bounces": True}, {"spread": True, "marks": True}],
+    ids=["", "spread", BOUNCED, MARKED],
 )
 def test_classes_of_a_whole_polarfly_prove_what_columns_do(q: int, words: dict[str, bool]) -> None:
     build = routed(q=q, **words, protect="node")
@@ -237,7 +241,7 @@ CHANGES = [
 LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("pn", "oft", "iq", "damaged")]
 
 
-@pytest.mark.parametrize("name", ["odd", *LONG])
+@pytest.mark.parametrize("name", ["odd", MARKED, *LONG])
 @pytest.mark.parametrize("spread", [False, True])
 def test_it_agrees_on_several_changes_at_once(name: str, spread: bool) -> None:
     random, lossy = np.random.default_rng(5), 0
@@ -261,7 +265,7 @@ def test_hosts_without_a_weighted_way_take_as_many_links_as_others() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("spread", [False, True])
-@pytest.mark.parametrize("name", [*FABRICS, "damaged", BOUNCED])
+@pytest.mark.parametrize("name", [*FABRICS, "damaged", BOUNCED, MARKED])
 def test_it_agrees_on_many_mutants(name: str, spread: bool) -> None:
     """More than 400 that lose packets, over nine fabrics and both modes."""
     large = name in ("iq", "paley", "seven", "eight")

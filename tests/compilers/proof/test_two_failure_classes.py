@@ -14,9 +14,10 @@ from compilers.proof.certificate.class_certificate import class_certificate
 from compilers.proof.certificate.minimal_rows import minimal_rows
 from compilers.proof.certificate.two_failure_classes import TwoFailureClasses
 from compilers.proof.certificate.two_link_classes import TwoLinkClasses
-from compilers.proof.delivery import verify
+from compilers.proof.delivery import LEAST_MARKED_TWICE, verify
 from compilers.proof.failure_walks import walk_failures
 from compilers.tables.build import Build
+from inventory.problems import InputError
 from tests.compilers.proof.test_failure_pairs import EVERY, without_goals
 from tests.compilers.proof.test_failure_walks import with_classes
 from tests.compilers.routed import routed
@@ -25,6 +26,7 @@ MODES: dict[str, dict[str, bool]] = {
     "minimal": {},
     "spread": {"spread": True},
     "bounced": {"spread": True, "bounces": True},
+    "marked": {"spread": True, "marks": True},
 }
 
 
@@ -59,7 +61,9 @@ def wider(build: Build) -> Build:
 def edited(q: int, count: int, seed: int) -> Iterator[Build]:
     """Builds of all modes, with two and with three ports of repair, and up to six edits."""
     random = np.random.default_rng(seed)
-    for words in MODES.values():
+    for mode, words in MODES.items():
+        if mode == "marked" and q < LEAST_MARKED_TWICE:
+            continue
         build = routed(q=q, **words, protect="node")
         for base in (build, wider(build)):
             for number in range(count):
@@ -101,13 +105,18 @@ def test_what_classes_pass_the_walk_passes(q: int, count: int, least: int) -> No
 @pytest.mark.parametrize("q", [3, 4, 5, *(pytest.param(q, marks=pytest.mark.long) for q in (7, 8))])
 def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
     build = routed(q=q, **MODES[mode], protect="node")
+    if mode == "marked" and q < LEAST_MARKED_TWICE:
+        with pytest.raises(InputError, match="fewer than 2 failures at once"):
+            verify(build, failures=("2",), method="certificate")
+        return
     report = verify(build, failures=("2",), method="certificate")
     assert report.certificate is not None
     assert report.certificate.proved[-1] == "2"
     assert report.certificate.flagged == 0
     (two,), walked = report.failures, walk_failures(build, "2", EVERY)
-    # Of bounced ways some other destination than those walked beside has the longest.
-    assert two == (walked if mode != "bounced" else replace(walked, exact=two.exact))
+    # Of bounced and marked ways another destination than those walked beside has the longest.
+    alike = mode in ("bounced", "marked")
+    assert two == (replace(walked, exact=two.exact) if alike else walked)
 
 
 @pytest.mark.parametrize(("q", "word"), [(3, "repairing"), (4, "bouncing")])
