@@ -171,13 +171,13 @@ class Towards:
     def spreads(self, at: Numbers, column: Numbers) -> NDArray[np.bool_]:
         """bool[n]: whether switches spread marked packets; else these go as others in transit.
 
-        So they do to a switch itself and to its neighbours.
+        So they do to a switch itself and to its neighbours, whose classes are the last K
+        (`compilers.routing.split_classes`).
         """
         f = self.forwarding
-        minimal = f.order[0].take(self.row(at, column))
-        after = f.end.take(minimal, mode="wrap") // f.slots
-        far: NDArray[np.bool_] = (minimal >= 0) & (after != self.destinations[column])
-        return far
+        number = self.row(at, column) - at * (f.classes + 2)
+        behind: NDArray[np.bool_] = number < f.slots - 1
+        return behind
 
     def onward(self, arcs: Numbers, column: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
         """The ways out of marked packets that are spread: which of these, and by what way.

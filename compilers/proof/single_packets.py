@@ -103,8 +103,7 @@ class SinglePackets:
 
         None where they go as in transit (`compilers.routing.marked_spread`).
         """
-        minimal, far = self.minimal_link(switch), self.build.wiring.far
-        if minimal < 0 or far[switch, minimal] == self.destination:
+        if self.egress(switch) >= self.build.wiring.far.shape[1]:  # of a neighbour, or none
             return []
         ports = onward_ports(self.build.wiring, switch)[entry]
         return [link for link in self._links(switch, ports) if self.is_up(switch, link)]

@@ -231,21 +231,28 @@ def choose_diversion(
     At the middle switch with hosts, the class with the most destinations gets the port of another
     class; of the classes without alternates, whose group leads packets from hosts too. Neighbours
     are left out where there are others: their packets are lost, which takes longer to see than a
-    longer path. None where the switch has no two such classes, as with bounced ways, or nobody
-    would notice.
+    longer path. Where there are no two such classes, as with bounced ways or marks, the class leads
+    packets in transit to a host of the switch, so they are lost, and every pair sends. None where
+    nobody would notice.
     """
     switch = int(hosts.switch[len(hosts) // 2])
     ports = build.tables.classes.port[switch]
     alone = ~build.tables.classes.alternate[switch].any(axis=1)
     classes = np.flatnonzero((ports > 0) & alone)
-    if len(classes) < 2:
-        return None
+    aside = len(classes) < 2
+    if aside:
+        classes = np.flatnonzero(ports > 0)
     by_class = prediction.egress[switch][hosts.switch] == classes[:, None]
-    far = by_class & (prediction.fewest[switch][hosts.switch] > 1)
-    led = far if far.any() else by_class
+    links = prediction.fewest[switch][hosts.switch]
+    # Others are led on to neighbours; what is far is led here by its own switch.
+    wanted = by_class & (links == 1 if aside else links > 1)
+    led = wanted if wanted.any() else by_class
     chosen = int(np.argmax(np.count_nonzero(led, axis=1)))
     if not led[chosen].any():
         return None
+    if aside:
+        port = int(build.wiring.host_port[switch].max())
+        return Diversion(switch, int(classes[chosen]), port), hosts.every_pair()
     counts = np.outer(hosts.switch == switch, led[chosen]).astype(np.int64)
     diversion = Diversion(switch, int(classes[chosen]), int(ports[classes[chosen - 1]]))
     return diversion, counts + counts.T

@@ -28,7 +28,8 @@ class Exercise:
 
     rules: flows and group buckets of the program. due: those that packets can reach, and must have.
     missed: those of them that none has. waiting: in words, those that no packet reaches as long as
-    every port is up. arrivals: packets, compared whole. shares: ports of select groups.
+    every port is up. arrivals: packets, compared whole. shares: ports of select groups. links:
+    those of a fabric that marks packets, which next switches spread.
     """
 
     rules: int
@@ -37,6 +38,7 @@ class Exercise:
     waiting: tuple[str, ...]
     arrivals: Findings
     shares: Findings
+    links: Findings = Findings()
 
     @property
     def exercised(self) -> int:
@@ -58,4 +60,5 @@ class Exercise:
             waiting=tuple(said["waiting"]),
             arrivals=Findings.of(**said["arrivals"]),
             shares=Findings.of(**said["shares"]),
+            links=Findings.of(**said["links"]),
         )

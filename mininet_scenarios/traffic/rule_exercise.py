@@ -8,11 +8,12 @@ gets more flows, other ports each, until the counters say that it was reached or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import cycle, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.class_groups import GroupRole
@@ -21,7 +22,7 @@ from mininet_scenarios.ovs.ovsfabric import bridge_name
 from mininet_scenarios.ovs.packets import checksum
 from mininet_scenarios.ovs.ports_down import PortsDown
 from mininet_scenarios.ovs.rule_counters import RuleKey, generations, packets_by_rule
-from mininet_scenarios.scenario.engine import HostSample, Progress
+from mininet_scenarios.scenario.engine import Flows, HostSample, Progress
 from mininet_scenarios.scenario.exercise import Deviation, Exercise, Findings
 from mininet_scenarios.scenario.numbering import Numbering
 from mininet_scenarios.traffic.crafted_frames import (
@@ -32,6 +33,7 @@ from mininet_scenarios.traffic.crafted_frames import (
     marked,
 )
 from mininet_scenarios.traffic.frame_exchange import HostEnds, RenumberedEnds, exchanged
+from mininet_scenarios.traffic.link_shares import link_shares, sent_by_port
 from mininet_scenarios.traffic.neighbour_frames import questions
 from mininet_scenarios.verdict.rule_set import GroupRules, Pairs, Rule, RuleSet
 
@@ -50,6 +52,8 @@ LAST_HOP = 2
 FIXED_PORT = 1024
 Injected = tuple[int, bytes, tuple[Rule, ...]]
 """A port, a packet that comes in on it, and the rules that it reaches."""
+Groups = Mapping[tuple[int, int, int], GroupRules]
+"""As `RuleSet.groups` has them."""
 
 
 class RuleExercise:
@@ -102,7 +106,7 @@ class RuleExercise:
         self._ask()
         for version in self.rules.versions:
             self._every_kind(version)
-        shares = self._shares(tolerance)
+        shares, links = self._shares(tolerance)
         self._until_reached()
         due = set(self.rules.due)
         if repairs:
@@ -115,6 +119,7 @@ class RuleExercise:
             waiting=tuple(rule.words for rule in idle if rule not in due),
             arrivals=Findings(self.frames, tuple(self.wrong)),
             shares=shares,
+            links=links,
         )
 
     def _ask(self) -> None:
@@ -140,8 +145,8 @@ class RuleExercise:
             crafter = self.crafters[version]
             self._send(crafter.frames(kind, source, destination, FIXED_PORT, self.frames))
 
-    def _send(self, frames: CraftedFrames) -> None:
-        """Send them, and compare what arrives with what has to."""
+    def _send(self, frames: CraftedFrames) -> list[int]:
+        """Send them, and compare what arrives with what has to; how often each was sent."""
         first, count = self.frames, len(frames)
         self.frames += count
         width = frames.sent.dtype.itemsize
@@ -160,6 +165,7 @@ class RuleExercise:
             seen = "lost" if not arrived[number] else f"arrived {arrived[number]} times"
             self._differs(frames, number, "delivered once", seen)
         self.progress(self.frames, self.frames)
+        return times
 
     def _judge(self, frames: CraftedFrames, number: int, host: int, got: bytes) -> None:
         """One that arrived at a host."""
@@ -182,18 +188,29 @@ class RuleExercise:
         of = f"IPv{frames.version}, {frames.kind}"
         self.wrong.append((f"{pair}, {of}", wanted, seen))
 
-    def _shares(self, tolerance: float | None) -> Findings:
-        """Flows to every select group that hosts reach, and how its ports shared them."""
+    def _shares(self, tolerance: float | None) -> tuple[Findings, Findings]:
+        """Flows to every select group that hosts reach: how its ports shared them, and, where
+        packets are marked, how all links did.
+        """
         chosen = {
             key: group
             for key, group in self.rules.groups.items()
             if group.role == GroupRole.ENTER and self.rules.due.keys() & set(group.buckets)
         }
-        flows = _flows_for(tolerance)
-        wanted = [(self._pairs(group.buckets), flows) for group in chosen.values()]
-        before = self._counted()
-        self._flow(wanted, FIRST_HASHED)
+        many = _flows_for(tolerance)
+        wanted = [(self._pairs(group.buckets), many) for group in chosen.values()]
+        before, sent = self._counted(), self._sent()
+        flows = self._flow(wanted, FIRST_HASHED)
         self.after = self._counted()
+        links, known = Findings(), self.rules.prediction
+        if self.rules.pipeline.marks and len(flows.rate):
+            links = link_shares(known, self.hosts, flows, self._sent() - sent, SIGMAS)
+        return self._group_shares(chosen, before, tolerance), links
+
+    def _group_shares(
+        self, chosen: Groups, before: dict[RuleKey, int], tolerance: float | None
+    ) -> Findings:
+        """How the ports of these groups shared the packets since."""
         cases, wrong = 0, list[Deviation]()
         for (switch, _, egress), group in chosen.items():
             packets = [self._since(rule, before) for rule in group.buckets]
@@ -220,19 +237,29 @@ class RuleExercise:
             self.after = self._counted()
             first, flows = first + flows, 2 * flows
 
-    def _flow(self, wanted: Iterable[tuple[Pairs, int]], first: int) -> None:
-        """So many flows over pairs of switches, each pair in turn, with source ports from first."""
+    def _flow(self, wanted: Iterable[tuple[Pairs, int]], first: int) -> Flows:
+        """So many flows over pairs of switches, each pair in turn, with source ports from first.
+
+        Returns those that were sent, with the number of packets of each for a rate.
+        """
         chosen = {
             (*pair, first + number)
             for pairs, count in wanted
             for number, pair in enumerate(islice(cycle(sorted(pairs)), count))
         }
+        done: list[NDArray[np.int64]] = [np.zeros((3, 0), np.int64)]
         for version, crafter in self.crafters.items():
             rows = [row[1:] for row in sorted(chosen) if row[0] == version and row[1] != row[2]]
             if rows:
                 source, destination, ports = np.array(rows).T
                 here, there = self.first_host[source], self.first_host[destination]
-                self._send(crafter.frames(HASHED, here, there, ports, self.frames))
+                times = self._send(crafter.frames(HASHED, here, there, ports, self.frames))
+                done.append(np.stack((here, there, np.array(times))))
+        source, destination, times = np.concatenate(done, axis=1)
+        return Flows(source, destination, times.astype(np.float64))
+
+    def _sent(self) -> NDArray[np.int64]:
+        return sent_by_port(self.ovs, self.bridges, self.rules.prediction)
 
     def _repairs(self) -> set[Rule]:
         """Reach what only packets reach that find ports down, or that come by such a way; which."""

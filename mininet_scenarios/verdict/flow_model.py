@@ -21,7 +21,7 @@ def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | Non
     counts as sent, and not as arrived.
     """
     f = walked.forwarding
-    arcs, flow, share, arrives = _crossed(walked, hosts, flows)
+    arcs, flow, share, arrives = crossed(walked, hosts, flows)
     capacity = np.full(len(f.end), np.inf if rate is None else rate)
     demand = np.minimum(flows.rate, HOST_LINKS if rate is None else np.inf)
     fair = max_min(arcs, flow, share, capacity, np.where(arrives > 0, demand, 0))
@@ -30,7 +30,7 @@ def carry(walked: Prediction, hosts: HostSample, flows: Flows, rate: float | Non
     return Carried(fair * arrives, walked.by_port(loads))
 
 
-def _crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[Numbers, ...]:
+def crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[Numbers, ...]:
     """int64[m], int64[m], float64[m]: an arc, a flow over it, its share there; and float64[n], what
     part of each flow arrives.
     """
@@ -44,12 +44,15 @@ def _crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[Numbe
     found: list[tuple[Numbers, ...]] = []
     arrives, total = np.zeros(len(source)), np.zeros(len(source))
     parts = []
-    for number, which, out in ways(towards, source, column):
-        which, out = (x[~(dark[source[which]] | dark[destination[which]])] for x in (which, out))
-        weight = weights[number, row[which]] if number < len(weights) else np.ones(len(which))
+    for way in ways(towards, source, column):
+        lit = ~(dark[source[way.which]] | dark[destination[way.which]])
+        which, out, onward = (x[lit] for x in (way.which, way.out, way.onward))
+        weight = way.part[lit]
+        if way.number < len(weights):
+            weight = weight * weights[way.number, row[which]]
         total[which] += weight
-        parts.append((which, out, weight))
-    for which, out, weight in parts:
+        parts.append((which, out, onward, weight))
+    for which, out, onward, weight in parts:
         part = weight / total[which]
 
         def note(
@@ -57,7 +60,7 @@ def _crossed(walked: Prediction, hosts: HostSample, flows: Flows) -> tuple[Numbe
         ) -> None:
             found.append((out.astype(np.int64), which[packet], part[packet]))
 
-        hops = follow(towards, out, column[which], source[which], note)
+        hops = follow(towards, out, column[which], source[which], note, onward)
         arrives[which] += np.where(hops >= 0, part, 0)
     # Hosts of one switch reach each other over no link.
     arrives[(source == destination) & ~dark[source]] = 1

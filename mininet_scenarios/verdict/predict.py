@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
-from compilers.routing.marked_spread import require_unmarked
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -28,6 +27,8 @@ Visit = Callable[[Numbers, Numbers], None]
 PREDICTED_CELLS_AT_ONCE = 1 << 20
 MOST_WAYS = 1 << 16
 """More than a class can have."""
+BY_TABLES = -3
+"""In the place of an arc: the one that the tables say."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +52,7 @@ class Prediction:
 
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
-        """Follow a packet of every pair by each of its ways.
-
-        Raises:
-            InputError: packets are marked.
-        """
-        require_unmarked(build, "a prediction of what an emulation shows")
+        """Follow a packet of every pair by each of its ways."""
         return _predict(build, Forwarding.of(build), outage or Outage())
 
     def under(self, outage: Outage) -> Prediction:
@@ -80,8 +76,8 @@ class Prediction:
             def count(packet: Numbers, out: Numbers, amount: Loads = amount) -> None:
                 np.add.at(arcs, out, amount[packet])
 
-            out = _first_ways(towards, source, column)
-            follow(towards, out, column, source, count)
+            out, onward = _first_ways(towards, source, column)
+            follow(towards, out, column, source, count, onward)
         return self.by_port(arcs)
 
     def load_bounds(self, packets: Loads) -> tuple[Loads, Loads]:
@@ -98,11 +94,12 @@ class Prediction:
     def visits(self, packets: Loads) -> Iterator[tuple[Numbers, ...]]:
         """How packets pass switches, by every way that the tables allow for them.
 
-        Yields source and destination, int[n], and the arcs that they come by and leave by.
+        Yields source and destination, int[n], the arcs that they come by and leave by, and whether
+        they come marked.
         """
         for towards, source, column in self._blocks(packets):
-            for _, which, out in ways(towards, source, column):
-                ends, begins = towards.destinations[column[which]], source[which]
+            for way in ways(towards, source, column):
+                ends, begins = towards.destinations[column[way.which]], source[way.which]
                 at, found = self.forwarding.hosts[begins], list[tuple[Numbers, Numbers, Numbers]]()
 
                 def note(
@@ -114,9 +111,10 @@ class Prediction:
                     found.append((packet, at[packet], out))
                     at[packet] = self.forwarding.end[out]
 
-                follow(towards, out, column[which], begins, note)
-                for packet, came, left in found:
-                    yield begins[packet], ends[packet], came, left
+                follow(towards, way.out, column[way.which], begins, note, way.onward)
+                for taken, (packet, came, left) in enumerate(found):
+                    marked = np.full(len(packet), way.marked and taken == 1)
+                    yield begins[packet], ends[packet], came, left, marked
 
     def by_port(self, arcs: NDArray[N]) -> NDArray[N]:
         """[S, ports + 1] of a value for each arc."""
@@ -155,7 +153,8 @@ class Prediction:
         def note(_: Numbers, out: Numbers) -> None:
             path.append(int(self.forwarding.end[out[0]]) // self.forwarding.slots)
 
-        follow(towards, _first_ways(towards, at, column), column, at, note)
+        out, onward = _first_ways(towards, at, column)
+        follow(towards, out, column, at, note, onward)
         return tuple(path)
 
     def _add_bounds(
@@ -165,14 +164,15 @@ class Prediction:
         crossed: list[Numbers] = []
         choices = np.zeros(len(source), np.int64)
         arcs = len(self.whole.end)
-        for number, which, out in ways(towards, source, column):
+        for number, way in enumerate(ways(towards, source, column)):
+            which = way.which
             choices[which] += 1
             at = (which * arcs * MOST_WAYS) + number
 
             def note(packet: Numbers, out: Numbers, at: Numbers = at) -> None:
                 crossed.append(at[packet] + out.astype(np.int64) * MOST_WAYS)
 
-            follow(towards, out, column[which], source[which], note)
+            follow(towards, way.out, column[which], source[which], note, way.onward)
         if not crossed:
             return
         keys, times = np.unique(np.concatenate(crossed), return_counts=True)
@@ -220,8 +220,9 @@ def _hops(towards: Towards, source: Numbers, column: Numbers) -> tuple[NDArray[n
     """int8[n] three times: hops by the first way, by the shortest, by the longest."""
     first = np.full(len(source), MOST_HOPS + 1, np.int8)
     fewest, most = first.copy(), np.full(len(source), np.iinfo(np.int8).min, np.int8)
-    for _, which, out in ways(towards, source, column):
-        hops = follow(towards, out, column[which], source[which])
+    for way in ways(towards, source, column):
+        which = way.which
+        hops = follow(towards, way.out, column[which], source[which], onward=way.onward)
         new = first[which] > MOST_HOPS
         first[which[new]] = hops[new]
         fewest[which] = np.minimum(fewest[which], hops)
@@ -229,13 +230,31 @@ def _hops(towards: Towards, source: Numbers, column: Numbers) -> tuple[NDArray[n
     return first, fewest, most
 
 
-def ways(
-    towards: Towards, source: Numbers, column: Numbers
-) -> Iterator[tuple[int, Numbers, Numbers]]:
-    """Which of n packets from hosts may take a way, and that way, for one way after the other.
+@dataclass(frozen=True, slots=True, eq=False)
+class Way:
+    """A way that some packets from hosts may take: its first link, and its second when marked.
 
-    With its number in `Forwarding.weighted`; the one after the last is for those without any.
+    number: of the first in `Forwarding.weighted`; the one after the last is for packets without
+    any. which: int64[n], of the packets, those that may. out: int32[n], the arc that each leaves
+    by. onward: int32[n], the arc that the next switch sends it to, `BY_TABLES` where its tables
+    say. part: float64[n], of what leaves by `out` the share that goes on like this.
     """
+
+    number: int
+    marked: bool
+    which: Numbers
+    out: Numbers
+    onward: Numbers
+    part: NDArray[np.float64]
+
+    @classmethod
+    def by_tables(cls, number: int, marked: bool, which: Numbers, out: Numbers) -> Way:
+        """A way on which each switch behind the first does what its tables say."""
+        return cls(number, marked, which, out, np.full_like(out, BY_TABLES), np.ones(len(out)))
+
+
+def ways(towards: Towards, source: Numbers, column: Numbers) -> Iterator[Way]:
+    """The ways of n packets from hosts, those by the first weighted port first."""
     f = towards.forwarding
     row = towards.row(source, column)
     chooses = np.zeros(len(source), np.bool_)
@@ -243,27 +262,57 @@ def ways(
         out = weighted.take(row)
         live = np.flatnonzero((out >= 0) & ~f.down(out, _dead(len(out))))
         chooses[live] = True
-        if len(live):
-            yield number, live, out[live]
+        if len(live) and number and f.marks:
+            yield from _marked_ways(towards, number, live, out[live], column[live])
+        elif len(live):
+            yield Way.by_tables(number, False, live, out[live])
     rest = np.flatnonzero(~chooses)
     if len(rest):
         out = towards.way_out(f.hosts[source[rest]], column[rest], _dead(len(rest)))
-        yield len(f.weighted), rest, out
+        yield Way.by_tables(len(f.weighted), False, rest, out)
 
 
-def _first_ways(towards: Towards, source: Numbers, column: Numbers) -> Numbers:
-    """int32[n]: the first way that is up of each packet from a host."""
+def _marked_ways(
+    towards: Towards, number: int, which: Numbers, out: Numbers, column: Numbers
+) -> Iterator[Way]:
+    """The ways of packets that leave by an arc, marked: the next switch spreads them, or not."""
+    f = towards.forwarding
+    arc = f.end[out].astype(np.int64)
+    spreads = towards.spreads(arc // f.slots, column)
+    onward = f.marked.take(arc, axis=1)
+    live = spreads & (onward >= 0) & ~f.down(onward, _dead(len(arc)))
+    count = np.count_nonzero(live, axis=0)
+    if not spreads.all():
+        yield Way.by_tables(number, True, which[~spreads], out[~spreads])
+    for some, then in zip((*live, spreads & (count == 0)), (*onward, None), strict=True):
+        if some.any():
+            next_arc = np.full(len(arc), NOWHERE, np.int32) if then is None else then
+            part = 1 / np.maximum(count[some], 1)
+            yield Way(number, True, which[some], out[some], next_arc[some], part)
+
+
+def _first_ways(towards: Towards, source: Numbers, column: Numbers) -> tuple[Numbers, Numbers]:
+    """int32[n] twice: the first way that is up of each packet from a host, and `Way.onward`."""
     first = np.full(len(source), NOWHERE, np.int32)
-    for _, which, out in ways(towards, source, column):
-        new = first[which] == NOWHERE
-        first[which[new]] = out[new]
-    return first
+    onward = np.full_like(first, BY_TABLES)
+    for way in ways(towards, source, column):
+        new = first[way.which] == NOWHERE
+        first[way.which[new]], onward[way.which[new]] = way.out[new], way.onward[new]
+    return first, onward
 
 
 def follow(
-    towards: Towards, out: Numbers, column: Numbers, at: Numbers, visit: Visit | None = None
+    towards: Towards,
+    out: Numbers,
+    column: Numbers,
+    at: Numbers,
+    visit: Visit | None = None,
+    onward: Numbers | None = None,
 ) -> NDArray[np.int8]:
-    """int8[n]: links that packets take which leave the switches `at` by arcs `out`; or a fault."""
+    """int8[n]: links that packets take which leave the switches `at` by arcs `out`; or a fault.
+
+    onward: as in `Way`; None where tables say all.
+    """
     f = towards.forwarding
     hops = np.full(len(out), LOOPED, np.int8)
     left = np.arange(len(out))
@@ -282,6 +331,8 @@ def follow(
         arc = f.end[out].astype(np.int64)
         at = arc // f.slots
         out = towards.way_out(arc, column, _dead(len(arc)))
+        if onward is not None and not taken:
+            out = np.where(onward[left] == BY_TABLES, out, onward[left])
     return hops
 
 

@@ -19,6 +19,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import GROUP_SPACE, Pipeline, RowKind
 from compilers.targets.openflow.group_and_flow_bytes import (
     IPV6_NUMBER,
+    MARKED_NUMBER,
     MOST_NUMBER,
     ROLE_SHIFT,
     XID_BITS,
@@ -164,24 +165,27 @@ class RuleSet:
         port = np.zeros((order, slots), np.int64)
         port[:, : slots - 1] = self.build.wiring.port
         port_of = port.ravel()
-        seen: set[tuple[int, int, int, int, int]] = set()
-        for begin, end, by, out in self.prediction.visits(talks):
-            columns = begin, end, by // slots, port_of[by], port_of[out]
+        seen: set[tuple[int, int, int, int, int, bool]] = set()
+        for begin, end, by, out, marked in self.prediction.visits(talks):
+            columns = begin, end, by // slots, port_of[by], port_of[out], marked
             seen.update(zip(*(column.tolist() for column in columns), strict=True))
-        for source, target, at, came, left in sorted(seen):
-            self._visit(source, target, at, came, left)
+        for visit in sorted(seen):
+            self._visit(*visit)
 
-    def _visit(self, source: int, target: int, at: int, came: int, left: int) -> None:
+    def _visit(self, source: int, target: int, at: int, came: int, left: int, marked: bool) -> None:
         """A packet passes the switch `at`, in by a port (0: from a host) and out by another."""
         egress = int(self.prediction.egress[at, target])
         group, nested = self._led(at, egress, came)
+        spread = marked and egress < self.pipeline.direct
         for family, version in enumerate(self.versions):
             pair = version, source, target
             if came:
-                self._need(at, RowKind.FORWARD, family, *pair)
+                self._need(at, RowKind.FORWARD, family + MARKED_NUMBER * marked, *pair)
             prefix = self._routes[version][at, target]
             self._need(at, RowKind.ROUTE, prefix + family * IPV6_NUMBER, *pair)
-        if group is None:
+            if spread:
+                self._need(at, RowKind.SPREAD, came, *pair)
+        if group is None or spread:
             return
         pair = 4, source, target
         self._need(at, RowKind.CLASS, egress + (group.role << ROLE_SHIFT), *pair)

@@ -74,6 +74,17 @@ def test_alternates_and_a_switch_without_power():
     passed("node-failure-q3", "--engine", "ovs-fabric")
 
 
+@pytest.mark.long  # test_ovs_live traces the same rows
+@pytest.mark.parametrize("engine", ["ovs-fabric", "mininet"])
+def test_marked_packets_of_both_families(engine):
+    report, seen = passed("marked-spread-q3", "--engine", engine)
+    assert report["rules"]["exercised"] == report["rules"]["all"] == 2558
+    assert seen["every pair over IPv6: answered"] == 156
+    assert seen["links have their shares of marked packets"] == 48
+    assert seen["each link down, 4: delivered"] == 4 * 156
+    assert report["hops"]["seen"]["4"] > 0
+
+
 @pytest.mark.long  # test_routed_live has the same files in kernels
 @pytest.mark.parametrize("name", ["linux-q3", "frr-q3"])
 def test_kernels_forward_by_rendered_files(name):

@@ -177,9 +177,15 @@ def test_every_diversion_is_seen_at_each_of_its_pairs(compiled, q):
     assert hops.required - hops.seen == counts.sum() // 2
 
 
-def test_where_every_class_has_alternates_nothing_is_diverted():
-    build = routed(q=3, spread=True, bounces=True)
-    assert choose_diversion(build, Prediction.of(build), Round(build).hosts) is None
+@pytest.mark.parametrize("marks", [False, True])
+@pytest.mark.parametrize("protect", ["none", "link"])
+def test_where_every_class_has_alternates_packets_in_transit_are_diverted(marks, protect):
+    build = routed(q=3, spread=True, protect=protect, bounces=not marks, marks=marks)
+    trial = Round(build)
+    diversion, counts = choose_diversion(build, Prediction.of(build), trial.hosts)
+    trial.engine.divert(diversion)
+    answers, *_ = trial.examiner.compare("", counts, trial.engine.send(counts, quiet))
+    assert 0 < answers.required - answers.seen < counts.sum() // 2
 
 
 def test_the_sample_is_seeded_and_each_pair_has_its_own_count():

@@ -1,0 +1,104 @@
+"""Predictions, shares of links and rules of a fabric that marks packets, against paths by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from compilers.targets.openflow.flow_tables import RowKind
+from compilers.targets.openflow.group_and_flow_bytes import MARKED_NUMBER
+from mininet_scenarios.scenario.engine import Flows, HostSample, LinkChange
+from mininet_scenarios.scenario.outage import Outage
+from mininet_scenarios.traffic.link_shares import link_shares
+from mininet_scenarios.verdict.flow_model import carry, crossed
+from mininet_scenarios.verdict.predict import Prediction
+from mininet_scenarios.verdict.rule_set import RuleSet
+from tests.compilers.readers.emitted import IDENTITY
+from tests.compilers.routing.test_marked_spread import loads_by_hand, marked, paths_by_hand
+
+
+@pytest.mark.parametrize("q", [3, 4])
+def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(q: int) -> None:
+    build = marked(q)
+    known, order = Prediction.of(build), build.tables.switches
+    packets = np.random.default_rng(q).integers(0, 4, (order, order))
+    np.fill_diagonal(packets, 0)
+    bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
+    port = {
+        (s, int(d)): int(build.wiring.port[s, k])
+        for s in range(order)
+        for k, d in enumerate(build.wiring.far[s])
+    }
+    for (s, d), paths in paths_by_hand(q).items():
+        lengths = [len(path) - 1 for path in paths]
+        assert (known.fewest[s, d], known.most[s, d]) == (min(lengths), max(lengths))
+        links = [set(pairwise(path)) for path in paths]
+        for link in set.union(*links):
+            place = link[0], port[link]
+            bounds[1][place] += packets[s, d]
+            bounds[0][place] += packets[s, d] * all(link in way for way in links)
+    least, most = known.load_bounds(packets)
+    assert (least == bounds[0]).all()
+    assert (most == bounds[1]).all()
+    assert (known.loads(packets) <= most).all()
+
+
+def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
+    build = marked(4)
+    known, hosts, order = Prediction.of(build), HostSample.of(build), 21
+    source, destination = np.nonzero(1 - np.eye(order, dtype=np.int64))
+    flows = Flows(source, destination, np.full(len(source), 100.0))
+    arc, flow, share, arrives = crossed(known, hosts, flows)
+    assert (arrives > 1 - 1e-9).all()
+    by_hand, f = loads_by_hand(4), known.forwarding
+    found = np.zeros((len(f.end), len(source)))
+    np.add.at(found, (arc, flow), share)
+    for a in np.flatnonzero(f.end >= 0).tolist():
+        link = a // f.slots, int(f.end[a]) // f.slots
+        assert found[a] == pytest.approx(by_hand[link][source, destination])
+
+    seen = np.rint(100 * known.by_port(found.sum(axis=1))).astype(np.int64)
+    cases = 2 * build.topology.graph.size
+    right = link_shares(known, hosts, flows, seen, 5)
+    assert (right.cases, right.wrong) == (cases, ())
+    seen[7, 2] *= 2
+    (wrong,) = link_shares(known, hosts, flows, seen, 5).wrong
+    assert wrong[0] == f"7 → {build.wiring.far[7, 1]}"
+
+
+def test_a_permutation_gets_what_throughput_says() -> None:
+    """.46 of what four hosts a switch can send, q = 7: each to its like at the next switch."""
+    build = marked(7, hosts=4)
+    known, hosts = Prediction.of(build), HostSample.of(build)
+    there = (np.arange(len(hosts)) + 4) % len(hosts)
+    flows = Flows(np.arange(len(hosts)), there, np.full(len(hosts), 1.0))
+    assert 0.46 < carry(known, hosts, flows, 1.0).rate.min() < 0.48
+
+
+def test_a_dead_link_takes_ways_and_its_packets_take_others() -> None:
+    """Behind a dead link groups and bundles leave out its port; without repair, pairs are lost."""
+    build, order = marked(3, "link"), 13
+    far = build.wiring.far
+    whole = Prediction.of(build)
+    for u in range(order):
+        down = whole.under(Outage().after(LinkChange(((u, int(far[u, 0])),), up=False)))
+        assert (down.fewest >= 0).all()
+        assert down.most.max() <= 7
+    bare = Prediction.of(marked(3)).under(Outage().after(LinkChange(((5, int(far[5, 0])),), False)))
+    assert (bare.fewest < 0).any()
+    assert (bare.most >= 0).sum() > (bare.fewest >= 0).sum()
+
+
+def test_every_rule_for_marks_is_due() -> None:
+    build = replace(marked(3, "link"), identity=IDENTITY)
+    rules = RuleSet(build, HostSample.of(build))
+    due = {key for key, rule in rules.flows.items() if rule in rules.due}
+    for switch in range(13):
+        assert (switch, RowKind.FORWARD, MARKED_NUMBER) in due
+        ports = build.wiring.port[switch][build.wiring.far[switch] >= 0].tolist()
+        assert {number for s, kind, number in due if (s, kind) == (switch, RowKind.SPREAD)} == {
+            *ports
+        }
