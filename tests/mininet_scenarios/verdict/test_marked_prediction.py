@@ -20,11 +20,12 @@ from tests.compilers.readers.emitted import IDENTITY
 from tests.compilers.routing.test_marked_spread import loads_by_hand, marked, paths_by_hand
 
 
-@pytest.mark.parametrize("q", [3, 4])
-def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(q: int) -> None:
-    build = marked(q)
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("polarfly", 4), ("oft", 2)])
+def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(family: str, q: int) -> None:
+    build = marked(q, family=family)
     known, order = Prediction.of(build), build.tables.switches
     packets = np.random.default_rng(q).integers(0, 4, (order, order))
+    packets *= build.topology.endpoints * build.topology.endpoints[:, None]
     np.fill_diagonal(packets, 0)
     bounds = np.zeros((2, order, build.wiring.cables().shape[1]), np.int64)
     port = {
@@ -32,7 +33,7 @@ def test_hops_and_loads_are_bounded_by_the_paths_of_the_rule(q: int) -> None:
         for s in range(order)
         for k, d in enumerate(build.wiring.far[s])
     }
-    for (s, d), paths in paths_by_hand(q).items():
+    for (s, d), paths in paths_by_hand(family, q).items():
         lengths = [len(path) - 1 for path in paths]
         assert (known.fewest[s, d], known.most[s, d]) == (min(lengths), max(lengths))
         links = [set(pairwise(path)) for path in paths]
@@ -53,7 +54,7 @@ def test_flows_are_shared_as_by_hand_and_a_count_that_is_off_is_named() -> None:
     flows = Flows(source, destination, np.full(len(source), 100.0))
     arc, flow, share, arrives = crossed(known, hosts, flows)
     assert (arrives > 1 - 1e-9).all()
-    by_hand, f = loads_by_hand(4), known.forwarding
+    by_hand, f = loads_by_hand("polarfly", 4), known.forwarding
     found = np.zeros((len(f.end), len(source)))
     np.add.at(found, (arc, flow), share)
     for a in np.flatnonzero(f.end >= 0).tolist():
