@@ -2,24 +2,28 @@
 
 Where a port is loaded above the threshold, or weights are shifted, the rows of all switches are
 read twice, and what they have carried in between says what enters for whom. One change of weights
-follows at most, and a rest. No I/O; time is a number that the caller gives.
+follows at most, and a rest. Shares are fitted in the background. No I/O; time is a number that the
+caller gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.share import share
 from compilers.tables.build import Build
-from compilers.tables.intermediate_form import Tables
+from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.protocol import Multipart
 from controller.openflow.multipart import flows_wanted, ports_wanted
 from controller.switches.conversation import Answer
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import Start, at_once
 from controller.upkeep.balance import ShiftRule, Shifts, adapt, weighted
 from controller.upkeep.measured_traffic import FabricWays, MeasuredTraffic
 from controller.upkeep.meter import Meter
@@ -35,13 +39,19 @@ REST, LONGEST_REST = 3.0, 30.0
 class Adaptation:
     """The loads of a build's ports, and the weight shifts that they caused.
 
-    shifts: those in the tables, or in the change being sent.
+    shifts: those in the tables, or in the change being sent. start: starts the fit of shares.
 
     Raises:
         InputError: the fabric has more rows than can be read, or its packets are marked.
     """
 
-    def __init__(self, build: Build, clock: Callable[[], float], rate: float | None = None) -> None:
+    def __init__(
+        self,
+        build: Build,
+        clock: Callable[[], float],
+        rate: float | None = None,
+        start: Start = at_once,
+    ) -> None:
         wiring, classes = build.wiring, build.tables.classes
         threshold = share(build.policy.get("threshold", "2/3"), _q(build))
         self.rule = ShiftRule(threshold=float(threshold))
@@ -56,7 +66,8 @@ class Adaptation:
                 todo="take --no-adapt",
             )
         self._build, self._ways = build, (build.tables, FabricWays.of(build))
-        self._clock = clock
+        self._clock, self._start = clock, start
+        self._fitting: Future[tuple[Shifts, NDArray[np.int64]]] | None = None
         self._asked = np.full(len(wiring.far), -np.inf)
         self._looked, self._next, self._rest = -np.inf, -np.inf, REST
         self._there: set[int] = set()
@@ -85,6 +96,8 @@ class Adaptation:
             tables: with the compiled weights.
             now: the time.
         """
+        if self._fitting is not None:
+            return self._fitted(self._fitting, tables, now)
         if now - self._looked < METER_PERIOD:
             return None
         self._looked = now
@@ -100,29 +113,29 @@ class Adaptation:
         if not self._rows.complete(self._there):
             return None
         self._counting = False
-        moves = self._moved(tables)
+        ways = self._ways[1]
+        # The rates are not written any more: the next round of readings begins with others.
+        counted = (self._rows.rate, ways.at_arcs(self.meter.rate), ways.at_arcs(self.meter.load))
+        self._fitting = self._start(
+            partial(_fit, self.rule, ways, tables.classes, self.shifts, *counted)
+        )
+        return self._fitted(self._fitting, tables, now)
+
+    def _fitted(
+        self, fitting: Future[tuple[Shifts, NDArray[np.int64]]], tables: Tables, now: float
+    ) -> NDArray[np.int64] | None:
+        """Take the shifts that were fitted, once they are, unless the tables are others now."""
+        if not fitting.done():
+            return None
+        self._fitting, rest = None, min(2 * self._rest, LONGEST_REST)
+        self._next, self._rest = now + rest, rest
+        shifts, moves = fitting.result()
+        if tables is not self._ways[0] or not len(moves):
+            return None
+        self.shifts = shifts
         # Rows of supernodes do not tell for which switch: what is fitted to them may be wrong.
-        sure = len(moves) and tables.routes.exact
-        self._rest = REST if sure else min(2 * self._rest, LONGEST_REST)
+        self._rest = REST if tables.routes.exact else rest
         self._next = now + self._rest
-        return moves if len(moves) else None
-
-    def _moved(self, tables: Tables) -> NDArray[np.int64]:
-        """Shift weights by what was counted; int64[m, 2], the classes that change."""
-        ways, classes = self._ways[1], tables.classes
-        capacity = np.nan_to_num(ways.at_arcs(self.meter.rate), nan=np.inf)
-        weight = weighted(classes, self.shifts).weight
-        traffic = MeasuredTraffic.of(ways, self._rows.rate, capacity, weight)
-        if traffic is None:
-            return self._none(tables)
-        load = ways.at_arcs(self.meter.load)
-        self.shifts, moves = adapt(self.rule, classes, self.shifts, traffic, load)
-        return moves
-
-    def _none(self, tables: Tables) -> NDArray[np.int64]:
-        """Take all shifts back, as nothing is sent that they are for."""
-        moves = np.argwhere(self.shifts.weight.any(axis=2))
-        self.shifts = Shifts.none(tables.classes)
         return moves
 
     def _counted(self, vertex: int) -> Answer:
@@ -138,6 +151,23 @@ class Adaptation:
                 self.meter.counters(vertex, body, self._clock())
 
         return told
+
+
+def _fit(
+    rule: ShiftRule,
+    ways: FabricWays,
+    classes: Classes,
+    shifts: Shifts,
+    rate: NDArray[np.float32],
+    of_arcs: NDArray[np.float64],
+    load: NDArray[np.float64],
+) -> tuple[Shifts, NDArray[np.int64]]:
+    """Shifts by what rows and ports have carried; int64[m, 2], the classes that change."""
+    capacity = np.nan_to_num(of_arcs, nan=np.inf)
+    traffic = MeasuredTraffic.of(ways, rate, capacity, weighted(classes, shifts).weight)
+    if traffic is None:  # nothing is sent that shifts are for
+        return Shifts.none(classes), np.argwhere(shifts.weight.any(axis=2))
+    return adapt(rule, classes, shifts, traffic, load)
 
 
 def _q(build: Build) -> int:

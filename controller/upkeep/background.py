@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
+from math import inf
 from threading import Thread
 from typing import Any
+
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+"""Seconds until a computation that has failed is tried again, at first and at most."""
 
 Start = Callable[[Callable[[], Any]], "Future[Any]"]
 """Starts a computation; the loop looks from time to time whether its future is done."""
@@ -35,5 +40,41 @@ def in_thread(work: Callable[[], Any]) -> Future[Any]:
         except BaseException as error:
             future.set_exception(error)
 
-    Thread(target=run, daemon=True, name="repair").start()
+    Thread(target=run, daemon=True, name="upkeep").start()
     return future
+
+
+@dataclass(slots=True)
+class Backoff:
+    """The waits between tries of a computation that fails: each twice as long as the one before.
+
+    error: of the last try, "" if it did not fail. tries: failures in a row. again: when to try.
+    """
+
+    clock: Callable[[], float]
+    error: str = ""
+    tries: int = 0
+    again: float = -inf
+
+    @property
+    def over(self) -> bool:
+        """Whether the computation may be tried."""
+        return self.clock() >= self.again
+
+    def failed(self, error: Exception) -> bool:
+        """A try has failed; whether this is news."""
+        news = repr(error) != self.error
+        wait = min(FIRST_WAIT * 2.0**self.tries, LONGEST_WAIT)
+        self.error, self.tries, self.again = repr(error), self.tries + 1, self.clock() + wait
+        return news
+
+    def succeeded(self) -> None:
+        """A try has succeeded."""
+        self.error, self.tries, self.again = "", 0, -inf
+
+    def status(self) -> dict[str, Any] | None:
+        """The failure for the status; None if the last try was none."""
+        if not self.tries:
+            return None
+        left = round(max(self.again - self.clock(), 0.0), 1)
+        return {"error": self.error, "tries": self.tries, "again_seconds": left}

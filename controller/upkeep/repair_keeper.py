@@ -27,7 +27,7 @@ from controller.settings import Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
 from controller.upkeep.adaptation import Adaptation
-from controller.upkeep.background import Start, at_once
+from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.balance import Shifts, weighted
 from controller.upkeep.link_events import ClassShift, TablesRepaired, WeightsShifted
 from controller.upkeep.link_monitor import Watching
@@ -50,6 +50,7 @@ class _Kept:
     repair: Repaired
     watching: Watching
     adaptation: Adaptation | None
+    backoff: Backoff
     computing: Future[TableRepair] | None = None
     stale: bool = False
     since: float = 0.0
@@ -59,7 +60,7 @@ class _Kept:
 class Keeper:
     """The keeper of a fabric; create it before switches connect.
 
-    start: starts the computation of large repairs.
+    start: starts the computation of large repairs and of weights.
 
     Raises:
         InputError: weights should follow load, but the build has no alternates.
@@ -124,6 +125,7 @@ class Keeper:
             "cut_off_pairs": kept.repair.cut_off,
             "repairs": self.repairs,
             "repairing": self._changing(kept),
+            "repair_failure": kept.backoff.status(),
             "shifted_classes": int(np.count_nonzero(moved)),
         }
 
@@ -171,7 +173,8 @@ class Keeper:
             intact=intact,
             repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             watching=watching or Watching(build.wiring, duties, self.fabric.heard),
-            adaptation=Adaptation(build, now, duties.link_rate) if asked else None,
+            adaptation=Adaptation(build, now, duties.link_rate, self._start) if asked else None,
+            backoff=Backoff(now),
         )
         failures = Failures.of(kept.watching.links)
         if duties.repair and failures:
@@ -242,7 +245,8 @@ class Keeper:
         for event in events:
             self.fabric.tell(event)
         kept.stale |= changed and self.duties.repair
-        if kept.stale and not self._changing(kept) and self._active():
+        due = kept.stale and (changed or kept.backoff.over)
+        if due and not self._changing(kept) and self._active():
             self._repair(kept)
 
     def _repair(self, kept: _Kept) -> None:
@@ -272,9 +276,12 @@ class Keeper:
         kept.computing = None
         try:
             change = computing.result()
-        except Exception:  # a bug of ours: it is told, and tried again
+        except Exception as error:  # a bug of ours: it is told once, and tried again
             kept.stale = True
-            raise
+            if kept.backoff.failed(error):
+                raise
+            return
+        kept.backoff.succeeded()
         kept.repair, kept.report = change.found, change.done
         kept.programs.hold(change.tables)
         self._leave_out(kept.programs, change)

@@ -19,7 +19,8 @@ from controller.upkeep.measured_traffic import FabricWays
 from inventory.problems import InputError
 from tests.compilers.routed import routed, weights
 from tests.controller.upkeep.followed import followed
-from tests.controller.upkeep.test_repair_keeper import hold, network
+from tests.controller.upkeep.test_large_repairs import Beside
+from tests.controller.upkeep.test_repair_keeper import hold, links_of, network, told
 
 CALM = Damping(suppress=1e6)
 SECOND = 125_000
@@ -87,6 +88,75 @@ def test_tornado_comes_near_the_best_in_few_changes_and_stays(bounces: bool) -> 
     assert not hold(net, keeper.build.tables)
     classes = len({*map(tuple, np.argwhere(keeper.build.tables.classes.weight[..., 1:].any(2)))})
     assert max(changes) <= 3 * classes  # the first time a group is added, a row, the old one gone
+
+
+class Fitting:
+    """A full fabric whose shares are fitted beside it."""
+
+    def __init__(self) -> None:
+        self.beside, self.build = Beside(), minimal(3)
+        self.net, self.keeper = network(Duties(damping=CALM), self.build, self.beside.start)
+        self.traffic = PATTERNS["perm2hop"](self.build.topology, 1, 0)
+        told(self.net)
+
+    def pass_second(self) -> list[str]:
+        """What is told in a second of traffic."""
+        carry(self.net, self.keeper, self.traffic, 2.0, networks(self.build))
+        return told(self.net)
+
+    def wait(self) -> None:
+        """Go on until shares are being fitted."""
+        for _ in range(40):
+            if self.beside.waiting:
+                return
+            assert self.pass_second() == []
+        raise AssertionError("no fit has begun")
+
+
+def test_shares_are_fitted_while_switches_are_heard() -> None:
+    one = Fitting()
+    one.wait()
+    for _ in range(5):
+        assert one.pass_second() == []
+    assert len(one.beside.waiting) == 1
+    assert not hold(one.net, one.build.tables)
+    one.beside.finish()
+    one.net.tick()
+    assert set(told(one.net)) == {"shifted"}
+    assert one.keeper.status()["shifted_classes"] > 0
+    assert not hold(one.net, one.keeper.build.tables)
+    one.wait()
+
+
+def test_shares_for_tables_that_are_gone_are_not_taken() -> None:
+    one = Fitting()
+    one.wait()
+    one.net.cable(*links_of(one.build)[2], False)
+    assert told(one.net) == ["link-down", "repaired"]
+    one.beside.finish()
+    one.net.tick()
+    assert told(one.net) == []
+    assert one.keeper.status()["shifted_classes"] == 0
+    one.wait()
+    one.beside.finish()
+    one.net.tick()
+    assert set(told(one.net)) == {"shifted"}
+
+
+def test_a_fit_that_fails_is_told_and_tried_again_after_a_rest() -> None:
+    one = Fitting()
+    for rest in (6, 12):
+        one.wait()
+        one.beside.fail(MemoryError("no room"))
+        with pytest.raises(ExceptionGroup, match="no room"):
+            one.net.tick()
+        for _ in range(rest):
+            assert not one.beside.waiting
+            one.pass_second()
+    one.wait()
+    one.beside.finish()
+    one.net.tick()
+    assert set(told(one.net)) == {"shifted"}
 
 
 def test_rows_are_not_asked_for_while_no_link_is_hot(monkeypatch) -> None:  # type: ignore[no-untyped-def]

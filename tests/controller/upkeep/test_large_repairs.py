@@ -1,4 +1,4 @@
-"""Repairs of many failures: one for all, and computed while switches are heard."""
+"""Repairs of many failures: one for all, computed while switches are heard, and tried again."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ class Beside:
         for work, future in self.waiting:
             future.set_result(work())
         self.waiting.clear()
+
+    def fail(self, error):
+        ((_, future),) = self.waiting
+        self.waiting.clear()
+        future.set_exception(error)
 
 
 def network(monkeypatch, rows=0):
@@ -164,20 +169,55 @@ def test_a_switch_whose_rows_have_other_numbers_meanwhile_is_read(monkeypatch):
     assert net.fabric.differences["none"] == 1  # it holds just its program
 
 
-def test_a_computation_that_fails_is_tried_again(monkeypatch):
+def test_a_computation_that_fails_is_tried_again_ever_later(monkeypatch):
+    """It is told once; other duties go on, and what stands in the status says why it takes long."""
     net, keeper, beside = network(monkeypatch)
     link = links_of()[5]
     net.cable(*link, False)
-    ((_, future),) = beside.waiting
-    beside.waiting.clear()
-    future.set_exception(MemoryError("no room"))
+    waits = []
+    for number in range(9):
+        beside.fail(MemoryError("no room"))
+        if number:
+            net.tick()
+        else:
+            with pytest.raises(ExceptionGroup, match="no room"):
+                net.tick()
+        said = keeper.status()["repair_failure"]
+        assert (said["error"], said["tries"]) == ("MemoryError('no room')", number + 1)
+        began = net.now[0]
+        while not beside.waiting:
+            net.tick()
+        waits.append(net.now[0] - began)
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    beside.fail(ValueError("another"))
+    with pytest.raises(ExceptionGroup, match="another"):
+        net.tick()
+    net.tick(60)
+    beside.finish()
+    net.tick()
+    assert keeper.repairs == 11
+    assert not hold(net, tables_for(link))
+    assert keeper.status()["repair_failure"] is None
+    net.cable(*link, True)
+    beside.fail(MemoryError("no room"))
+    with pytest.raises(ExceptionGroup, match="no room"):
+        net.tick()
+    assert keeper.status()["repair_failure"]["again_seconds"] == 1
+
+
+def test_other_failures_are_repaired_at_once_after_a_computation_that_failed(monkeypatch):
+    net, _, beside = network(monkeypatch)
+    one, two = links_of()[2], links_of()[17]
+    net.cable(*one, False)
+    beside.fail(MemoryError("no room"))
     with pytest.raises(ExceptionGroup, match="no room"):
         net.tick()
     net.tick()
+    assert not beside.waiting
+    net.cable(*two, False)
     beside.finish()
     net.tick()
-    assert keeper.repairs == 2
-    assert not hold(net, tables_for(link))
+    assert not hold(net, tables_for(one, two))
 
 
 def test_what_was_computed_for_a_build_that_is_gone_is_not_sent(monkeypatch):

@@ -12,6 +12,7 @@ from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Damping, Duties
 from controller.switches.current import Current
 from controller.switches.session import LiveFabric
+from controller.upkeep.background import at_once
 from controller.upkeep.repair_keeper import Keeper
 from controller.upkeep.rounds import ROUND_PATIENCE
 from inventory.problems import InputError
@@ -24,11 +25,11 @@ BUILD = replace(routed(q=3, spread=True, protect="link"), identity="0123456789ab
 CALM = Damping(suppress=1e6)
 
 
-def network(duties=None, build=BUILD):
+def network(duties=None, build=BUILD, start=at_once):
     now, duties = [100.0], duties or Duties(damping=CALM)
     current = Current(build.identity, build.wiring.names, Encoder(build), build)
     fabric = LiveFabric(current, names, clock=lambda: now[0])
-    keeper = Keeper(fabric, duties)
+    keeper = Keeper(fabric, duties, start)
     net = FakeNetwork(build, fabric, now)
     net.connect()
     assert fabric.complete
