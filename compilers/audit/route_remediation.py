@@ -62,6 +62,11 @@ def kernel_remediation(routes: str, nexthops: str, batch: str) -> Remediation:
                 wanted_routes.add(key)
                 if key not in there:
                     add.append(line)
+            case ["route", "replace", "throw", prefix, "metric", metric, "table", table, *_]:
+                key = prefix, table, int(metric)
+                wanted_routes.add(key)
+                if there.get(key, {}).get("type") != "throw":
+                    add.append(line)
             case ["route", "replace", prefix, "nhid", number, "metric", metric, "table", table, *_]:
                 key = prefix, table, int(metric)
                 wanted_routes.add(key)

@@ -170,6 +170,11 @@ def canonical(chain: Chain, in_port: Port) -> Chain:
     return tuple(result)
 
 
+def with_mark(port: str) -> str:
+    """An interface, for packets that are marked before: no interface has a blank in its name."""
+    return f"{port} with a mark"
+
+
 def bare(port: Port) -> Port:
     """The port, whatever becomes of the TTL, and whether packets are marked."""
     return port % HALVED if isinstance(port, int) else port

@@ -211,12 +211,16 @@ def _loopbacks(build: Build, vertex: int) -> Iterator[Value]:
         yield (str(a.network6(vertex)[1]),)
 
 
-def _settings(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+def _settings(build: Build, vertex: int) -> Iterator[Value]:
+    if build.balance == "spread":
+        yield "net/ipv4/fib_multipath_hash_seed", 0x50460001 + vertex
+        yield from ((f"net/{ip}/fib_multipath_hash_fields", 0x37) for ip in ("ipv4", "ipv6"))
     yield "net/ipv4/ip_forward", 1
     yield "net/ipv6/conf/all/forwarding", 1
     yield "net/ipv4/conf/all/rp_filter", 0
-    yield "net/ipv4/fib_multipath_hash_policy", 1
-    yield "net/ipv6/fib_multipath_hash_policy", 1
+    policy = 3 if build.balance == "spread" else 1
+    yield "net/ipv4/fib_multipath_hash_policy", policy
+    yield "net/ipv6/fib_multipath_hash_policy", policy
     yield "net/ipv4/conf/all/ignore_routes_with_linkdown", 1
     yield "net/ipv6/conf/all/ignore_routes_with_linkdown", 1
 
@@ -266,14 +270,40 @@ def _mark_rows(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
             yield family, format_mac(mac ^ 0x800000), format_mac(mac)
 
 
-def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
+def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
+    """Each fabric port, and the ports over which what came in marked there is spread."""
     w = build.wiring
     cabled = [(p, f) for p, f in zip(w.port[vertex], w.far[vertex], strict=True) if f >= 0]
     for port, sender in cabled if build.balance == "spread" else ():
         beside = {sender, *w.far[sender].tolist()}
         beside |= {f for _, f in cabled if (w.far[f] == w.far[sender]).all()}  # its twin
-        onward = sorted(int(p) for p, f in cabled if f not in beside)
-        yield int(port), str(vertex % 65536), ",".join(map(str, onward))
+        yield int(port), sorted(int(p) for p, f in cabled if f not in beside)
+
+
+def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
+    for port, onward in _onward(build, vertex):
+        yield port, str(vertex % 65536), ",".join(map(str, onward))
+
+
+def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
+    for port, onward in _onward(build, vertex):
+        ports = sorted(onward, key=lambda p: build.wiring.port_name(vertex, p))
+        for pool in _pools(build, vertex):
+            yield port, *pool, *ports
+
+
+def _marked_devices(build: Build, vertex: int) -> Iterator[Value]:
+    for port, _ in _onward(build, vertex):
+        yield port, format_mac(0x025046800001 + vertex), f"fe80::1:0:{vertex + 1:x}"
+
+
+def _thrown(build: Build, vertex: int) -> Iterator[Value]:
+    a = build.addressing
+    yield from _neighbours(build, vertex)
+    if build.balance == "spread" and build.topology.endpoints[vertex]:
+        yield (str(a.network(vertex)),)
+        if a.ipv6:
+            yield (str(a.network6(vertex)),)
 
 
 def _neighbours(build: Build, vertex: int) -> Iterator[Value]:
@@ -324,6 +354,9 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "marked": _mark_rows,
     "spread": _spread_rows,
     "neighbour": _neighbours,
+    "marked device": _marked_devices,
+    "onward": _spread_tables,
+    "thrown on": _thrown,
     "identity": _identity,
     "far end": _far_ends,
     "discard": _pools,
@@ -339,7 +372,9 @@ answered address: address asked for in ARP, port, MAC and address of the host th
 MAC. forwarded: family, gateway's MAC, port whose packets are told apart (0: any); dispatched: the
 first two of these. marked: family, the MAC address of marked packets, the gateway's. spread: a
 fabric port, the basis of the hash, the ports that packets marked before go on by. neighbour: a
-prefix to which marked packets are not spread. identity: its first 12
+prefix to which marked packets are not spread. marked device: a fabric port, MAC address and address
+of the device over it; onward: the port, the pool that is spread, the ports; thrown on: a prefix
+that goes as in transit. identity: its first 12
 digits. far end: port, node, port there. discard: of each family, the smallest network that holds
 all blocks. Others: see `FACTS`.
 """

@@ -34,6 +34,7 @@ from compilers.readers.emitted_forwarding import (
     canonical,
     covering,
     network_text,
+    with_mark,
 )
 from compilers.readers.emitted_pairs import HostWays, SwitchWays
 from compilers.readers.expected_facts import FACTS, Value
@@ -121,6 +122,7 @@ class SwitchCheck:
         w = build.wiring
         self.names = w.port_names[int(w.node_type[vertex])]
         self.port: dict[Port, int] = {name: n for n, name in enumerate(self.names, 1)}
+        self.port |= {with_mark(name): n + MARKED for n, name in enumerate(self.names, 1)}
         self.fabric = sorted(w.port[vertex][w.far[vertex] >= 0].tolist())
         self.hosts = [port for port in w.host_port[vertex].tolist() if port]
         self.chains: list[Chain] = [()]

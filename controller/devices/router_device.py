@@ -174,6 +174,9 @@ class RouterDevice(ABC):
         for bridge in dict.fromkeys(bridges):
             name = shlex.quote(bridge)
             self.shell.run(f"ip link show {name} >&2 || ip link add {name} type bridge")
+        if " type macvlan " in self.text("links.batch"):
+            devices = f"grep ' type macvlan ' {at}/links.batch"  # those that are there stay
+            self.shell.run(f"{devices} | ip -force -batch - 2> /dev/null || true")
         self.shell.run(f"sysctl --quiet --ignore --load {at}/sysctl.conf")
         self.shell.run(f"grep -v '^link add ' {at}/links.batch | ip -batch -")
 

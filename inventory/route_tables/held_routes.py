@@ -23,6 +23,8 @@ RouteTables = dict[str, dict[str, Choices]]
 MAIN = "main"
 ANY = "*"
 DISCARD: Hops = (("discard", "", 1),)
+THROW: Hops = (("throw", "", 1),)
+"""Of a Linux kernel: the packet is looked up in the table of the next rule."""
 RULES = IPV4_RULES, IPV6_RULES = "rules of IPv4", "rules of IPv6"
 """Tables of policy rules: `iif eth1` leads to `table 5001`."""
 

@@ -12,6 +12,7 @@ from inventory.route_tables.held_routes import (
     IPV4_RULES,
     IPV6_RULES,
     MAIN,
+    THROW,
     HeldRoutes,
     Hops,
     hops_of,
@@ -24,6 +25,7 @@ OURS = "80"
 Tree = dict[str, Any]
 NOT_FORWARDED = {"local", "broadcast", "multicast", "anycast", "nat"}
 LOST = {"dead", "linkdown"}
+DEAD_ENDS = {"throw": THROW}
 
 
 def fits(document: Any) -> bool:
@@ -52,7 +54,7 @@ def _routes(held: HeldRoutes, entries: list[Tree], objects: dict[Any, Tree]) -> 
         kind, prefix = get("type", "unicast"), entry["dst"]
         if kind in NOT_FORWARDED or prefix == "default":
             continue
-        hops = _hops(entry, objects) if kind == "unicast" else DISCARD
+        hops = _hops(entry, objects) if kind == "unicast" else DEAD_ENDS.get(kind, DISCARD)
         if not hops:
             continue
         if get("protocol") == OURS:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from compilers.readers.emitted_forwarding import Claim, EmittedSwitch, NextHop, address_text
 from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.routers.iproute_marks import way_to
 from compilers.readers.routers.iproute_reader import MAIN, RouterFiles
 
 NAME = "frr.conf"
@@ -114,4 +115,5 @@ def _static(text: str, bfd: bool) -> RouteWay | None:
             return None
     if text.endswith(" bfd") is not bfd or not 0 < distance <= LARGEST_DISTANCE:
         return None
-    return RouteWay(given["table"], distance, ((interface, given["weight"]),))
+    port = way_to(interface, address_text(gateway))
+    return RouteWay(given["table"], distance, ((port, given["weight"]),))

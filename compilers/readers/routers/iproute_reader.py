@@ -25,6 +25,8 @@ from compilers.readers.emitted_forwarding import (
     interface_network,
 )
 from compilers.readers.route_tables import RouteLines, RouteWay
+from compilers.readers.routers.iproute_marks import CLAIMED as MARKS_CLAIMED
+from compilers.readers.routers.iproute_marks import MarkedDevices, is_marked, way_to
 from compilers.readers.script_text import unlike_file
 from compilers.readers.text_lines import TextLines
 
@@ -32,19 +34,25 @@ MAIN = 254
 PARTS = ("addresses", "links", "routes", "rules")
 """Files for `ip -batch`."""
 OURS = ["protocol", "80"]
+MACVLAN = ["type", "macvlan", "mode", "private"]
 SETTINGS = (
     "net/ipv4/ip_forward",
     "net/ipv6/conf/all/forwarding",
     "net/ipv4/conf/all/rp_filter",
     "net/ipv4/fib_multipath_hash_policy",
+    "net/ipv4/fib_multipath_hash_fields",
+    "net/ipv6/fib_multipath_hash_fields",
+    "net/ipv4/fib_multipath_hash_seed",
     "net/ipv6/fib_multipath_hash_policy",
     "net/ipv4/conf/all/ignore_routes_with_linkdown",
     "net/ipv6/conf/all/ignore_routes_with_linkdown",
 )
 """What forwarding depends on."""
-ROUTES = {"route replace unreachable ": None, "route replace ": None}
-"""How routes begin: those that discard, and those to a nexthop object."""
-CLAIMED = frozenset({"hosts", "loopback", "far end", "setting", "mtu"})
+ROUTES = dict.fromkeys(("route replace unreachable ", "route replace throw ", "route replace "))
+"""How routes begin: those that discard, those that throw on, and those to a nexthop object."""
+THROWN = -1
+"""In the place of the metric of a route that throws on."""
+CLAIMED = MARKS_CLAIMED | {"hosts", "loopback", "far end", "setting", "mtu"}
 
 
 @dataclass(slots=True)
@@ -61,6 +69,10 @@ class RouterFiles:
     rules: dict[str, int] = field(default_factory=dict)
     discards: list[tuple[str, str, int]] = field(default_factory=list)
     blocks: list[tuple[str, str, str, int]] = field(default_factory=list)
+    marks: MarkedDevices = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.marks = MarkedDevices(self.folder)
 
     def lines(self, name: str) -> list[tuple[int, str]]:
         """The lines of a file that say something, with their numbers.
@@ -99,13 +111,19 @@ class RouterFiles:
         """A line that is missing, or understood and wrong."""
         self.faults.append((str(self.folder / name), line, text))
 
-    def address(self, name: str, line: int, interface: str, text: str) -> None:
+    def address(self, name: str, line: int, interface: str, text: str, scope: str = "") -> None:
         """An address with its length, on an interface."""
+        file = str(self.folder / name)
         try:
             own, _ = interface_network(text)
+            if interface in self.marks.over:
+                if not self.marks.address(file, line, interface, text, scope):
+                    self.wrong(name, line, text)
+                return None
         except ValueError:
             return self.wrong(name, line, text)
-        file = str(self.folder / name)
+        if scope or is_marked(own):
+            return self.wrong(name, line, text)
         self.addresses.append(OwnAddress(interface, own, file, line))
         if interface == "lo":
             self.claims.append(Claim("loopback", (own,), file, line))
@@ -132,6 +150,16 @@ class RouterFiles:
                     self.claims.append(Claim("mtu", (Interface(port), int(size)), file, line))
                 case ["link", "set", port, "master", bridge, "up"]:
                     self.members.setdefault(bridge, []).append(port)
+                case ["link", "add", device, "link", port, "address", mac, *words] if (
+                    words == MACVLAN and device not in self.marks.over
+                ):
+                    self.marks.over[device] = port, mac, line
+                case ["address", "replace", address, "dev", device, *words] if (
+                    device in self.marks.over and words in (["nodad"], ["scope", "host"])
+                ):
+                    self.address(name, line, device, address, " ".join(words[1:]))
+                case ["route", "replace", "throw", prefix, *way] if _thrown(way):
+                    self.marks.thrown.setdefault(_thrown(way), []).append(prefix)
                 case ["link", "add", bridge, "type", "bridge"]:
                     self.members.setdefault(bridge, [])
                 case ["link", "set", interface, "alias", far] if ":" in far:
@@ -149,14 +177,25 @@ class RouterFiles:
             match text.split():
                 case ["rule", "add", "iif", interface, "lookup", table, "pref", pref, *ours] if (
                     ours == OURS
-                    and interface not in self.rules
                     and table.isdecimal()
                     and pref.isdecimal()
                     and 0 < int(pref) < 32766
+                    and self._led(interface, int(pref), int(table))
                 ):
-                    self.rules[interface] = int(table)
+                    pass
                 case _:
                     self.wrong(name, line, text)
+
+    def _led(self, interface: str, preference: int, table: int) -> bool:
+        """Note a rule; False where there is one already."""
+        if interface not in self.marks.over:
+            new = interface not in self.rules
+            self.rules.setdefault(interface, table)
+            return new
+        of_device = self.marks.rules.setdefault(interface, {})
+        new = preference not in of_device
+        of_device.setdefault(preference, table)
+        return new
 
     def read_settings(self, target: str) -> None:
         """sysctl.conf, and the script and the unit of a target: their text is known."""
@@ -166,15 +205,17 @@ class RouterFiles:
         fixed = [own.address for own in self.addresses if own.address.startswith("fe80")]
         known = {"node": self.folder.name, "links": links, "hosts": hosts, "host_ports": ports}
         known["link_local"] = "".join(fixed[:1])
-        for name in ("sysctl.conf", "load.sh", "polarfab.service"):
-            for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", switch=known):
-                self.unknown(name, line, said)
-        name = "sysctl.conf"
+        seed, name = 0, "sysctl.conf"
         for line, text in self.lines(name):
             key, _, value = text.partition(" = ")
             if key in SETTINGS and value.isdecimal():
                 file = str(self.folder / name)
                 self.claims.append(Claim("setting", (key, int(value)), file, line))
+                seed = int(value) if key.endswith("seed") else seed
+        all_known = {"switch": known, "marks": self.marks.known(seed)}
+        for name in ("sysctl.conf", "load.sh", "polarfab.service"):
+            for line, said in unlike_file(self.folder / name, f"{target}/{name}.j2", **all_known):
+                self.unknown(name, line, said)
 
     def tables(
         self, name: str, routes: RouteLines, said: Mapping[str, RouteWay | None]
@@ -189,7 +230,10 @@ class RouterFiles:
         file = str(self.folder / name)
         last = [text for text, way in said.items() if not way or not way.stage]
         for prefix, text, line in routes.rows(*last):
-            if said[text]:
+            way = said[text]
+            if way and way.metric == THROWN:
+                self.marks.thrown.setdefault(way.table, []).append(prefix)
+            elif way:
                 self.discards.append((prefix, file, line))
             else:
                 self.wrong(name, line, f"{prefix} {text}")
@@ -207,6 +251,9 @@ class RouterFiles:
             tables: made of them.
             hops: the addresses to which they lead.
         """
+        for line, what in self.marks.faults(self.up, self.rules):
+            self.wrong("links.batch" if line else "rules.batch", line, what)
+        self.claims += self.marks.claims(tables)
         for own in self.addresses:
             if own.port not in self.up:
                 what = f"{own.address} on {own.port}, which is not set up"
@@ -225,7 +272,7 @@ class RouterFiles:
             for port in self.members.get(interface, [interface])
             if table in tables
         }
-        led = {MAIN, *self.rules.values()}
+        led = {MAIN, *self.rules.values(), *self.marks.tables()}
         unused = [
             (file, int(tables[table].rows.lines.min()), f"table {table}")
             for table in tables.keys() - led
@@ -239,7 +286,7 @@ class RouterFiles:
             CLAIMED,
             self.claims,
             list(hops),
-            self.addresses,
+            [*self.addresses, *(own for own, _ in self.marks.addresses)],
             self.discards,
             self.unread,
             unused,
@@ -259,6 +306,7 @@ def read_linux(folder: Path) -> EmittedSwitch:
     for name in ("sysctl.conf", *(f"{part}.batch" for part in PARTS)):
         if not re.search(rf"^[^#\n]* {re.escape(name)}\b", loaded, re.MULTILINE):
             files.wrong("load.sh", 0, f"no line that loads {name}")
+    files.read_links()
     name = "addresses.batch"
     for line, text in files.lines(name):
         match text.split():
@@ -269,7 +317,6 @@ def read_linux(folder: Path) -> EmittedSwitch:
                 files.address(name, line, interface, address)
             case _:
                 files.unknown(name, line, text)
-    files.read_links()
     files.read_rules()
     files.read_settings("linux")
     return _read_routes(files)
@@ -292,10 +339,12 @@ def _read_routes(files: RouterFiles) -> EmittedSwitch:
                 groups[int(number)] = shared
             case _:
                 files.wrong(name, line, text)
-    stages: dict[int, Stage] = {number: ((hop.port, 1),) for number, hop in hops.items()}
+    stages: dict[int, Stage] = {
+        number: ((way_to(str(hop.port), hop.address), 1),) for number, hop in hops.items()
+    }
     for index, group in groups.items():
         stages[index] = tuple(
-            (hops[to].port if to in hops else f"nexthop {to}", weight) for to, weight in group
+            (stages[to][0][0] if to in hops else f"nexthop {to}", weight) for to, weight in group
         )
     tables = files.tables(name, routes, {way: _route(way, stages) for way in routes.ways})
     return files.switch(file, tables, hops.values())
@@ -306,12 +355,22 @@ def _route(way: str, stages: Mapping[int, Stage]) -> RouteWay | None:
     match way.split():
         case ["metric", "4000000000", *ours] if ours == OURS:
             return RouteWay(MAIN, 4_000_000_000, ())
+        case [*_] if table := _thrown(way.split()):
+            return RouteWay(table, THROWN, ())
         case ["nhid", nexthop, "metric", metric, "table", table, *ours] if (
             ours == OURS and nexthop.isdecimal() and metric.isdecimal() and table.isdecimal()
         ):
             stage = stages.get(int(nexthop), ((f"nexthop {nexthop}", 1),))
             return RouteWay(int(table), int(metric), stage)
     return None
+
+
+def _thrown(way: list[str]) -> int:
+    """The table that throws on by `metric 1 table T protocol 80`, 0: it is no such route."""
+    match way:
+        case ["metric", "1", "table", table, *ours] if ours == OURS and table.isdecimal():
+            return int(table)
+    return 0
 
 
 def _group(members: str) -> list[tuple[int, int]] | None:

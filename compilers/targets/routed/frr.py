@@ -18,7 +18,7 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.frr_reader import read_frr
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.control_plane import (
     BFD,
@@ -30,25 +30,30 @@ from compilers.targets.routed.control_plane import (
     require_bgp,
 )
 from compilers.targets.routed.interfaces import LINUX
+from compilers.targets.routed.kernel_marks import (
+    KernelMarks,
+    kernel_marks,
+    marked_address,
+    require_devices,
+)
 from compilers.targets.routed.linux_tables import (
     ENTER,
     MAIN,
     PROTOCOL,
-    RULE,
     LookupRule,
     in_order,
     kernel_tables,
     require_weights,
     rules,
 )
-from compilers.targets.routed.route_rows import RouteRows, Way
+from compilers.targets.routed.route_rows import PrefixTexts, RouteRows, Way
 from compilers.targets.routed.static_routes import IngressShare, Numbers, RoutedFabric, StaticSwitch
 from compilers.targets.target import NEEDS_ALL, Target
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import ANY, DISCARD, Choices, RouteTables
 from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
-STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES})
+STATIC = frozenset({WEIGHTS, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS})
 SHARING = Capabilities(STATIC | {SHARES})
 """Those of FRR 10.7."""
 UNREACHABLE = 254
@@ -60,6 +65,9 @@ class FrrVariables:
     """The variables of a switch's templates (docs/targets/frr.md lists them)."""
 
     switch: StaticSwitch
+    marks: KernelMarks | None
+    ipv4_onward: RouteRows
+    ipv6_onward: RouteRows
     identity: str
     unreachable: int
     ipv4_routes: RouteRows
@@ -67,7 +75,6 @@ class FrrVariables:
     ipv4_pool: str
     ipv6_pool: str
     rules: list[LookupRule]
-    rule_preference: int
     protocol: int
     bgp: BgpSpeaker | None
 
@@ -100,6 +107,7 @@ class Frr(Target):
         else:
             SHARING.require(build, self.name)
         require_weights(build, self.name)
+        require_devices(build, self.name)
         if old and not bgp and chosen["bfd"] == "on":
             raise InputError.of(
                 key="--set bfd",
@@ -141,20 +149,24 @@ def _variables(
         switch = replace(switch, link_local="")
     orders = {} if plane else dict(in_order(routed, vertex))
     shares = [] if plane or not switch.hosts else list(routed.shares(vertex))
+    marks = None if plane else kernel_marks(routed, vertex, _gateway(chosen, 4) == "ipv4")
     given = (orders, shares, chosen)
     ipv4, *six = (_routes(routed, vertex, family, *given) for family in range(len(routed.named)))
     ipv6 = six[0] if six else RouteRows.of(routed.both, ())
     pools = routed.pools()
+    onward = partial(_onward, switch, marks, chosen)
     return FrrVariables(
         switch=switch,
+        marks=marks,
+        ipv4_onward=onward(pools[0], 4),
+        ipv6_onward=onward(pools[-1], 6),
         identity=routed.build.identity,
         unreachable=UNREACHABLE,
         ipv4_routes=ipv4,
         ipv6_routes=ipv6,
         ipv4_pool=pools[0],
         ipv6_pool=pools[1] if switch.ipv6 else "",
-        rules=rules(switch, {*orders, *([ENTER] if shares else [])}),
-        rule_preference=RULE,
+        rules=rules(switch, {*orders, *([ENTER] if shares else [])}, marks),
         protocol=PROTOCOL,
         bgp=plane.at(vertex) if plane else None,
     )
@@ -163,6 +175,29 @@ def _variables(
 def _gateway(chosen: Chosen, family: int) -> str:
     """The field of a link with its gateway: FRR 10.4 takes an IPv6 next hop for an IPv4 route."""
     return "ipv4" if family == 4 and chosen["version"] == "8.4" else "ipv6"
+
+
+def _ways(
+    switch: StaticSwitch, chosen: Chosen, family: int
+) -> tuple[dict[int, tuple[str, str]], str]:
+    """The gateway and the interface of every port, and what stands at the end of each line."""
+    gateway = _gateway(chosen, family)
+    ways = {link.port: (getattr(link, gateway), link.interface) for link in switch.links}
+    return ways, " onlink" * (gateway == "ipv4") + " bfd" * (chosen["bfd"] == "on")
+
+
+def _onward(
+    switch: StaticSwitch, marks: KernelMarks | None, chosen: Chosen, pool: str, family: int
+) -> RouteRows:
+    """The routes of a family that spread marked packets, all for the pool."""
+    ways, last = _ways(switch, chosen, family)
+    said: list[Way] = [
+        (*ways[port], f" table {each.table}{last}")
+        for each in (marks.ports if marks else ())
+        for port in each.onward
+    ]
+    every = np.arange(len(said))
+    return RouteRows(PrefixTexts([pool]), said, np.zeros_like(every), every)
 
 
 def _bgp_routes(routed: RoutedFabric, vertex: int) -> RouteTables:
@@ -201,11 +236,9 @@ def _parts(
     shares: Sequence[IngressShare],
     chosen: Chosen,
 ) -> Iterator[tuple[Numbers, list[Way], Numbers]]:
-    links = routed.switch(vertex).links
-    gateway = _gateway(chosen, 6 if family else 4)
-    onlink = gateway == "ipv4"
-    ways = {link.port: (getattr(link, gateway), link.interface) for link in links}
-    last = " onlink" * onlink + " bfd" * (chosen["bfd"] == "on")
+    ways, last = _ways(routed.switch(vertex), chosen, 6 if family else 4)
+    w, gateway = routed.build.wiring, _gateway(chosen, 6 if family else 4)
+    far = dict(zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True))
     prefix, egress = routed.routes(vertex)
     for table, by_class in orders.items():
         where = f" table {table}" * (table != MAIN)
@@ -219,8 +252,12 @@ def _parts(
     for share in shares:
         equal = len(set(share.weight)) == 1
         members: list[Way] = [
-            (*ways[port], f" table {ENTER}" + f" weight {weight}" * (not equal) + last)
-            for port, weight in zip(share.port, share.weight, strict=True)
+            (
+                marked_address(far[port], 4 if gateway == "ipv4" else 6) if mark else ways[port][0],
+                ways[port][1],
+                f" table {ENTER}" + f" weight {weight}" * (not equal) + last,
+            )
+            for port, weight, mark in zip(share.port, share.weight, share.marks, strict=True)
         ]
         these = prefix[egress == share.egress]
         every = np.tile(np.arange(len(members)), len(these))

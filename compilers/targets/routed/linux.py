@@ -9,7 +9,7 @@ main by `ip rule iif`; where such a table has no route (left), main decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,13 +19,18 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.iproute_reader import read_linux
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
 from compilers.targets.options import Chosen
 from compilers.targets.routed.interfaces import LINUX
+from compilers.targets.routed.kernel_marks import (
+    KernelMarks,
+    kernel_marks,
+    marked_address,
+    require_devices,
+)
 from compilers.targets.routed.linux_tables import (
     ENTER,
     PROTOCOL,
-    RULE,
     LookupRule,
     in_order,
     kernel_tables,
@@ -37,8 +42,9 @@ from compilers.targets.routed.static_routes import IngressShare, Numbers, Routed
 from compilers.targets.target import Target
 from inventory.route_tables.held_routes import RouteTables
 
-LINK, GROUP = 500_000, 600_000
-"""Nexthop objects: LINK + p is the link at port p, GROUP + k the share of class k."""
+LINK, GROUP, MARKED_LINK, ONWARD = 500_000, 600_000, 700_000, 800_000
+"""Nexthop objects: LINK + p is the link at port p, MARKED_LINK + p the same for marked packets,
+GROUP + k the share of class k, ONWARD + p what spreads packets that came in marked on port p."""
 Route = tuple[str, int, int, int]
 """Prefix, nexthop object, metric, table. No class of its own: a fabric has millions."""
 
@@ -52,17 +58,28 @@ class NexthopGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkedHop:
+    """A nexthop object for marked packets: the neighbour's address behind an interface."""
+
+    id: int
+    address: str
+    interface: str
+
+
+@dataclass(frozen=True, slots=True)
 class LinuxVariables:
     """The variables of a switch's templates (docs/targets/linux.md lists them)."""
 
     switch: StaticSwitch
+    marks: KernelMarks | None
+    marked_hops: list[MarkedHop]
+    onward_group: int
     identity: str
     protocol: int
     link_nexthop: int
     groups: list[NexthopGroup]
     routes: RouteRows
     rules: list[LookupRule]
-    rule_preference: int
     pools: list[str]
 
 
@@ -83,13 +100,16 @@ class Linux(Target):
         ),
         LinuxVariables,
     )
-    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES}))
+    capabilities = Capabilities(
+        frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS})
+    )
     interfaces = LINUX
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
         super().require(build, chosen)
         require_weights(build, self.name)
+        require_devices(build, self.name)
 
     def reader(self, chosen: Chosen) -> Reader:  # noqa: ARG002
         """See `Target.reader`."""
@@ -108,21 +128,41 @@ def _variables(routed: RoutedFabric, vertex: int) -> LinuxVariables:
     switch = routed.switch(vertex)
     shares = routed.shares(vertex)
     tables = list(_tables(routed, vertex))
+    marks = kernel_marks(routed, vertex)
     return LinuxVariables(
         switch=switch,
+        marks=marks,
+        marked_hops=list(_marked_hops(routed, vertex, switch)) if marks else [],
+        onward_group=ONWARD,
         identity=routed.build.identity,
         protocol=PROTOCOL,
         link_nexthop=LINK,
-        groups=[NexthopGroup(GROUP + share.egress, _members(share)) for share in shares],
+        groups=[
+            *(NexthopGroup(GROUP + share.egress, _members(share)) for share in shares),
+            *(
+                NexthopGroup(ONWARD + each.port, _equally(each.onward))
+                for each in (marks.ports if marks else ())
+            ),
+        ],
         routes=_routes(routed, vertex, tables),
-        rules=rules(switch, {table for table, _ in tables}),
-        rule_preference=RULE,
+        rules=rules(switch, {table for table, _ in tables}, marks),
         pools=routed.pools(),
     )
 
 
 def _members(share: IngressShare) -> str:
-    return "/".join(f"{LINK + p},{w}" for p, w in zip(share.port, share.weight, strict=True))
+    ways = zip(share.port, share.weight, share.marks, strict=True)
+    return "/".join(f"{(MARKED_LINK if marks else LINK) + p},{w}" for p, w, marks in ways)
+
+
+def _equally(ports: Iterable[int]) -> str:
+    return "/".join(f"{LINK + port},1" for port in ports)
+
+
+def _marked_hops(routed: RoutedFabric, vertex: int, switch: StaticSwitch) -> Iterator[MarkedHop]:
+    far = routed.build.wiring.far[vertex]
+    for link, neighbour in zip(switch.links, far[far >= 0].tolist(), strict=True):
+        yield MarkedHop(MARKED_LINK + link.port, marked_address(neighbour, 6), link.interface)
 
 
 def _tables(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from compilers.tables.build import Build
+from compilers.targets.routed.kernel_marks import KernelMarks, kernel_marks, marked_address
 from compilers.targets.routed.static_routes import Numbers, RoutedFabric, StaticSwitch
 from inventory.problems import InputError
 from inventory.route_tables.held_routes import (
     DISCARD,
     IPV4_RULES,
     IPV6_RULES,
+    THROW,
     Choices,
     RouteTables,
     hops_of,
@@ -25,8 +27,8 @@ from inventory.route_tables.held_routes import MAIN as MAIN_TABLE
 
 MAIN, ENTER = 254, 5000
 """Tables: for packets from anywhere, from hosts; ENTER + p: for those that came in on port p."""
-RULE = 1000
-"""The preference of our rules."""
+RULE, MARKED_RULE = 1000, 999
+"""The preference of our rules; of those for packets that come in marked."""
 PROTOCOL = 80
 """Marks what is ours in the kernel, so that we never touch anything else (rtnetlink(7))."""
 LARGEST_WEIGHT = 256
@@ -40,6 +42,7 @@ class LookupRule:
 
     interface: str
     table: int
+    preference: int = RULE
 
 
 def in_order(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]:
@@ -48,13 +51,23 @@ def in_order(routed: RoutedFabric, vertex: int) -> Iterator[tuple[int, Numbers]]
         yield (ENTER + chain.in_port if chain.in_port else MAIN), chain.port
 
 
-def rules(switch: StaticSwitch, tables: set[int]) -> list[LookupRule]:
-    """The rules for these tables."""
+def rules(
+    switch: StaticSwitch, tables: set[int], marks: KernelMarks | None = None
+) -> list[LookupRule]:
+    """The rules for these tables, and those for marked packets before the others.
+
+    What the table of a device throws on goes as others of its port do.
+    """
     origins = [
         (switch.hosts, ENTER),
         *((link.interface, ENTER + link.port) for link in switch.links),
     ]
-    return [LookupRule(interface, table) for interface, table in origins if table in tables]
+    devices = marks.ports if marks else ()
+    return [
+        *(LookupRule(each.device, each.table, MARKED_RULE) for each in devices),
+        *(LookupRule(interface, table) for interface, table in origins if table in tables),
+        *(LookupRule(d.device, ENTER + d.port) for d in devices if ENTER + d.port in tables),
+    ]
 
 
 def kernel_tables(routed: RoutedFabric, vertex: int, gateway: Mapping[int, str]) -> RouteTables:
@@ -65,7 +78,7 @@ def kernel_tables(routed: RoutedFabric, vertex: int, gateway: Mapping[int, str])
         vertex: which.
         gateway: by address family, 4 and 6, the field of a link with the neighbour's address.
     """
-    switch = routed.switch(vertex)
+    switch, marks = routed.switch(vertex), kernel_marks(routed, vertex)
     orders = dict(in_order(routed, vertex))
     shares = list(routed.shares(vertex)) if switch.hosts else []
     widest = int(routed.build.wiring.port[vertex].max(initial=0))
@@ -74,22 +87,41 @@ def kernel_tables(routed: RoutedFabric, vertex: int, gateway: Mapping[int, str])
     prefix, egress = (column.tolist() for column in routed.routes(vertex))
     for family, texts in zip((4, 6), routed.prefixes, strict=False):
         hop = {link.port: (getattr(link, gateway[family]), link.interface) for link in switch.links}
+        marked = _marked_hops(routed, vertex, hop, gateway[family]) if marks else {}
         named = [texts[number] for number in prefix]
         for table, port in orders.items():
             choices = [tuple(((*hop[p], 1),) for p in ports if p) for ports in port.tolist()]
             _fill(tables[MAIN_TABLE if table == MAIN else str(table)], named, egress, choices)
         entering: list[Choices] = [()] * len(routed.build.tables.classes.port[vertex])
         for share in shares:
-            pairs = zip(share.port, share.weight, strict=True)
-            entering[share.egress] = (hops_of((*hop[p], weight) for p, weight in pairs),)
+            ways = zip(share.port, share.weight, share.marks, strict=True)
+            entering[share.egress] = (
+                hops_of((*(marked if mark else hop)[p], weight) for p, weight, mark in ways),
+            )
         _fill(tables[str(ENTER)], named, egress, entering)
+        pool = routed.pools()[family == 6]
+        for each in marks.ports if marks else ():
+            onward = hops_of((*hop[p], 1) for p in each.onward)
+            tables.setdefault(str(each.table), {})[pool] = (onward,)
+            tables[str(each.table)] |= dict.fromkeys(marks.kept, (THROW,)) if marks else {}
     for pool in routed.pools():
         tables[MAIN_TABLE][pool] = (*tables[MAIN_TABLE].get(pool, ()), DISCARD)
-    ours = rules(switch, {*orders, *([ENTER] if shares else [])})
-    led: dict[str, Choices] = {
-        f"iif {rule.interface}": (((f"table {rule.table}", "", 1),),) for rule in ours
-    }
+    ours = rules(switch, {*orders, *([ENTER] if shares else [])}, marks)
+    led: dict[str, Choices] = {}
+    for rule in ours:
+        way = ((f"table {rule.table}", "", 1),)
+        led[f"iif {rule.interface}"] = (*led.get(f"iif {rule.interface}", ()), way)
     return tables | {IPV4_RULES: led, IPV6_RULES: led}
+
+
+def _marked_hops(
+    routed: RoutedFabric, vertex: int, hop: Mapping[int, tuple[str, str]], gateway: str
+) -> dict[int, tuple[str, str]]:
+    """By port the neighbour's address for marked packets, and the interface."""
+    w = routed.build.wiring
+    far = zip(w.port[vertex].tolist(), w.far[vertex].tolist(), strict=True)
+    family = 4 if gateway == "ipv4" else 6
+    return {p: (marked_address(v, family), hop[p][1]) for p, v in far if v >= 0}
 
 
 def _fill(

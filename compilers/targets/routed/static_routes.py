@@ -21,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.routed.interfaces import BRIDGE, LINUX, Interfaces, PhysicalPort
@@ -83,11 +84,12 @@ class PortOrder:
 
 @dataclass(frozen=True, slots=True)
 class IngressShare:
-    """The ports that share a class's entering traffic, and their weights."""
+    """The ports that share a class's entering traffic, their weights, and which of them mark it."""
 
     egress: int
     port: tuple[int, ...]
     weight: tuple[int, ...]
+    marks: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +213,9 @@ class RoutedFabric:
         for egress in np.flatnonzero(weights[:, 1:].any(axis=1)).tolist():
             used = weights[egress] > 0
             port, weight = ports[egress, used].tolist(), weights[egress, used].tolist()
-            yield IngressShare(egress, tuple(port), tuple(weight))
+            minimal, marks = int(ports[egress, 0]), self.build.balance == MARKED
+            marked = tuple(marks and p != minimal for p in port)
+            yield IngressShare(egress, tuple(port), tuple(weight), marked)
 
     def pools(self) -> list[str]:
         """See `fabric_pools`."""

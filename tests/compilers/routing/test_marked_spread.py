@@ -337,7 +337,7 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
         assert sum("bundle(" in row for row in flows) == np.count_nonzero(build.wiring.far[v] >= 0)
 
 
-@pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "srv6"])
+@pytest.mark.parametrize("target", ["eos", "sonic", "srv6"])
 def test_who_cannot_carry_marks_refuses_by_name(target: str, tmp_path: Path) -> None:
     build = replace(marked(3), identity=IDENTITY)
     said = f"required minimal( or compact-valiant or ugal-pf)?, as target {target}.* cannot do "

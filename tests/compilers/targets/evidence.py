@@ -5,7 +5,7 @@ A check is a test, `FILE::TEST` in `tests/`, or was done by hand and is told on 
 
 from __future__ import annotations
 
-from compilers.targets.features import CHANNELS, INGRESS, REPAIR, SHARES, WEIGHTS
+from compilers.targets.features import CHANNELS, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
 
 ROUTES = "minimal routes"
 EBGP = "eBGP"
@@ -16,6 +16,7 @@ COLUMNS = {
     "alternates": {WEIGHTS, INGRESS},
     SHARES: {SHARES},
     REPAIR: {REPAIR},
+    "marked packets": {MARKS},
     "lossless": {CHANNELS},
     EBGP: {EBGP},
 }
@@ -26,6 +27,7 @@ FAILURES = "mininet_scenarios/engines/test_engine_failures_live.py::"
 STATIC = "static routes have no weights"
 NO_IN_PORT = "a static route does not see where a packet came in"
 NOT_YET = "not yet"
+NO_TABLE_A_PORT = "not yet: it would take a VLAN and a VRF for each port"
 NO_CHANNELS = "Linux does not pause by priority"
 BY_DESTINATION = "a linear table has one port per destination"
 
@@ -38,6 +40,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (READ, "eos.md"),
         SHARES: ("", "EOS has announced weights of static routes, but not how they are written"),
         REPAIR: ("", NO_IN_PORT),
+        "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": (PARSED, HERE + "test_lossless_eos.py::test_avd_prints_the_same_words"),
         EBGP: (
             PARSED,
@@ -49,6 +52,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         SHARES: ("", "static routes have weights from 10.7 on (`version=10.7`: only read)"),
         REPAIR: (RUN, ROUTED_LIVE + "test_frr_repairs_in_the_order_of_the_tables"),
+        "marked packets": (
+            RUN,
+            HERE + "test_kernel_marks.py::test_kernels_carry_the_shares_that_paths_by_hand_have",
+        ),
         "lossless": ("", NO_CHANNELS),
         EBGP: (RUN, HERE + "test_bgp_live.py::test_dead_cables"),
     },
@@ -57,6 +64,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (PARSED, "junos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
     },
@@ -65,6 +73,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         SHARES: (RUN, ROUTED_LIVE + "test_flows_from_hosts_are_shared_by_weight"),
         REPAIR: (RUN, ROUTED_LIVE + "test_linux_repairs_in_the_order_of_the_tables"),
+        "marked packets": (
+            RUN,
+            HERE + "test_kernel_marks.py::test_kernels_carry_the_shares_that_paths_by_hand_have",
+        ),
         "lossless": ("", NO_CHANNELS),
         EBGP: ("", "no daemons; target frr has it"),
     },
@@ -73,6 +85,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": ("", NO_IN_PORT),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (READ, "nvue.md"),
     },
@@ -81,6 +94,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": (PARSED, "nxos.md"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
     },
@@ -89,6 +103,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": ("", BY_DESTINATION),
         SHARES: ("", BY_DESTINATION),
         REPAIR: ("", BY_DESTINATION),
+        "marked packets": ("", BY_DESTINATION),
         "lossless": (RUN, HERE + "test_opensm.py::test_opensm_forwards_as_the_tables_say"),
         EBGP: ("", "a subnet has no routers"),
     },
@@ -106,6 +121,10 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             FAILURES + "test_entering_traffic_spreads_by_weight_and_packets_to_a_dead_switch_end",
         ),
         REPAIR: (RUN, FAILURES + "test_every_link_of_q3_goes_down_in_turn"),
+        "marked packets": (
+            RUN,
+            FAILURES + "test_marked_packets_are_spread_by_the_next_switch_and_links_go_down",
+        ),
         "lossless": ("", "OpenFlow has no PFC"),
         EBGP: ("", "the controller repairs"),
     },
@@ -120,6 +139,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         ),
         SHARES: ("", f"{STATIC}; with `srv6` hosts choose"),
         REPAIR: ("", NO_IN_PORT),
+        "marked packets": ("", NO_TABLE_A_PORT),
         "lossless": (PARSED, "sonic.md"),
         EBGP: (PARSED, HERE + "test_bgp_files.py::test_vtysh_accepts_the_speakers"),
     },
@@ -128,6 +148,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
         "alternates": ("", "a next hop names no network instance"),
         SHARES: ("", STATIC),
         REPAIR: ("", NO_IN_PORT),
+        "marked packets": ("", "a next hop names no network instance"),
         "lossless": ("", NOT_YET),
         EBGP: (PARSED, "bgp.md"),
     },
@@ -142,6 +163,7 @@ EVIDENCE: dict[str, dict[str, tuple[str, str]]] = {
             HERE + "test_srv6_live.py::test_flows_take_every_path_by_weight_link_by_link",
         ),
         REPAIR: ("", "a host does not learn that a path is broken"),
+        "marked packets": ("", "hosts choose ways, and write all of them"),
         "lossless": ("", NO_CHANNELS),
         EBGP: ("", "hosts choose"),
     },

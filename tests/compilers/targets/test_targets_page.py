@@ -11,6 +11,7 @@ from compilers.targets.features import (
     BOUNCES,
     CHANNELS,
     INGRESS,
+    MARKS,
     REPAIR,
     SHARES,
     WEIGHTS,
@@ -24,7 +25,7 @@ from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
 
 TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets" / "index.md"
-COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, CHANNELS)
+COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, MARKS, AGGREGATES, CHANNELS)
 
 
 def table():

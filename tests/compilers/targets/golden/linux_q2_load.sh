@@ -14,7 +14,7 @@ routes() {
 load() {
   ip link show hosts > /dev/null 2>&1 || ip link add hosts type bridge
   sysctl --quiet --ignore --load sysctl.conf
-  ip -batch links.batch
+  grep -v '^link add ' links.batch | ip -batch -
   # With a link go its routes, and groups of links that have gone: those are no longer found.
   ip nexthop show protocol 80 | while read -r _ id _; do
     ip nexthop delete id "$id" 2> /dev/null || true
