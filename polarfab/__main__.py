@@ -11,8 +11,8 @@ def main() -> None:
         from polarfab import cli
 
         cli.main()
-    except KeyboardInterrupt:
-        end_interrupted()
+    except KeyboardInterrupt as error:
+        end_interrupted(error)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import click
 from inventory.problems import InputError, Problem, did_you_mean
 from polarfab import __version__
 from polarfab.failure_output import drop_output, tell, usage_problem
-from polarfab.interruption import end_interrupted
+from polarfab.interruption import end_interrupted, notes
 from polarfab.next_steps import say_next
 from polarfab.old_words import renewed
 from polarfab.output import volume_options, warn
@@ -139,8 +139,11 @@ def main() -> None:
         sys.exit(tell(usage_problem(error)))
     except InputError as error:
         sys.exit(tell(*error.problems))
-    except (click.Abort, KeyboardInterrupt):
-        end_interrupted()
+    except (click.Abort, KeyboardInterrupt) as error:
+        end_interrupted(error)
+    except SystemExit as error:
+        print(*notes(error), sep="\n", end="\n" * bool(notes(error)), file=sys.stderr)
+        raise
     except MemoryError as error:
         sys.exit(_refused(MemoryError(f"this machine has too little memory for that: {error}")))
     except Exception as error:

@@ -12,11 +12,13 @@ import errno
 import fcntl
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import TypeVar
 
 from inventory.problems import InputError
@@ -28,6 +30,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """What a full disk says; NumPy says it without a number."""
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 """What a kernel or a file system says that cannot exchange two names."""
+HURRY = 1.0
+"""Seconds for removing a part after Ctrl-C: thousands of files may take a busy disk longer."""
 T = TypeVar("T")
 
 
@@ -150,12 +154,21 @@ def beside_of(place: Path, kind: str) -> Path:
 
 @contextmanager
 def _part(place: Path) -> Iterator[Path]:
-    """A name for a part; what has it at the end is removed."""
+    """A name for a part, which is removed at the end; after Ctrl-C as far as that is quick."""
     beside = beside_of(place, "part")
     try:
         yield beside
-    finally:
+    except (KeyboardInterrupt, SystemExit) as end:
+        remover = Thread(target=remove, args=(beside,), daemon=True)
+        remover.start()
+        remover.join(HURRY)
+        if remover.is_alive():
+            end.add_note(f"{beside} is not removed yet: polarfab gc {shlex.quote(str(place))}")
+        raise
+    except BaseException:
         remove(beside)
+        raise
+    remove(beside)
 
 
 def remove(path: Path) -> None:

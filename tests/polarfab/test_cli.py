@@ -300,3 +300,29 @@ main()
     command = [sys.executable, "-m", "interrupted_run"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stdout, run.stderr.strip()) == (130, "", "interrupted")
+
+
+LEAVES = """import sys
+import click
+from polarfab import cli
+def leave():
+    error = {}
+    error.add_note("it is there")
+    raise error
+cli.cli.get_command = lambda *_: click.Command("leave", callback=leave)
+sys.argv = ["polarfab", "leave"]
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        ("KeyboardInterrupt()", 130, "interrupted; it is there"),
+        ("SystemExit(143)", 143, "it is there"),
+    ],
+)
+def test_what_an_interrupt_leaves_is_told(error: str, code: int, said: str) -> None:
+    program = LEAVES.format(error)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout, run.stderr.strip()) == (code, "", said)

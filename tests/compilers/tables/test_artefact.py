@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from compilers.tables import artefact
-from compilers.tables.artefact import exchange, put_file, put_folder
+from compilers.tables.artefact import exchange, put_file, put_folder, remove
 from compilers.tables.build_folder import load, save
 from compilers.tables.generations import last, mark
 from compilers.tables.last_build import rollback
@@ -54,6 +55,33 @@ def test_why_nothing_can_be_written_in_a_place(tmp_path: Path, place: str, given
 def test_a_folder_in_which_nothing_can_be_made() -> None:
     with pytest.raises(InputError, match="given /proc, where nothing can be made; name another"):
         put_file(Path("/proc/cables.csv"), [b"content"])
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_does_not_wait_for_a_slow_removal(
+    end: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Event()
+    slow = lambda path: disk.wait() and remove(path)  # noqa: E731
+    monkeypatch.setattr(artefact, "HURRY", 0.05)
+    monkeypatch.setattr(artefact, "remove", slow)
+
+    def fill(folder: Path) -> None:
+        (folder / "half").touch()
+        raise end
+
+    with pytest.raises(end) as ended:
+        put_folder(tmp_path / "an out", fill)
+    (part,) = tmp_path.iterdir()
+    assert ended.value.__notes__ == [
+        f"{part} is not removed yet: polarfab gc '{tmp_path / 'an out'}'"
+    ]
+    assert collect(tmp_path / "an out") == [(part, None)]
+    disk.set()
+    with pytest.raises(end) as ended:
+        put_folder(tmp_path / "out", fill)
+    assert not hasattr(ended.value, "__notes__")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_content_is_on_the_disk_before_it_takes_its_place(
