@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.simulation import packet_kernel as packets
 from compilers.simulation.just_in_time import compiled, inner
+from compilers.simulation.marked_packets import mark_for, onward, spreads
 from compilers.simulation.packet_kernel import (
     ACCEPTED,
     COUNTS,
@@ -56,12 +57,12 @@ class FlitState(NamedTuple):
     """Everything that moves; names that `PacketState` has mean the same.
 
     slot: int32[S·L·V·B, 4], the goal, time and links of each packet, and the switch that it goes
-    by. buffer: int32[S·L·V, 9]. owner, room: int32[2·S·L·V], the buffer that owns each channel, -1
-    for none, and the flits that there is room for; channels to hosts behind those to switches.
-    busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q], buffers
-    that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many. coming,
-    credit: int32[TURNS, n + 1], buffers that a flit comes to, and that one has left; the last
-    column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
+    by, or its mark. buffer: int32[S·L·V, 9]. owner, room: int32[2·S·L·V], the buffer that owns each
+    channel, -1 for none, and the flits that there is room for; channels to hosts behind those to
+    switches. busy: int32[S, L·V] and its length, buffers that are not idle. queue: int32[S·L, Q],
+    buffers that flits go to, behind the crossbar; queued: int32[S·L, 2], the first, and how many.
+    coming, credit: int32[TURNS, n + 1], buffers that a flit comes to, and that one has left; the
+    last column says how many. turn: int32[S·L, 2], which channel of an input, and which input of an
     output, comes first. host: int32[H], sending: int32[H, 4], the buffer that the rest of a packet
     goes to, and its flits.
     """
@@ -255,7 +256,7 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
     ports, vcs = net.links + net.hosts, rules.vcs
     by_input, by_output = np.full(ports, -1, np.int32), np.full(ports, -1, np.int32)
     inputs, outputs = np.empty(ports, np.int32), np.empty(ports, np.int32)
-    buffer = state.buffer
+    buffer, marks = state.buffer, len(net.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
         count = state.active[switch]
         if not count:
@@ -304,7 +305,7 @@ def _half(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int, h
             vc = arc * vcs + by_input[place]
             state.turn[arc, 0] = (by_input[place] + 1) % vcs
             state.turn[switch * ports + out, 1] = (place + 1) % ports
-            _pass_flit(rules, state, vc, t, half)
+            _pass_flit(rules, state, vc, t, half, marks and place < net.links)
             by_output[out] = -1
         for i in range(asked):
             by_input[inputs[i]] = -1
@@ -343,36 +344,46 @@ def _route(
     here = vc * (rules.depth + 2) + state.buffer[vc, FRONT]
     goal, arc = state.slot[here, 0], vc // rules.vcs
     row = switch * width + net.number[switch, goal // ports]
-    entered = arc - switch * ports >= net.links
+    entered, marks = arc - switch * ports >= net.links, len(net.onward) > 0
     if rules.policy >= SHORTEST:
         out, state.slot[here, 3] = without_tables(
             net, rules.policy, rules.samples, switch, goal // ports, state.slot[here, 3],
             entered, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     elif entered:
-        u = 0.0
+        u = then = 0.0
         if rules.policy:
             u = drawn(state.streams, 2 * len(state.host))
+            if marks:
+                then = drawn(state.streams, 2 * len(state.host))
             if rules.flows:
+                then = hashed(goal, arc, int(u * rules.flows))
                 u = hashed(arc, goal, int(u * rules.flows))
         threshold = rules.threshold * rules.length
         to, policy = goal // ports, rules.policy
         out = entering(net, row, arc, to, state.dead, policy, threshold, state.port, u)
+        if marks:
+            state.slot[here, 3] = mark_for(net, row, out, then)
+    elif marks and spreads(net, switch, goal // ports, state.slot[here, 3]):
+        out = onward(net, arc, state.slot[here, 3], state.dead)
     else:
         out = transit(net, row, arc, state.dead)
     return int(goal) if out == HOME else out
 
 
 @inner
-def _pass_flit(rules: SwitchRules, state: FlitState, vc: int, t: int, half: int) -> None:
-    """A flit leaves its buffer, for the queue of a link."""
+def _pass_flit(
+    rules: SwitchRules, state: FlitState, vc: int, t: int, half: int, unmark: bool
+) -> None:
+    """A flit leaves its buffer, for the queue of a link; unmark: its packet loses its mark."""
     buffer, counts, length = state.buffer, state.counts, rules.length
     out, other = buffer[vc, OUT], buffer[vc, NEXT]
     here = vc * (rules.depth + 2) + buffer[vc, FRONT]
     goal, made, hops = state.slot[here, 0], state.slot[here, 1], state.slot[here, 2]
     local = other >= len(buffer)
     if not buffer[vc, SENT] and not local:
-        _stored(rules, state, other, goal, made, hops + 1, state.slot[here, 3])
+        via = DIRECT if unmark else state.slot[here, 3]
+        _stored(rules, state, other, goal, made, hops + 1, via)
     buffer[vc, SENT] += 1
     buffer[vc, FLITS] -= 1
     state.room[other] -= 1

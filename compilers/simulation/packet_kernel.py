@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from compilers.simulation.host_messages import HostMessages, due, packet_came, packet_sent
 from compilers.simulation.just_in_time import compiled, inner
+from compilers.simulation.marked_packets import mark_for, onward, spreads
 from compilers.simulation.path_choice import DIRECT, SHORTEST, without_tables
 from compilers.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
 from compilers.simulation.way_choice import ADAPTIVE, drawn, entering, transit
@@ -78,9 +79,9 @@ class PacketState(NamedTuple):
     made and can leave. streams: uint64[2·H + 1]. counts: int64[COUNTS]. latency, hops: counted.
     carried: int64[S·L], flits over each arc while it was measured. messages: where there are any,
     the second column of `slot` has the packet's message, and nothing is made by chance. via: int32,
-    the switch that the packet of each slot goes by; empty where tables are followed. freed:
-    int32[CREDIT, S·L + 1], ways out that a packet waits for no longer, as will be known in a while;
-    the last column says how many.
+    the switch that the packet of each slot goes by, or its mark; empty where there is neither.
+    freed: int32[CREDIT, S·L + 1], ways out that a packet waits for no longer, as will be known in a
+    while; the last column says how many.
     """
 
     slot: NDArray[np.int32]
@@ -111,6 +112,7 @@ class PacketState(NamedTuple):
         ports, order = net.ports, net.switches
         buffers = order * ports * rules.vcs
         longest = rules.depth * rules.vcs * rules.length + 64
+        told = rules.policy >= SHORTEST or len(net.onward) > 0
         sends = np.flatnonzero(net.endpoints & (traffic.volume > 0))
         host = (sends[:, None] * ports + net.links + np.arange(net.hosts)).ravel()
         chance = np.repeat(load * traffic.volume[sends] / rules.length, net.hosts)
@@ -133,7 +135,7 @@ class PacketState(NamedTuple):
             carried=np.zeros(order * ports, np.int64),
             dead=np.zeros(order * ports, np.bool_),
             messages=HostMessages.none(),
-            via=np.full(buffers * rules.depth if rules.policy >= SHORTEST else 0, DIRECT, np.int32),
+            via=np.full(buffers * rules.depth * told, DIRECT, np.int32),
             freed=np.zeros((CREDIT, order * ports + 1), np.int32),
         )
         for h in range(len(host)):
@@ -239,7 +241,7 @@ def advance(
     room = depth * vcs * length
     senders = len(state.host)
     dead, messages = state.dead, state.messages
-    collective = len(messages.goal) > 0
+    collective, marks = len(messages.goal) > 0, len(net.onward) > 0
     for t in range(start, end):
         if rules.policy >= ADAPTIVE:
             freed = state.freed[t % CREDIT]
@@ -263,13 +265,20 @@ def advance(
                         entered, port, state.streams, 2 * senders,
                     )  # fmt: skip
                 elif entered:
-                    u = 0.0
+                    u = then = 0.0
                     if rules.policy:
                         u = drawn(state.streams, 2 * senders)
+                        if marks:
+                            then = drawn(state.streams, 2 * senders)
                         if rules.flows:
+                            then = hashed(goal, arc, int(u * rules.flows))
                             u = hashed(arc, goal, int(u * rules.flows))
                     to, least = goal // ports, rules.threshold
                     out = entering(net, row, arc, to, dead, rules.policy, least, port, u)
+                    if marks:
+                        state.via[here] = mark_for(net, row, out, then)
+                elif marks and spreads(net, switch, goal // ports, state.via[here]):
+                    out = onward(net, arc, state.via[here], dead)
                 else:
                     out = transit(net, row, arc, dead)
                 if out == HOME:
@@ -353,6 +362,9 @@ def advance(
                     slot[into, 3] = slot[here, 3] + 1
                     if rules.policy >= SHORTEST:
                         state.via[into] = state.via[here]
+                    elif marks:  # only over the first link
+                        entered = arc - switch * ports >= net.links
+                        state.via[into] = state.via[here] if entered else DIRECT
                     _arrive(
                         slot, queue, state.wheel, into // depth, into, begin + WIRE + PIPELINE, mask
                     )

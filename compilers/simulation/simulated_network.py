@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from compilers.demand.traffic_matrix import Traffic
 from compilers.proof.channels import rising
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
-from compilers.routing.marked_spread import require_unmarked
 from compilers.tables.build import Build
 from compilers.topology.distance import distances, table_of
 
@@ -33,6 +32,8 @@ class SimulatedNetwork(NamedTuple):
     up: int32[S·L], whether an arc leads to a switch of higher rank.
     endpoints: bool[S], the switches with hosts. distance: uint8[S, S], links of a shortest path;
     empty where tables are followed. turning: int32[n], switches that a packet may be sent by.
+    onward: bool[S·L, K], by the arc that a marked packet came in by, the links that it is spread
+    over; empty where none is marked.
     """
 
     switches: int
@@ -49,6 +50,7 @@ class SimulatedNetwork(NamedTuple):
     endpoints: NDArray[np.bool_]
     distance: NDArray[np.uint8]
     turning: NDArray[np.int32]
+    onward: NDArray[np.bool_]
 
     @property
     def ports(self) -> int:
@@ -62,12 +64,7 @@ class SimulatedNetwork(NamedTuple):
 
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
-        """Join the tables of a build with `hosts` hosts a switch.
-
-        Raises:
-            InputError: its packets are marked.
-        """
-        require_unmarked(build, "a simulation")
+        """Join the tables of a build with `hosts` hosts a switch."""
         forwarding = Forwarding.of(build)
         old, links = forwarding.slots, forwarding.slots - 1
         ports = links + hosts
@@ -102,6 +99,7 @@ class SimulatedNetwork(NamedTuple):
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
             turning=np.zeros(0, np.int32),
+            onward=_onward(forwarding, hosts),
         )
 
     @property
@@ -127,6 +125,16 @@ def _numbers(forwarding: Forwarding) -> NDArray[np.uint16]:
         rows = Towards.of(forwarding, some).rows.reshape(order, len(some))
         numbers[:, some] = rows - first_row
     return numbers
+
+
+def _onward(forwarding: Forwarding, hosts: int) -> NDArray[np.bool_]:
+    """bool[S·L, K]: `SimulatedNetwork.onward`."""
+    if not forwarding.marks:
+        return np.zeros((0, 0), np.bool_)
+    order, slots = forwarding.switches, forwarding.slots
+    to = forwarding.marked.reshape(slots - 1, order, slots)[:, :, :-1] >= 0
+    onward = np.pad(np.moveaxis(to, 0, 2), ((0, 0), (0, hosts), (0, 0)))
+    return np.ascontiguousarray(onward.reshape(order * (slots - 1 + hosts), slots - 1))
 
 
 def _hops(forwarding: Forwarding) -> NDArray[np.uint8]:

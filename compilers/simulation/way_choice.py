@@ -12,6 +12,8 @@ from compilers.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwo
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
 """Ways of packets from hosts: the minimal port; by weights; by weights where that is loaded."""
+SPREAD_LINKS = 4
+"""Of the way of a packet that was marked and spread."""
 _GOLDEN, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),
@@ -71,10 +73,16 @@ def weighted(net: SimulatedNetwork, row: int, chance: float, dead: NDArray[np.bo
 
 @inner
 def links(net: SimulatedNetwork, way: int, goal: int) -> int:
-    """The links of a way to a destination: minimal behind the first one, or a bounce, then so."""
+    """The links of a way to a destination: minimal behind the first one, or a bounce, then so.
+
+    Or spread by the next switch.
+    """
     width, ports = net.order.shape[0] // net.switches, net.links + net.hosts
-    there = net.end[way] // ports
+    here, there = way // ports, net.end[way] // ports
     row = there * width + net.number[there, goal]
+    first = net.order[here * width + net.number[here, goal], 0]
+    if len(net.onward) and way != first and net.number[there, goal] < net.links:
+        return SPREAD_LINKS
     if net.order[row, 0] == net.end[way]:
         for bounce in net.bounce[row]:
             if bounce >= 0 and bounce != net.end[way]:

@@ -30,7 +30,6 @@ from compilers.proof.soundness import promise
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
-from compilers.simulation.simulated_network import SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.build_folder import save
@@ -263,13 +262,12 @@ def test_soundness_wants_all_links_in_every_class() -> None:
 @pytest.mark.parametrize(
     "follow",
     [
-        lambda build: SimulatedNetwork.of(build, 1),
         lambda build: next(iter(files(build))),
         lambda build: plan(build, routed(q=3)),
         lambda build: plan(routed(q=3), build),
         lambda build: grow(build, "quadric", 1),
     ],
-    ids=["simulate", "export", "plan", "plan back", "expand"],
+    ids=["export", "plan", "plan back", "expand"],
 )
 def test_what_cannot_follow_marks_says_so(follow: Callable[[Build], object]) -> None:
     with pytest.raises(InputError, match="cannot follow marked packets, given spread"):
