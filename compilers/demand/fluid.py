@@ -99,9 +99,7 @@ class Fluid:
         """float64[S, L, L]: the part of what comes in by each arc, marked, that leaves by each."""
         f = self.forwarding
         part = np.zeros((f.switches * f.slots, f.slots))
-        for ways in f.marked:
-            arc = np.flatnonzero(ways >= 0)
-            part[arc, ways[arc] % f.slots] = 1
+        part[:, :-1] = np.unpackbits(f.onward, axis=1, count=f.slots - 1, bitorder="little")
         part /= np.maximum(1, part.sum(axis=1))[:, None]
         return part.reshape(f.switches, f.slots, f.slots)
 

@@ -183,8 +183,10 @@ def _require_ways(f: Forwarding, kind: str) -> None:
     Then one of them is always up, and its packets are followed without failures, too.
     """
     at_once = int(kind) if kind.isdecimal() else 1
-    fewest = min(np.count_nonzero(f.marked[:, f.end >= 0] >= 0, axis=0), default=at_once + 1)
-    if f.marks and fewest <= at_once:
+    if not f.marks:
+        return
+    fewest = int(np.unpackbits(f.onward[f.end >= 0], axis=1).sum(axis=1, dtype=np.int64).min())
+    if fewest <= at_once:
         required = f"fewer than {fewest} failures at once where packets are marked, a larger q, "
         raise InputError.of(required + "or another balance", f"{at_once}", key="failures")
 

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import (
     Classes,
@@ -22,7 +23,8 @@ from compilers.tables.walk import Walker
 def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     """The build with the rows of these destinations only; itself where that is no smaller.
 
-    Packets to them do what they do in the whole build.
+    Packets to them do what they do in the whole build. Itself, too, where packets are marked: what
+    switches do with them goes by the numbers of classes.
 
     Args:
         build: any.
@@ -30,7 +32,7 @@ def towards(build: Build, destinations: NDArray[np.int64]) -> Build:
     """
     tables, count = build.tables, len(destinations)
     classes = tables.classes.port.shape[1]
-    if not 0 < count < classes:
+    if not 0 < count < classes or build.balance == MARKED:
         return build
     value = Walker.of(tables, build.wiring.cables()).egress(destinations)
     number = np.minimum(value, classes - 1).astype(np.intp)

@@ -38,9 +38,9 @@ class Forwarding:
     order: int32[1 + P, S·(C + 2)], ways out by class, the minimal one first; the last two classes
         of a switch deliver and drop. bounce: int32[B, S·(C + 2)], the same for a packet that came
         in on the minimal port. weighted: int32[1 + A, S·(C + 2)], ways for packets from hosts.
-    marked: int32[K, S·L], by the arc that a marked packet came in by its ways out; no row where
-        none is marked, else hosts mark what they send by any way but the first of `weighted`
-        (`compilers.routing.marked_spread`).
+    onward: uint8[S·L, ⌈K/8⌉], by the arc that a marked packet came in by the links that it may
+        leave by, a bit each, the lowest one first; no row where none is marked, else hosts mark
+        what they send by any way but the first of `weighted` (`compilers.routing.marked_spread`).
     """
 
     walker: Walker
@@ -52,7 +52,7 @@ class Forwarding:
     order: NDArray[np.int32]
     bounce: NDArray[np.int32]
     weighted: NDArray[np.int32]
-    marked: NDArray[np.int32]
+    onward: NDArray[np.uint8]
 
     @classmethod
     def of(cls, build: Build) -> Forwarding:
@@ -83,7 +83,7 @@ class Forwarding:
             order=order,
             bounce=_ways(arc_of, classes.bounce),
             weighted=np.concatenate([_ways(arc_of, ports, share) for ports, share in used]),
-            marked=_marked(build.wiring, build.balance == MARKED),
+            onward=_onward(build.wiring, build.balance == MARKED),
         )
 
     @property
@@ -94,12 +94,17 @@ class Forwarding:
     @property
     def marks(self) -> bool:
         """Whether hosts' packets are marked."""
-        return len(self.marked) > 0
+        return len(self.onward) > 0
 
     @property
     def hosts(self) -> NDArray[np.int64]:
         """int64[S], the arcs of packets from hosts."""
         return np.arange(self.switches) * self.slots + self.slots - 1
+
+    def spread_number(self, number: Numbers) -> NDArray[np.bool_]:
+        """Whether switches spread marked packets that these classes serve."""
+        behind: NDArray[np.bool_] = (number < self.classes) & (number // (self.slots - 1) != 1)
+        return behind
 
     def ends(self, link: int) -> tuple[int, int]:
         """The two switches that the link of this number joins."""
@@ -171,13 +176,11 @@ class Towards:
     def spreads(self, at: Numbers, column: Numbers) -> NDArray[np.bool_]:
         """bool[n]: whether switches spread marked packets; else these go as others in transit.
 
-        So they do to a switch itself and to its neighbours, whose classes are the last K
+        So they do to a switch itself and to its neighbours, whose classes are the second K
         (`compilers.routing.split_classes`).
         """
         f = self.forwarding
-        number = self.row(at, column) - at * (f.classes + 2)
-        behind: NDArray[np.bool_] = number < f.slots - 1
-        return behind
+        return f.spread_number(self.row(at, column) - at * (f.classes + 2))
 
     def onward(self, arcs: Numbers, column: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
         """The ways out of marked packets that are spread: which of these, and by what way.
@@ -186,10 +189,33 @@ class Towards:
             arcs: the arc that each packet came in by.
             column: its destination.
         """
-        through = np.flatnonzero(self.spreads(arcs // self.forwarding.slots, column))
-        ways = self.forwarding.marked.take(arcs[through], axis=1)
-        way, which = np.nonzero(ways >= 0)
-        return through[which], ways[way, which]
+        f = self.forwarding
+        through = np.flatnonzero(self.spreads(arcs // f.slots, column))
+        arc = arcs[through].astype(np.int32)
+        which, link = np.nonzero(np.unpackbits(f.onward[arc], axis=1, bitorder="little"))
+        return through[which], arc[which] // f.slots * f.slots + link.astype(np.int32)
+
+    def spread(self, marked: NDArray[np.bool_]) -> tuple[Numbers, Numbers, Numbers]:
+        """Cells, arc·D + column, of marked packets after their second link, each of them once.
+
+        And of those that are not spread, and of those that have no way on.
+
+        Args:
+            marked: bool[S·L·D], the cells of packets that have come in, marked.
+        """
+        f, width = self.forwarding, len(self.destinations)
+        comes = marked.reshape(f.switches, f.slots, width).copy()
+        at, column = np.divmod(np.arange(f.switches * width), width)
+        through = self.spreads(at, column).reshape(f.switches, 1, width)
+        others = np.flatnonzero(comes & ~through)
+        comes &= through
+        sets = f.onward.reshape(f.switches, f.slots, -1)
+        stuck = np.flatnonzero(comes & ~sets.any(axis=2, keepdims=True))
+        leaves = np.zeros((f.switches, width, sets.shape[2]), np.uint8)
+        for k in range(f.slots - 1):
+            leaves |= np.where(comes[:, k, :, None], sets[:, k, None], 0)
+        switch, to, link = np.nonzero(np.unpackbits(leaves, axis=2, bitorder="little"))
+        return f.end[switch * f.slots + link].astype(np.int64) * width + to, others, stuck
 
     def delivered(self, out: Numbers, arcs: Numbers, column: Numbers) -> NDArray[np.bool_]:
         """bool[n]: whether these ways out, of `way_out`, deliver at the destination itself."""
@@ -234,16 +260,13 @@ class Towards:
         return path, arc
 
 
-def _marked(wiring: Wiring, marks: bool) -> NDArray[np.int32]:
-    """int32[K, S·L]: the ways out of marked packets by the arc that they came in by."""
+def _onward(wiring: Wiring, marks: bool) -> NDArray[np.uint8]:
+    """uint8[S·L, ⌈K/8⌉], the links that marked packets leave by; no row where none is marked."""
     order, links = wiring.far.shape
-    found = np.full((links * marks, order, links + 1), NOWHERE, np.int32)
+    found = np.zeros((order * marks, links + 1, (links + 7) // 8), np.uint8)
     for some, usable in onward_links(wiring) if marks else ():
-        number = np.arange(order, dtype=np.int32)[some]
-        arc = number[:, None] * (links + 1) + np.arange(links, dtype=np.int32)
-        ways = np.where(usable, arc[:, None], NOWHERE)
-        found[:, some, :-1] = np.moveaxis(ways, 2, 0)
-    return found.reshape(len(found), order * (links + 1))
+        found[some, :-1] = np.packbits(usable, axis=2, bitorder="little")
+    return found.reshape(-1, found.shape[2])
 
 
 def _arcs_by_port(port: NDArray[np.int32], far: NDArray[np.int32]) -> NDArray[np.int32]:

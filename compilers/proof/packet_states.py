@@ -80,7 +80,11 @@ class Reached:
                 marked[into] = True
             else:
                 depth[into] = 1
-        spread, strays = cls._spread(towards, np.flatnonzero(marked), depth)
+        spread, strays = np.zeros(0, np.int64), []
+        if f.marks:
+            spread, others, stuck = towards.spread(marked)
+            depth[others] = 1
+            strays.append(stuck)
         weighted = np.count_nonzero(f.weighted.take(row, axis=1) >= 0, axis=0)
         # A host whose class has no weighted way follows the transit rule.
         none = (f.hosts[at] * width + column)[weighted == 0]
@@ -101,22 +105,6 @@ class Reached:
         else:
             strays.append(cells)
         return cls(towards, depth, np.concatenate(strays), int(weighted.sum()))
-
-    @staticmethod
-    def _spread(
-        towards: Towards, marked: Numbers, depth: NDArray[np.int8]
-    ) -> tuple[Numbers, list[Numbers]]:
-        """The cells that marked packets come to after their second link, and those of no way.
-
-        Those that are not spread are in transit from where they are.
-        """
-        f, width = towards.forwarding, len(towards.destinations)
-        arc, column = np.divmod(marked, width)
-        which, out = towards.onward(arc, column)
-        through = towards.spreads(arc // f.slots, column)
-        depth[marked[~through]] = 1
-        stuck = through & (np.bincount(which, minlength=len(marked)) == 0)
-        return f.end[out].astype(np.int64) * width + column[which], [marked[stuck]]
 
     def told_apart(self, failures: int) -> Reached:
         """Of states that `failures` dead elements cannot tell apart, those after the most links.
@@ -269,7 +257,8 @@ def _marked_losers(
     before = way // f.slots
     which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
     again, arc = lost.take(which), before[which] * f.slots + slot
-    comes = (f.marked.take(arc, axis=1) == way[which]).any(axis=0)
+    link = way[which] % f.slots
+    comes = (f.onward[arc, link >> 3] >> (link & 7).astype(np.uint8) & 1).astype(np.bool_)
     comes &= towards.spreads(before[which], again.column) & ~f.down(arc, again.dead)
     again, first = again.take(comes), f.end[arc[comes]]
     source = first // f.slots

@@ -103,8 +103,9 @@ class SinglePackets:
 
         None where they go as in transit (`compilers.routing.marked_spread`).
         """
-        if self.egress(switch) >= self.build.wiring.far.shape[1]:  # of a neighbour, or none
-            return []
+        number, links = self.egress(switch), self.build.wiring.far.shape[1]
+        if number >= self.build.tables.classes.port.shape[1] or number // links == 1:
+            return []  # delivered, or lost; or of a neighbour
         ports = onward_ports(self.build.wiring, switch)[entry]
         return [link for link in self._links(switch, ports) if self.is_up(switch, link)]
 

@@ -279,8 +279,9 @@ def _marked_ways(
     f = towards.forwarding
     arc = f.end[out].astype(np.int64)
     spreads = towards.spreads(arc // f.slots, column)
-    onward = f.marked.take(arc, axis=1)
-    live = spreads & (onward >= 0) & ~f.down(onward, _dead(len(arc)))
+    onward = arc // f.slots * f.slots + np.arange(f.slots - 1)[:, None]
+    there = np.unpackbits(f.onward[arc], axis=1, count=f.slots - 1, bitorder="little").T > 0
+    live = spreads & there & ~f.down(onward, _dead(len(arc)))
     count = np.count_nonzero(live, axis=0)
     if not spreads.all():
         yield Way.by_tables(number, True, which[~spreads], out[~spreads])

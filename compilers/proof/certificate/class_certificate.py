@@ -113,6 +113,10 @@ class _ClassChoices:
         least = fewest_onward(c.build.wiring) if marks else len(FAILING)
         if not marks and not bounces(c.build):
             delivers[to[around]] = False
+        if marks:  # switches go by the numbers of classes
+            beside = np.arange(self.ways.shape[1]) // far.shape[1] == 1
+            delivers[to[~beside[number]]] = False
+            delivers &= c.without((c.rows > 0) & beside)
         delivers &= least > 0
         bounced = bool(around.any()) or marks
         behind, alone, apex = c.rows > 0, self.first < 0, c.class_apex

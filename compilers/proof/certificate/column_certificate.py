@@ -179,12 +179,14 @@ class _Columns:
         joined = table[:-1].min(axis=1, initial=order) < order
         spread = None
         if onward is not None:
-            spread = SpreadColumns.of(n, onward, build.wiring.far, row, after, home)
+            spread = SpreadColumns.of(f, n, onward, build.wiring.far, row, base)
         back = np.zeros((2, 0), np.intp)
         if n.spread:
             # Of a row that leads nowhere the entry means nothing; condition (1) fails there.
             to, entry = after[:, :-1], n.entry.take(row[:, :-1])
-            sent = spread.sends(to, entry) if spread else n.chooses(row.take(to), entry)
+            sent = n.chooses(row.take(to), entry)
+            if spread:
+                sent = (sent & ~spread.here[:, :-1]) | spread.sends(to, entry)
             back = np.array(np.nonzero(sent & (to != home) & joined))
         return cls(
             build=build,

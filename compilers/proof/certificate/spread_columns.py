@@ -8,34 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.certificate.certificate import Bits
-from compilers.proof.certificate.class_neighbours import ClassNeighbours, has_link, link_bits
+from compilers.proof.certificate.class_neighbours import ClassNeighbours, has_link
 from compilers.proof.forwarding import Forwarding, Numbers
 
 LinkSets = NDArray[np.uint8]
 
 
 def onward_sets(f: Forwarding) -> LinkSets | None:
-    """uint8[S, K, ⌈L/8⌉], by the link that a marked packet came in on, those that it may leave by.
+    """uint8[S, K, ⌈K/8⌉], by the link that a marked packet came in on, those that it may leave by.
 
     None where none is marked.
     """
-    if not f.marks:
-        return None
-    width = (f.slots + 7) // 8
-    sets = np.zeros((len(f.end), width), np.uint8)
-    for way in f.marked:
-        arc = np.flatnonzero(way >= 0)
-        byte, bit = link_bits(way[arc] % f.slots)
-        sets[arc, byte] |= bit
-    return sets.reshape(f.switches, f.slots, width)[:, :-1]
+    return f.onward.reshape(f.switches, f.slots, -1)[:, :-1] if f.marks else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadColumns:
     """Marked packets to D destinations, over cells as in `_Columns`.
 
-    here: bool[D, S + 1], whether a switch spreads them, and not only sends them on minimally.
-    onward: uint8[D·(S + 1), ⌈L/8⌉], by which links those that come there leave; to: intp[n], the
+    here: bool[D, S + 1], whether a switch spreads them, and not only sends them on minimally, by
+    the number of its class (`Towards.spreads`).
+    onward: uint8[D·(S + 1), ⌈K/8⌉], by which links those that come there leave; to: intp[n], the
     cells that they come to then. stuck: bool[D], some have no link to leave by.
     """
 
@@ -47,19 +40,17 @@ class SpreadColumns:
     @classmethod
     def of(
         cls,
+        f: Forwarding,
         n: ClassNeighbours,
         sets: LinkSets,
         far: NDArray[np.int32],
         row: Numbers,
-        after: Numbers,
-        home: Numbers,
+        base: Numbers,
     ) -> SpreadColumns:
         """Join what hosts choose with what each neighbour then does; arguments as in `_Columns`."""
-        count, width = after.shape
-        base = home - home % width
-        away = (after != home) & (after != base + width - 1)
-        own = base + np.arange(width)
-        here = away & (own != home) & (after != own)
+        count, width = row.shape
+        here = f.spread_number(row % (f.classes + 2))
+        here[:, -1] = False
         left = np.zeros((count, width, sets.shape[2]), np.uint8)
         stuck = np.zeros(count, np.bool_)
         for k, near in enumerate(far.T):
