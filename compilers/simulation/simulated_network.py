@@ -132,8 +132,8 @@ def _onward(forwarding: Forwarding, hosts: int) -> NDArray[np.bool_]:
     if not forwarding.marks:
         return np.zeros((0, 0), np.bool_)
     order, slots = forwarding.switches, forwarding.slots
-    to = forwarding.marked.reshape(slots - 1, order, slots)[:, :, :-1] >= 0
-    onward = np.pad(np.moveaxis(to, 0, 2), ((0, 0), (0, hosts), (0, 0)))
+    to = np.unpackbits(forwarding.onward, axis=1, count=slots - 1, bitorder="little")
+    onward = np.pad(to.reshape(order, slots, -1)[:, :-1] > 0, ((0, 0), (0, hosts), (0, 0)))
     return np.ascontiguousarray(onward.reshape(order * (slots - 1 + hosts), slots - 1))
 
 
