@@ -10,10 +10,12 @@ from compilers.capacity import over_capacity
 from compilers.estimates import beyond_memory
 from compilers.policy_support import affordable, beyond_targets, misnamed, require_targets
 from compilers.routing.exact_rows import with_exceptions
+from compilers.routing.intermediates import without_hosts
 from compilers.routing.policy_passes import choices, require_searchable
 from compilers.routing.routes_by_family import minimal
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
 from compilers.spec.fabric_spec import BaseSpec, RoutingSpec
+from compilers.spec.policy import VALIANT, WITHOUT_ALTERNATES
 from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
@@ -73,6 +75,9 @@ def compile_placed(
         known = numbered(known, placed.wiring, wiring) if known else None
         with loaded.reported():
             require_connected(topology, wiring.names, inventory)
+    if routing.balance == VALIANT:
+        with loaded.reported(without_hosts(topology, wiring)):
+            pass
     # Routes last: egress class k is the k-th link, and the wiring says which port that is.
     if beside is not None and wiring.same_ports(beside.wiring):
         tables, topology = beside.tables, beside.topology
@@ -153,7 +158,7 @@ def _asked(asked: RoutingSpec, done: RoutingSpec) -> dict[str, str]:
 
 def _for_controllers(routing: RoutingSpec, family: str) -> dict[str, str]:
     """What shifting weights at run time starts from; the weights themselves are in the tables."""
-    if routing.balance == "minimal":
+    if routing.balance in WITHOUT_ALTERNATES:
         return {}
     shares = {
         "minimal_share": routing.minimal_share,

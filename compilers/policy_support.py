@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
+from compilers.spec.policy import WITHOUT_ALTERNATES
 from compilers.spec.share import EQUAL_COST
 from compilers.targets.features import (
     ADJACENT_NEEDS,
@@ -105,7 +106,7 @@ def _needs(routing: RoutingSpec, word: str) -> frozenset[str]:
     if word == "adjacent":
         return ADJACENT_NEEDS[routing.adjacent]
     least = LEAST_POLICY[word]
-    shared = routing.balance != "minimal" and getattr(routing, word) != least
+    shared = routing.balance not in WITHOUT_ALTERNATES and getattr(routing, word) != least
     return frozenset({SHARES} if shared else ())
 
 

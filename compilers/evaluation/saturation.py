@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 from compilers.demand.all_paths import path_optimum
 from compilers.demand.fluid import Fluid
+from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
-from compilers.evaluation.traffic import PATTERNS, two_legs
+from compilers.evaluation.traffic import MOST_MIDDLES, PATTERNS, over_intermediates, two_legs
+from compilers.routing.intermediates import intermediates
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError, Problem, did_you_mean
@@ -48,10 +51,10 @@ class PatternThroughput:
     """A pattern's saturation by minimal routes, as emitted, and with weights fitted to it.
 
     The latter two are None if the build has no alternates; `adaptive` also if the pattern has more
-    paths than PATHS_TO_FIT, or packets are marked: their weights are fixed. valiant: over any
-    switch, drawn for each packet; None in fabrics of more than `MOST_MIDDLES`. optimum: a share
-    that no routing over any paths exceeds; routed: what one reaches, None where only distances
-    were looked at. share_of_optimum: of what is emitted.
+    paths than PATHS_TO_FIT, or packets are marked or carry an intermediate: their weights are
+    fixed. valiant: over any switch but the ends, drawn for each packet; None in fabrics of more
+    than `MOST_MIDDLES`. optimum: a share that no routing over any paths exceeds; routed: what one
+    reaches, None where only distances were looked at. share_of_optimum: of what is emitted.
     """
 
     pattern: str
@@ -101,6 +104,8 @@ class LinkLoads:
                 full = least.max() * hosts <= 1  # hosts can send all they have
                 found = least if full else fit(fluid.paths(traffic)).loads
                 fitted = min(found, least, key=lambda load: load.max())
+        elif build.balance == VALIANT:
+            emitted = fluid.loads(_legs(build, traffic), fluid.minimal())
         return cls(fluid, pattern, hosts, len(traffic.source), minimal, emitted, fitted)
 
     def saturation(self, load: NDArray[np.float64]) -> Saturation:
@@ -114,6 +119,24 @@ class LinkLoads:
             mean=float(load[f.end >= 0].mean()),
             hottest=(hot // f.slots, int(f.end[hot]) // f.slots),
         )
+
+
+def _legs(build: Build, traffic: Traffic) -> Traffic:
+    """The traffic of both legs.
+
+    Raises:
+        InputError: there are so many intermediates that these are too many flows.
+    """
+    ends = intermediates(build)
+    if len(ends) > MOST_MIDDLES:
+        raise InputError.of(
+            key="routing.balance",
+            required=f"at most {MOST_MIDDLES:,} switches with hosts to follow traffic over "
+            "intermediates",
+            given=f"{len(ends):,}",
+            todo="look at a smaller fabric of the family: every traffic gets about the same",
+        )
+    return over_intermediates(traffic, ends, build.tables.switches)
 
 
 def throughput(

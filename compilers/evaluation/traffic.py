@@ -210,3 +210,22 @@ def two_legs(traffic: Traffic, endpoints: NDArray[np.bool_]) -> Traffic | None:
     np.fill_diagonal(legs, 0)
     source, destination = np.nonzero(legs > 0)
     return Traffic.of(ends[source], ends[destination], legs[source, destination])
+
+
+def over_intermediates(traffic: Traffic, ends: NDArray[np.int64], switches: int) -> Traffic:
+    """What switches send each other over one leg or the other with `balance: valiant`.
+
+    Every switch sends each intermediate the same part of all that it sends, and each destination
+    gets the same part of what goes there from every intermediate.
+
+    Args:
+        traffic: of hosts.
+        ends: the switches that packets may go by (`compilers.routing.intermediates`).
+        switches: S.
+    """
+    sent = np.bincount(traffic.source, traffic.amount, minlength=switches)[ends]
+    wanted = np.bincount(traffic.destination, traffic.amount, minlength=switches)[ends]
+    legs = (sent[:, None] + wanted) / len(ends)
+    np.fill_diagonal(legs, 0)
+    source, destination = np.nonzero(legs)
+    return Traffic.of(ends[source], ends[destination], legs[source, destination])

@@ -17,6 +17,7 @@ from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares, spares_
 from compilers.expansion.spare_ports import Spare, require_room
 from compilers.expansion.swapped_fabric import SwappedFabric
 from compilers.expansion.table_changes import changes, moved
+from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_unmarked
 from compilers.routing.policy_passes import choices
 from compilers.routing.shortest_paths import LARGEST_SHORTEST, links_taken, routes
@@ -80,6 +81,7 @@ def grow(
             switches.
     """
     require_unmarked(build, "a fabric that grows")
+    require_direct(build, "a fabric that grows")
     topology = build.topology
     swaps = topology.family in GROWING
     base = SwappedFabric(topology, seed) if swaps else BaseFabric.of(topology)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial, reduce
 from itertools import zip_longest
-from math import comb
+from math import comb, isqrt
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from compilers.proof.policy_soundness import chooses
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
-from compilers.spec.policy import MARKED, PROMISED
+from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import switch_blocks
 from compilers.tables.walk import FAULTS, LOOPED, Walker
@@ -76,7 +76,9 @@ class Report:
     under each failure of one link or node that was asked for by name; None unless asked for.
     channels_under: these kinds. certificate: what was proved by one, not by
     walks. unsound: values that contradict others; pairs is 0 where these are such that no packet
-    can be followed. to_dead_switch: packets to a node that failed, where switches repair.
+    can be followed. to_dead_switch: packets to a node that failed, where switches repair. legs:
+    whether packets go by intermediates, so that what is walked are the two legs of their ways, and
+    pairs, hops and lost pairs are those of legs.
     """
 
     pairs: int
@@ -93,6 +95,7 @@ class Report:
     certificate: CertificateUse | None = None
     unsound: Unsound = SOUND
     to_dead_switch: DeadSwitchTraffic | None = None
+    legs: bool = False
 
     @property
     def passed(self) -> bool:
@@ -104,7 +107,8 @@ class Report:
     @property
     def broken(self) -> tuple[FailureReport, ...]:
         """Failures that lose pairs still joined, although the policy promises to repair them."""
-        lost = (f for f in self.failures if f.lost_pairs > f.cut_off)
+        # A packet may be on its way to an intermediate that is cut off, and not wish to go there.
+        lost = (f for f in self.failures if f.lost_pairs > f.cut_off * (not self.legs))
         return tuple(f for f in lost if f.kind in self.promised)
 
     @property
@@ -127,6 +131,7 @@ class Report:
             "mean_hops": self.mean_hops,
             "minimal": self.minimal,
             "loops": self.loops,
+            "legs": self.legs,
             "ways": asdict(self.ways) if self.ways else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
@@ -217,7 +222,24 @@ def verify(
         single = tuple(kind for kind in failures or () if kind in PROMISED)
         counted = channels(build, "valley", single, progress)
         report = replace(report, channels=counted, channels_under=single)
-    return report
+    return _over_intermediates(report) if build.balance == VALIANT else report
+
+
+def _over_intermediates(legs: Report) -> Report:
+    """The report on ways over intermediates, by the report on their legs.
+
+    Both legs are ways of minimal routes, so their lengths add up, and the second one has channels
+    of its own. Nothing is lost where no leg is: one to an intermediate that is down ends at a
+    neighbour of it, with a packet that is then one of a host there.
+    """
+    most, channels, dead = legs.max_hops, legs.channels, legs.to_dead_switch
+    count = (1 + isqrt(1 + 4 * legs.pairs)) // 2  # n, of n(n - 1) pairs
+    if channels:
+        channels = replace(channels, count=2 * channels.count)
+    if dead:
+        dead = replace(dead, most=dead.most + most, mean=dead.mean + legs.mean_hops)
+    ways = Ways(legs.pairs * count, 0, 2 * most)
+    return replace(legs, legs=True, ways=ways, channels=channels, to_dead_switch=dead)
 
 
 def _delivery(
@@ -240,7 +262,7 @@ def _delivery(
 
 def _classes(build: Build, program: bool) -> TwoLinkClasses | StarSets | None:
     """What is known of the classes of a whole fabric of which rows, or a program, are minimal."""
-    shared = build.balance == "minimal" or build.policy.get("disjoint") == "none"
+    shared = build.balance in WITHOUT_ALTERNATES or build.policy.get("disjoint") == "none"
     star = StarClasses.of(build) if shared else None
     return StarSets.of(star) if star else TwoLinkClasses.of(build, program)
 

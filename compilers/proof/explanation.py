@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from ipaddress import ip_address
 from itertools import pairwise
 from math import lcm
@@ -15,6 +15,7 @@ import numpy as np
 from compilers.proof.channels import along
 from compilers.proof.dead_switches import links_taken
 from compilers.proof.forwarding import Forwarding, Towards
+from compilers.proof.intermediate_ways import channels_over, ways_over
 from compilers.proof.single_packets import (
     DROPPED,
     FROM_HOST,
@@ -23,7 +24,7 @@ from compilers.proof.single_packets import (
     link_count,
     link_number,
 )
-from compilers.spec.policy import MARKED
+from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from inventory.problems import InputError, did_you_mean
@@ -65,6 +66,7 @@ class Explanation:
 
     hops: the links of the minimal path. fault: its fault, "" if packets arrive. weights: those of
     the minimal path and of each alternate. failing: the ways of packets under failures.
+    intermediates: of each alternate, where packets carry theirs.
     """
 
     source: int
@@ -75,6 +77,7 @@ class Explanation:
     alternates: tuple[tuple[int, ...], ...]
     weights: tuple[int, ...]
     failing: tuple[Failing, ...] = ()
+    intermediates: tuple[int, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -88,12 +91,20 @@ class Explanation:
             "destination": self.destination,
             "minimal": self.minimal,
             "alternates": self.alternates,
-            "alternate_channels": [along(build, path) for path in self.alternates],
+            "alternate_channels": self._channels(build),
+            "intermediates": self.intermediates,
             "weights": self.weights,
             "hops": [hop.named(build) for hop in self.hops],
             "fault": self.fault or None,
             "failing": [asdict(way) | {"fault": way.fault or None} for way in self.failing],
         }
+
+    def _channels(self, build: Build) -> list[list[int]]:
+        """Of each link of each alternate."""
+        if not self.intermediates:
+            return [along(build, path) for path in self.alternates]
+        ways = zip(self.alternates, self.intermediates, strict=True)
+        return [channels_over(build, path, middle) for path, middle in ways]
 
 
 def explain(build: Build, source: int, destination: int, dead: Sequence[int] = ()) -> Explanation:
@@ -111,11 +122,8 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     _require_hosts(build, destination)
     packets = SinglePackets(build, destination)
     path, outcome = packets.minimal(source)
-    usual = _ways(packets, source) if source != destination else []
-    weights = packets.ways(source) if usual else {}
-    minimal = packets.minimal_link(source)
-    failed = SinglePackets.under(build, destination, tuple(dead)) if dead else packets
-    return Explanation(
+    failed = SinglePackets.under(build, destination, tuple(dead))
+    found = Explanation(
         source=source,
         destination=destination,
         minimal=tuple(path),
@@ -124,10 +132,37 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
             for ends, channel in zip(pairwise(path), along(build, path), strict=True)
         ),
         fault=FAULTS.get(outcome, ""),
-        alternates=tuple(way.path for link, way in usual if link not in (minimal, FROM_HOST)),
-        weights=_shares(weights, minimal, [link for link, _ in usual]),
+        alternates=(),
+        weights=(),
         failing=tuple(way for _, way in _ways(failed, source)) if dead else (),
     )
+    if source == destination:
+        return found
+    shared = _over_intermediates if build.balance == VALIANT else _over_links
+    return replace(found, **shared(packets, source, found.minimal))
+
+
+def _over_links(packets: SinglePackets, source: int, _: tuple[int, ...]) -> dict[str, Any]:
+    """The alternates by each link with a weight, and all weights."""
+    usual, weights = _ways(packets, source), packets.ways(source)
+    minimal = packets.minimal_link(source)
+    return {
+        "alternates": tuple(way.path for link, way in usual if link not in (minimal, FROM_HOST)),
+        "weights": _shares(weights, minimal, [link for link, _ in usual]),
+    }
+
+
+def _over_intermediates(
+    packets: SinglePackets, source: int, minimal: tuple[int, ...]
+) -> dict[str, Any]:
+    """The alternates over each intermediate, and how many lead over the minimal path."""
+    found = {middle: path for middle, (path, _) in ways_over(packets, source)}
+    others = {middle: path for middle, path in found.items() if path != minimal}
+    return {
+        "alternates": tuple(others.values()),
+        "weights": (len(found) - len(others), *(1 for _ in others)),
+        "intermediates": tuple(others),
+    }
 
 
 def _require_hosts(build: Build, switch: int) -> None:
@@ -156,6 +191,9 @@ def _ways(packets: SinglePackets, source: int) -> list[tuple[int, Failing]]:
                 Failing((source,), f"switch {destination} is down{_around(packets, source)}"),
             )
         ]
+    if packets.build.balance == VALIANT and source != destination:
+        over = dict.fromkeys(way for _, way in ways_over(packets, source))
+        return [(FROM_HOST, Failing(way, _fault([*way], end, destination))) for way, end in over]
     up = [link for link in packets.ways(source) if packets.is_up(source, link)]
     found = []
     marks, minimal = packets.build.balance == MARKED, packets.minimal_link(source)

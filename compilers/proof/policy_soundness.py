@@ -12,7 +12,7 @@ from compilers.proof.detours import ANYTHING, BACK, LATER, NEXT_HOP, ClassDetour
 from compilers.proof.link_sets import Bits, Sets, has, packed_alternates
 from compilers.proof.port_use import Ports, PortUse
 from compilers.proof.unsound import Unsound, where
-from compilers.spec.policy import ECMP, MARKED, PROMISED
+from compilers.spec.policy import ECMP, MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
 from compilers.spec.share import share
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
@@ -20,7 +20,7 @@ from compilers.tables.spread import SpreadPorts, SpreadWeights, counts
 from compilers.topology import polarfly
 from inventory.problems import Finding
 
-BALANCES = ("minimal", ECMP, "compact-valiant", "valiant", "ugal-pf", MARKED)
+BALANCES = ("minimal", ECMP, "compact-valiant", VALIANT, "ugal-pf", MARKED)
 EQUAL, LARGEST = "equal-cost", 65535
 COARSE = Fraction(100)
 """Ratios of weights up to this, and down to its inverse, are fractions of numbers up to it."""
@@ -43,7 +43,7 @@ def words(build: Build) -> Iterator[Unsound]:
         except (ValueError, AttributeError, TypeError):
             yield Unsound.one(f"routing.{path}", "a number from 0 to 1", str(build.policy[path]))
     for word, ports, asked in (
-        ("alternate", c.alternate, build.balance != "minimal"),
+        ("alternate", c.alternate, build.balance not in WITHOUT_ALTERNATES),
         ("protection", c.protection, build.protect != "none"),
         ("bounce", c.bounce, build.protect != "none" or bounces(build)),
     ):
@@ -132,7 +132,7 @@ def _fits(alternates: int, first: int, each: int, wanted: Fraction | None) -> bo
 
 def chooses(build: Build) -> bool:
     """Whether the policy asks for alternates or repair."""
-    return build.balance != "minimal" or build.protect != "none"
+    return build.balance not in WITHOUT_ALTERNATES or build.protect != "none"
 
 
 def bounces(build: Build) -> bool:
@@ -165,7 +165,7 @@ def detours(build: Build, use: PortUse, found: ClassDetours) -> Iterator[Unsound
     )
     yield from _class_numbers(build, found)
     edge = build.policy.get("disjoint", "edge") == "edge"
-    balanced = build.balance != "minimal"
+    balanced = build.balance not in WITHOUT_ALTERNATES
     if build.tables.routes.exact:
         yield from where(
             found.uneven(LATER if balanced and edge else NEXT_HOP) & behind,

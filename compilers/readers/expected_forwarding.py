@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.emitted_forwarding import HALVED, MARKED, Chain
+from compilers.readers.expected_carried import CARRIED
 from compilers.readers.expected_facts import FACTS
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
@@ -360,6 +361,7 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "identity": _identity,
     "far end": _far_ends,
     "discard": _pools,
+    **CARRIED,
     **FACTS,
 }
 """By kind:
@@ -376,5 +378,5 @@ prefix to which marked packets are not spread. marked device: a fabric port, MAC
 of the device over it; onward: the port, the pool that is spread, the ports; thrown on: a prefix
 that goes as in transit. identity: its first 12
 digits. far end: port, node, port there. discard: of each family, the smallest network that holds
-all blocks. Others: see `FACTS`.
+all blocks. Others: see `CARRIED` and `FACTS`.
 """

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from compilers.demand.traffic_matrix import Traffic
 from compilers.proof.channels import rising
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
+from compilers.routing.intermediates import require_direct
 from compilers.tables.build import Build
 from compilers.topology.distance import distances, table_of
 
@@ -64,7 +65,12 @@ class SimulatedNetwork(NamedTuple):
 
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
-        """Join the tables of a build with `hosts` hosts a switch."""
+        """Join the tables of a build with `hosts` hosts a switch.
+
+        Raises:
+            InputError: its packets go by intermediates.
+        """
+        require_direct(build, "a simulation")
         forwarding = Forwarding.of(build)
         old, links = forwarding.slots, forwarding.slots - 1
         ports = links + hosts

@@ -25,6 +25,8 @@ from compilers.spec.policy import (
     LARGEST_SEARCH,
     LEAST_MARKED,
     MARKED,
+    VALIANT,
+    WITHOUT_ALTERNATES,
     has_star_classes,
 )
 from compilers.spec.share import EQUAL_COST, share
@@ -50,7 +52,6 @@ def check_spec(data: Data, spec: FabricSpec | None) -> Iterator[Finding]:
         return getattr(spec, word) if spec else sound(kind, data.get(word, {}))
 
     routing = section("routing", RoutingSpec) or RoutingSpec()
-    yield from _without_tables(routing)
     yield from _fitted(routing)
     yield from _alone(routing)
     yield from _shortest(routing)
@@ -155,14 +156,6 @@ def _sizes(data: Data) -> tuple[int, int]:
     )
 
 
-def _without_tables(routing: RoutingSpec) -> Iterator[Finding]:
-    """A policy that no tables can hold."""
-    if routing.balance == "valiant":
-        given = "valiant, whose packets carry their intermediate: rows by destination have no place"
-        todo = "write compact-valiant, which goes by a neighbour and needs none"
-        yield Finding(("routing", "balance"), "a policy that tables hold", given, todo)
-
-
 def _fitted(routing: RoutingSpec) -> Iterator[Finding]:
     """A demand for which there is nothing to fit, or shares said twice."""
     if routing.demand and routing.balance == "minimal":
@@ -216,16 +209,23 @@ def _several_shortest(
 
 
 def _marking(routing: RoutingSpec) -> Iterator[Finding]:
-    """What does not go with marked packets, which the next switch spreads over all its links."""
-    if routing.balance != MARKED:
+    """What does not go with marked packets, which take all links or any intermediate alike."""
+    if routing.balance not in (MARKED, VALIANT):
         return
+    drawn = routing.balance == VALIANT and routing.minimal_share != EQUAL_COST
     for word, asked, able, todo in (
-        ("adjacent", routing.adjacent == "bounce", "minimal", "neighbours have marked ways"),
+        (
+            "adjacent",
+            routing.adjacent == "bounce",
+            "minimal",
+            "packets between neighbours go other ways, too",
+        ),
         ("disjoint", routing.disjoint == "edge", "auto or none", "all links share the traffic"),
         ("demand", routing.demand, "no demand", "the shares are fixed, whatever the demand"),
+        ("minimal_share", drawn, EQUAL_COST, "each intermediate is drawn as often as another"),
     ):
         if asked:
-            required = f"{able} with `balance: {MARKED}`"
+            required = f"{able} with `balance: {routing.balance}`"
             given = str(getattr(routing, word))
             yield Finding(("routing", word), required, given, f"remove it: {todo}")
 
@@ -248,20 +248,21 @@ def _routing(routing: RoutingSpec, family: Family, parameters: Parameters) -> It
         todo = f"write compact-valiant: packets are marked in {able}"
         yield Finding(("routing", "balance"), required, MARKED, todo)
     order, policy = family.order(parameters), (routing.balance, routing.protect)
+    plain = routing.balance in WITHOUT_ALTERNATES and routing.protect == "none"
     constructed = family.name in CONSTRUCTED or order <= LARGEST_SEARCH
     if routing.adjacent == "bounce" and not constructed:
         required = f"minimal in a {family.name} of more than {LARGEST_SEARCH:,} switches"
         todo = "remove it: bounced ways are searched for; in PolarFly they are constructed"
         yield Finding(("routing", "adjacent"), required, "bounce", todo)
     star = has_star_classes(family.name, parameters, order)
-    if star and routing.disjoint == "edge" and routing.balance != "minimal":
+    if star and routing.disjoint == "edge" and routing.balance not in WITHOUT_ALTERNATES:
         yield Finding(
             ("routing", "disjoint"),
             f"auto or none for a PolarStar of more than {LARGEST_SEARCH:,} switches",
             "edge",
             "its classes serve whole supernodes, of which some switch shares a link",
         )
-    searched = not star and family.name not in CONSTRUCTED and policy != ("minimal", "none")
+    searched = not star and family.name not in CONSTRUCTED and not plain
     if order > LARGEST_SEARCH and family.name not in FAMILIES:
         required = f"at most {LARGEST_SEARCH:,} switches in a {family.name}, which is searched"
         yield Finding(("topology",), required, f"{order:,}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from compilers.spec.policy import CONSTRUCTED, ECMP, MARKED, Policy
+from compilers.spec.policy import CONSTRUCTED, ECMP, MARKED, WITHOUT_ALTERNATES, Policy
 from compilers.spec.share import EQUAL_COST, LONGEST_EXPRESSION, share
 from compilers.spec.target_names import BUILT_IN_SYSTEMS, meant_target, system_names
 from inventory.values import (
@@ -169,11 +169,11 @@ class RoutingSpec(Model):
         """The same as numbers; the shares have values at this q (`fabric_file` checks it)."""
         equal = self.minimal_share == EQUAL_COST
         return Policy(
-            balances=self.balance != "minimal",
+            balances=self.balance not in WITHOUT_ALTERNATES,
             protects=self.protect != "none",
             edge_disjoint=self.edge_disjoint(family),
             minimal_share=None if equal else share(self.minimal_share, q or 0),
-            bounces=self.adjacent == "bounce" and self.balance != "minimal",
+            bounces=self.adjacent == "bounce" and self.balance not in WITHOUT_ALTERNATES,
             shortest=self.balance == ECMP,
             marks=self.balance == MARKED,
         )

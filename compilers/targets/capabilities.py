@@ -125,7 +125,7 @@ class Capabilities:
 
 def _refused(balance: str, build: Build) -> bool:
     """Whether no fabric of this family may have the balance, whatever the target can do."""
-    return balance == "valiant" or (balance == ECMP and build.topology.family in CONSTRUCTED)
+    return balance == ECMP and build.topology.family in CONSTRUCTED
 
 
 def _unequal(classes: Classes) -> bool:

@@ -9,14 +9,17 @@ REPAIR = "repair in the switch"
 BOUNCES = "routes by the port that packets came in on"
 AGGREGATES = "aggregated routes"
 MARKS = "packets marked for the next switch"
+INTERMEDIATES = "packets that carry an intermediate switch"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
-FEATURES = frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, CHANNELS})
+FEATURES = frozenset(
+    {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, INTERMEDIATES, CHANNELS}
+)
 
 BALANCE_NEEDS = {
     "minimal": frozenset[str](),
     "ecmp": frozenset({WEIGHTS, INGRESS}),
     "compact-valiant": frozenset({WEIGHTS, INGRESS}),
-    "valiant": frozenset({WEIGHTS, INGRESS}),
+    "valiant": frozenset({INGRESS, INTERMEDIATES}),
     "ugal-pf": frozenset({WEIGHTS, INGRESS}),
     "spread": frozenset({WEIGHTS, INGRESS, MARKS}),
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_unmarked
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
@@ -103,6 +104,7 @@ def plan(old: Build, new: Build) -> Update:
     """
     for build in (old, new):
         require_unmarked(build, "the proof of a move")
+        require_direct(build, "the proof of a move")
     difference = TableDifference.of(old, new)
     routes = new.tables.routes
     row = np.zeros(routes.egress.shape, np.uint8)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.spec.address_blocks import FIRST_HOST, ipv4_block_length, member_bits
-from compilers.spec.policy import MARKED
+from compilers.spec.policy import MARKED, VALIANT
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.wiring import place
 from compilers.wiring.wiring_checks import Site
@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
 
 MARK_IN_MAC = 1 << 23
 """Other than in the gateway's MAC address in the one that marked packets are sent to."""
+CARRIED_BITS = 16
+"""The last bits of a MAC address, where packets carry the number of their intermediate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +185,9 @@ def clashing_macs(
     given, gateway = _given_macs(site, spec), parse_mac(spec.addressing.gateway_mac)
     gateways = [gateway, gateway ^ MARK_IN_MAC][: 1 + (spec.routing.balance == MARKED)]
     host_mac = _host_macs(site, spec.hosts_per_node, plane, given)
+    if spec.routing.balance == VALIANT:
+        carried = host_mac >> np.uint64(CARRIED_BITS) == carried_mac(gateway) >> CARRIED_BITS
+        gateways += host_mac[carried].tolist()
     macs, uses = np.unique(host_mac, return_counts=True)
     shared = set(macs[uses > 1].tolist())
     for (v, h), mac in given.items():
@@ -205,6 +210,11 @@ def clashing_macs(
             f"{format_mac(gateway)}{marked}",
             "hosts have 02:VV:VV:VV:HH:HH, V their vertex; choose one outside these",
         )
+
+
+def carried_mac(gateway: int) -> int:
+    """The MAC address of packets that go by intermediate 0; that of number n is n higher."""
+    return (gateway ^ MARK_IN_MAC) >> CARRIED_BITS << CARRIED_BITS
 
 
 def default_host_macs(switches: int, hosts: int, plane: int = 0) -> NDArray[np.uint64]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import FlowPaths
+from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_unmarked
 from compilers.routing.split_classes import deciding_rows
 from compilers.tables.build import Build
@@ -50,6 +51,7 @@ class FabricWays:
             InputError: packets are marked.
         """
         require_unmarked(build, "a controller that shifts weights")
+        require_direct(build, "a controller that shifts weights")
         classes = build.tables.classes
         every = replace(build.tables, classes=replace(classes, weight=_one_each(classes)))
         far, port = build.wiring.far, build.wiring.port

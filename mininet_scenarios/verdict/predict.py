@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
+from compilers.routing.intermediates import require_direct
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -52,7 +53,12 @@ class Prediction:
 
     @classmethod
     def of(cls, build: Build, outage: Outage | None = None) -> Prediction:
-        """Follow a packet of every pair by each of its ways."""
+        """Follow a packet of every pair by each of its ways.
+
+        Raises:
+            InputError: packets go by intermediates.
+        """
+        require_direct(build, "a prediction of what an emulation shows")
         return _predict(build, Forwarding.of(build), outage or Outage())
 
     def under(self, outage: Outage) -> Prediction:

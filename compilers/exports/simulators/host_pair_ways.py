@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from compilers.exports.simulators.rated_links import RatedLinks
 from compilers.proof.forwarding import HOME, Forwarding, Towards
+from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_unmarked
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
@@ -44,6 +45,7 @@ class HostPairWays:
             InputError: there are more than MOST_PAIRS pairs of groups, or packets do not arrive.
         """
         require_unmarked(fabric.build, "an export for a simulator")
+        require_direct(fabric.build, "an export for a simulator")
         forwarding = Forwarding.of(fabric.build)
         spread = bool(((forwarding.weighted >= 0).sum(axis=0) > 1).any())
         if spread:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from compilers.exports.simulators.rated_links import LATENCY, RatedLinks
 from compilers.proof.forwarding import Forwarding, Towards
+from compilers.routing.intermediates import require_direct
 from compilers.routing.marked_spread import require_unmarked
 
 DESTINATIONS_AT_ONCE = 256
@@ -31,6 +32,7 @@ def table_text(fabric: RatedLinks) -> Iterator[str]:
     """The lines that the head of the file explains."""
     build = fabric.build
     require_unmarked(build, "an export for a simulator")
+    require_direct(build, "an export for a simulator")
     forwarding = Forwarding.of(build)
     yield HEAD.format(
         name=build.name,

@@ -31,7 +31,13 @@ from compilers.readers.emitted_forwarding import (
     address_text,
     network_text,
 )
-from compilers.readers.openflow.openflow_facts import FACTS, FACTS_IN_CONSTANTS, MAC, FactForms
+from compilers.readers.openflow.carried_facts import (
+    OVS_FACTS,
+    ReadCarried,
+    carried_claims,
+    carried_row,
+)
+from compilers.readers.openflow.openflow_facts import FACTS_IN_CONSTANTS, MAC, FactForms
 from compilers.readers.route_tables import Numbers
 
 Entry = tuple[int, str]
@@ -76,12 +82,12 @@ class PipelineParts:
     @property
     def facts(self) -> FactForms:
         """The rows that are not routes or classes."""
-        return FACTS if self.moves else FACTS_IN_CONSTANTS
+        return OVS_FACTS if self.moves else FACTS_IN_CONSTANTS
 
     @property
     def claimed(self) -> frozenset[str]:
         """The kinds of claims that are made in full."""
-        kinds = frozenset({"neighbour", *(kind for kind, _, _ in self.facts)})
+        kinds = frozenset({"neighbour", "intermediate", *(kind for kind, _, _ in self.facts)})
         return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
 
 
@@ -205,9 +211,12 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
     claims = list[Claim]()
     entries: Numbers[Entry] = Numbers()
     routes: list[tuple[int, ReadRoute]] = []
+    carried: list[tuple[int, ReadCarried]] = []
     for line, text in text_lines(Path(files[0])):
         row = _row(text, parts.moves)
-        if isinstance(row, ReadRoute) and row.masked == parts.masks:
+        if isinstance(row, ReadCarried) and parts.masks:
+            carried.append((line, row))
+        elif isinstance(row, ReadRoute) and row.masked == parts.masks:
             routes.append((line, row))
         elif isinstance(row, ReadClass) and (row.mask != ALL) == parts.masks:
             several = row.mask & CLASS != CLASS
@@ -218,11 +227,14 @@ def read_ovs(folder: Path, parts: PipelineParts = WHOLE) -> EmittedSwitch:
             program.row_lines[row] = line
             of_class = program.rows.setdefault(row.metadata & CLASS, {})
             of_class.setdefault(row.in_port, []).append(row)
-        elif row and not isinstance(row, ReadRoute | ReadClass):
+        elif row and not isinstance(row, ReadRoute | ReadClass | ReadCarried):
             claims.append(Claim(*row, files[0], line))
         else:
             wrong.append((files[0], line, text))
     _marks(program, claims, routes, files, wrong)
+    if carried:
+        known = ((row.prefix, row.entry[0]) for _, row in routes if row.entry[1] == "ip")
+        claims += carried_claims(carried, known, files[0])
     if parts.masks:
         for claim in claims:
             if claim.kind == "forwarded" and claim.value[2]:
@@ -346,7 +358,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @lru_cache(1 << 17)
-def _row(text: str, moves: bool) -> ReadRoute | ReadClass | Fact | None:
+def _row(text: str, moves: bool) -> ReadRoute | ReadClass | ReadCarried | Fact | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
     if found := ROUTE_ROW.fullmatch(text):
         return ReadRoute(found[3], (int(found[4]), found[2]), found[5] is not None)
@@ -354,7 +366,7 @@ def _row(text: str, moves: bool) -> ReadRoute | ReadClass | Fact | None:
         priority, in_port, metadata, mask, group = found.groups()
         bits = int(mask, 16) if mask else ALL
         return ReadClass(int(priority), int(in_port or 0), int(metadata), bits, int(group))
-    return fact(text, FACTS if moves else FACTS_IN_CONSTANTS)
+    return carried_row(text) or fact(text, OVS_FACTS if moves else FACTS_IN_CONSTANTS)
 
 
 def fact(text: str, facts: FactForms) -> Fact | None:

@@ -20,6 +20,7 @@ from compilers.spec.address_blocks import FIRST_HOST
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.targets.openflow import group_and_flow_bytes as rows
+from compilers.targets.openflow.carried_rows import carries
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers, roles
 from compilers.targets.openflow.flow_tables import (
     GENERATIONS,
@@ -51,6 +52,7 @@ from compilers.targets.openflow.message_parts import (
 )
 from compilers.targets.openflow.profiles import OVS, Profile, profiles_of
 from compilers.targets.openflow.protocol import GroupType
+from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +86,7 @@ class Encoder:
 
     def __init__(self, build: Build, profiles: Sequence[Profile] | None = None) -> None:
         require(build)
+        _require_messages(build)
         self.build = build
         self._node_profiles = profiles_of(build) if profiles is None else tuple(profiles)
         self.profiles = list(self._node_profiles)
@@ -339,6 +342,21 @@ class Encoder:
                 filled(family[told], prefix[route], group=numbers, **came) for family in only.routes
             ]
         return blocks
+
+
+def _require_messages(build: Build) -> None:
+    """Pass when there are messages for all rows.
+
+    Raises:
+        InputError: packets carry an intermediate, for which there is text only.
+    """
+    if carries(build):
+        raise InputError.of(
+            key="routing.balance",
+            required="another balance for the controller, whose messages have no intermediates",
+            given=build.balance,
+            todo="load what `render --target ovs` writes, or write spread",
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.intermediates import intermediates
 from compilers.routing.marked_spread import onward_ports
-from compilers.spec.policy import MARKED
+from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.capabilities import Capabilities
@@ -22,11 +23,13 @@ from compilers.targets.features import (
     AGGREGATES,
     BOUNCES,
     INGRESS,
+    INTERMEDIATES,
     MARKS,
     REPAIR,
     SHARES,
     WEIGHTS,
 )
+from compilers.targets.openflow.carried_rows import carries, require_numbers
 from compilers.targets.openflow.class_groups import Groups, groups, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.wiring.addressing import MARK_IN_MAC
@@ -41,7 +44,9 @@ OUR_GROUPS = GENERATIONS * GROUP_SPACE
 """Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
-    features=frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS}),
+    features=frozenset(
+        {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, INTERMEDIATES}
+    ),
     groups=GROUP_SPACE,
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
@@ -76,9 +81,12 @@ class FlowPriority(IntEnum):
 
 
 class ClassPriority(IntEnum):
-    """Priorities in the class table: packets that come in anywhere, at a certain port, marked."""
+    """Priorities in the class table: packets that come in anywhere, at a certain port, marked.
 
-    ANY, SOME, MARKED = 1, 2, 3
+    NO_WAY: packets whose intermediate is a neighbour, behind a port that is down.
+    """
+
+    ANY, SOME, MARKED, NO_WAY = 1, 2, 3, 4
 
 
 class RowKind(IntEnum):
@@ -98,6 +106,7 @@ class RowKind(IntEnum):
     COMMIT = 12
     DISCOVERY = 13
     SPREAD = 14
+    CARRIED = 15
 
 
 COOKIE_SHIFT = 48
@@ -221,6 +230,9 @@ class Pipeline:
         classes = sum(int(group.led.sum()) * rows for group, rows in led)
         dispatch = 1 + hosts * (self.entering and profile.masks)
         marked = families * self.marks + len(self.spread(vertex))
+        if carries(self.build):
+            dispatch += 1 + hosts + (hosts > 0)
+            marked += len(intermediates(self.build)) + (self.build.protect != "none")
         return 1 + answers + families * (dispatch + routes + hosts) + classes + marked
 
     def _routed(self, vertex: int, groups: Groups) -> int:
@@ -236,12 +248,14 @@ def require(build: Build, target: str = "openflow") -> None:
     """
     classes = build.tables.classes
     CAPABILITIES.require(build, target, roles(classes) * classes.port.shape[1])
-    if build.balance == MARKED and (less := [p.name for p in profiles_of(build) if not p.marks]):
+    require_numbers(build)
+    told = build.balance in (MARKED, VALIANT)
+    if told and (less := [p.name for p in profiles_of(build) if not p.marks]):
         raise InputError.of(
             key="routing.balance",
             required=f"another balance with profile {less[0]}, which has no metadata masks, "
             "extensions or tables of their own",
-            given=MARKED,
+            given=build.balance,
             todo="write compact-valiant, or openflow: {profile: openflow13-ovs} in the node type",
         )
 

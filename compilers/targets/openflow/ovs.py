@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from compilers.readers.emitted_check import EmittedCheck, Reader
 from compilers.readers.openflow.ovs_reader import read_ovs
 from compilers.tables.build import Build
+from compilers.targets.openflow.carried_rows import CarriedRows, carried_addresses, carries
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import (
@@ -82,6 +84,15 @@ class SpreadText:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedText:
+    """A row by an intermediate: its MAC address, the class; a port that has to be up, or 0."""
+
+    mac: str
+    metadata: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
 class GroupText:
     """A group: its number, its type and its buckets, as ovs-ofctl writes them."""
 
@@ -113,6 +124,12 @@ class OvsVariables:
     prefixes: list[PrefixText]
     classes: list[ClassRow]
     spread: list[SpreadText]
+    carried_mac: str
+    own_mac: str
+    basis: int
+    intermediates: int
+    carried: list[CarriedText]
+    gives_up: bool
     groups: list[GroupText]
 
 
@@ -210,8 +227,32 @@ class FabricTexts:
                 )
                 for port, ports in self.pipeline.spread(vertex)
             ],
+            **self._carried(vertex),
             groups=[row for group in groups for row in self._groups(group)],
         )
+
+    def _carried(self, vertex: int) -> dict[str, Any]:
+        """What is said of packets that carry their intermediate; empty where none does."""
+        build = self.pipeline.build
+        basis = vertex & MOST_BASIS
+        if not carries(build):
+            return {"carried_mac": "", "own_mac": "", "basis": basis, "intermediates": 0} | {
+                "carried": [],
+                "gives_up": False,
+            }
+        rows, mac = CarriedRows.of(build, vertex), carried_addresses(build)
+        number = class_numbers(rows.egress, 0).tolist()
+        return {
+            "carried_mac": format_mac(mac[0]),
+            "own_mac": format_mac(mac[rows.own]) if rows.own >= 0 else "",
+            "basis": basis,
+            "intermediates": len(mac),
+            "carried": [
+                CarriedText(format_mac(mac[n]), number[n], int(rows.port[n]))
+                for n in rows.others.tolist()
+            ],
+            "gives_up": build.protect != "none",
+        }
 
     def _led(self, vertex: int, groups: Groups, masks: bool) -> Groups:
         """The groups that rows lead to, once for each port by which they are told."""

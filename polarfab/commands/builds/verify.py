@@ -198,11 +198,22 @@ def _print(build: Build, report: Report, method: str) -> None:
     """Tables for people."""
     from compilers.proof.proved import FAILURES, Proved
 
-    apart = ("ways", "channels", "failures", "to_dead_switch", "certificate", "proved", "findings")
+    apart = (
+        "legs",
+        "ways",
+        "channels",
+        "failures",
+        "to_dead_switch",
+        "certificate",
+        "proved",
+        "findings",
+    )
     facts = [(key, value) for key, value in report.as_dict().items() if key not in apart]
     facts += [
         (f"pairs over {h} link{'s' * (h != 1)}", n) for h, n in enumerate(report.hop_counts) if n
     ]
+    if report.legs:
+        facts.append(("counted", "legs: minimal ways to an intermediate, or from one"))
     if report.ways:
         facts += [(f"ways with alternates: {k}", v) for k, v in asdict(report.ways).items()]
     if report.channels:

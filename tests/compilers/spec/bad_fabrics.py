@@ -78,7 +78,8 @@ FABRICS: dict[str, str | bytes] = {
     "routing-share-range": LAB
     + "routing:\n  balance: ugal-pf\n  minimal_share: 1/(q-\n  threshold: q\n",
     "routing-share-code": LAB + "routing: {minimal_share: __import__('os')}\n",
-    "routing-unavailable": LAB + "routing:\n  balance: valiant\n  protect: link\n",
+    "routing-valiant-and-more": LAB
+    + "routing: {balance: valiant, adjacent: bounce, disjoint: edge, minimal_share: 1/2}\n",
     "routing-bounce-alone": LAB + "routing: {adjacent: bounce}\n",
     "routing-spread-elsewhere": "name: lab\ntopology: {family: slimfly, q: 5}\n"
     "routing: {balance: spread}\n",

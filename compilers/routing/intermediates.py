@@ -1,0 +1,66 @@
+"""Valiant's routing: packets go to a switch drawn at random, the intermediate, and on from there.
+
+Both legs are minimal. The intermediate is drawn where a packet enters, for each flow, among all
+switches with hosts, its own and the destination's included: then the way is minimal. So every
+traffic loads links as two uniform ones do, whoever sends to whom (L. G. Valiant, "A Scheme for Fast
+Parallel Communication", 1982).
+
+The packet carries the number of its intermediate, so N rows by that number are all that a switch
+needs beside its routes, and they lead where the routes to the intermediates lead. The intermediate
+takes the number off, and from there the packet is one that a host of the intermediate sends.
+
+While links or switches are down, each leg is repaired as minimal routes are. A switch whose link to
+the intermediate, its neighbour, is down takes the number off in its place: the intermediate may be
+down, and the packet does not want to go there anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.spec.policy import VALIANT
+from compilers.tables.build import Build
+from compilers.topology.labelled_graph import Topology
+from compilers.wiring.wiring import Wiring
+from inventory.problems import Finding, InputError
+
+
+def without_hosts(topology: Topology, wiring: Wiring) -> Iterator[Finding]:
+    """Switches that are no intermediates, as they have no hosts.
+
+    One that gives up an intermediate takes the packet for one of its own hosts, and has to have
+    routes that are proved for these. Nor do such fabrics gain: their ways all rise and fall.
+    """
+    lacking = np.flatnonzero((wiring.far >= 0).any(axis=1) & ~topology.endpoints)
+    if len(lacking):
+        yield Finding(
+            ("routing", "balance"),
+            f"another balance in a {topology.family}, where not every switch has hosts",
+            f"{VALIANT}, and {len(lacking):,} switches without, such as "
+            f"{wiring.names[int(lacking[0])]}",
+            "write ecmp, which spreads over all shortest ways, or compact-valiant",
+        )
+
+
+def intermediates(build: Build) -> NDArray[np.int64]:
+    """int64[M], ascending: the switches that packets may go by, all that have hosts."""
+    return np.flatnonzero(build.topology.endpoints)
+
+
+def require_direct(build: Build, what: str) -> None:
+    """Pass when packets go to their destinations and by no intermediate.
+
+    Args:
+        build: any.
+        what: cannot follow packets that go by one, with its article: "a simulation".
+
+    Raises:
+        InputError: they do.
+    """
+    if build.balance == VALIANT:
+        required = f"another balance, as {what} cannot follow packets over intermediates"
+        todo = "compile with balance: compact-valiant for that"
+        raise InputError.of(required, VALIANT, todo, key="routing.balance")

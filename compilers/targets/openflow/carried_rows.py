@@ -1,0 +1,97 @@
+"""Rows for packets that carry their intermediate: a MAC address for each intermediate.
+
+A packet of a host gets the address of an intermediate in the place of the gateway's, by a hash. In
+the table of routes each of these addresses has a row, which leads where the route to the switch
+leads. That switch itself sets the gateway's address back, and looks the packet up once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compilers.routing.intermediates import intermediates
+from compilers.spec.policy import VALIANT
+from compilers.tables.build import Build
+from compilers.tables.intermediate_form import local, no_route
+from compilers.wiring.addressing import CARRIED_BITS, carried_mac
+from inventory.problems import InputError
+
+PRIORITY = 200
+"""Of rows by the address of an intermediate: before all prefixes."""
+NO_PORT = 0xFFFF
+"""What stands in the register of ports where none of those asked for is up."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CarriedRows:
+    """The rows of one switch, by the number of the intermediate.
+
+    own: the number of the switch itself, -1 where it is none. egress: int64[M], the class to each.
+    port: int64[M], the port to those that are neighbours where switches repair, else 0: a packet is
+    sent to these only while that port is up.
+    """
+
+    own: int
+    egress: NDArray[np.int64]
+    port: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, build: Build, vertex: int) -> CarriedRows:
+        """Those of a switch."""
+        w, ends = build.wiring, intermediates(build)
+        number = np.full(build.tables.switches, -1)
+        number[ends] = np.arange(len(ends))
+        port = np.zeros(len(ends), np.int64)
+        near = np.flatnonzero(w.far[vertex] >= 0)
+        near = near[number[w.far[vertex, near]] >= 0]
+        if build.protect != "none":
+            port[number[w.far[vertex, near]]] = w.port[vertex, near]
+        return cls(int(number[vertex]), _egress(build, vertex)[ends], port)
+
+    @property
+    def others(self) -> NDArray[np.int64]:
+        """int64[n]: the numbers of intermediates other than the switch itself."""
+        return np.delete(np.arange(len(self.egress)), [self.own] if self.own >= 0 else [])
+
+
+def carries(build: Build) -> bool:
+    """Whether packets carry an intermediate."""
+    return build.balance == VALIANT
+
+
+def require_numbers(build: Build) -> None:
+    """Pass when every intermediate has an address.
+
+    Raises:
+        InputError: there are too many.
+    """
+    if carries(build) and (count := len(intermediates(build))) > 1 << CARRIED_BITS:
+        raise InputError.of(
+            key="routing.balance",
+            required=f"at most {1 << CARRIED_BITS:,} switches with hosts, each of which a MAC "
+            "address stands for",
+            given=f"{VALIANT} in a fabric with {count:,}",
+            todo="write compact-valiant",
+        )
+
+
+def carried_addresses(build: Build) -> range:
+    """The MAC address of each intermediate, by its number."""
+    first = carried_mac(build.addressing.gateway_mac)
+    return range(first, first + len(intermediates(build)))
+
+
+def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
+    """int64[S]: the class of a switch's packets to each destination, longest prefix first."""
+    routes = build.tables.routes
+    number, egress = routes.prefixes(vertex), routes.egress[vertex]
+    leads = (egress != no_route(egress)) & (egress != local(egress))
+    most = max(part.max(initial=0) for part in (number, routes.aggregate))
+    rows = np.full(max(len(routes.aggregate), int(most) + 1), -1, np.int64)
+    rows[number[leads]] = egress[leads]
+    own = rows[: len(routes.aggregate)]
+    covering = np.where(routes.aggregate >= 0, rows[routes.aggregate], -1)
+    return np.where(own >= 0, own, covering)

@@ -1,0 +1,293 @@
+"""Intermediates: ways, loads and failures by the minimal paths of both legs; rows; who refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from ipaddress import IPv6Network
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from compilers.evaluation.saturation import LinkLoads, throughput
+from compilers.expansion.grow import grow
+from compilers.exports.simulators.simgrid_platform import files
+from compilers.pipeline import compile_fabric
+from compilers.proof.delivery import verify
+from compilers.proof.explanation import explain, find_failure
+from compilers.proof.intermediate_ways import ways_over
+from compilers.proof.single_packets import HOME, SinglePackets
+from compilers.routing.intermediates import intermediates
+from compilers.simulation.simulated_network import SimulatedNetwork
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build import Build
+from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.update.move_plan import plan
+from inventory.problems import InputError
+from mininet_scenarios.verdict.predict import Prediction
+from tests.compilers.readers.emitted import IDENTITY, check, write
+from tests.compilers.routed import routed
+
+IQ = {"family": "polarstar", "q": 2, "supernode": "inductive-quad", "degree": 3}
+OTHERS = {
+    "slimfly": {"family": "slimfly", "q": 5},
+    "jellyfish": {"family": "jellyfish", "nodes": 30, "degree": 5, "seed": 1},
+    "dragonfly": {"family": "dragonfly", "h": 2},
+    "polarstar": IQ,
+    "pn": {"family": "pn", "q": 3},
+}
+
+
+def over(**fabric: object) -> Build:
+    """A fabric whose packets go by intermediates; its tables are those of minimal routes."""
+    build = replace(routed(**fabric), balance="valiant", identity=IDENTITY)  # type: ignore[arg-type]
+    both = replace(build.addressing, ipv6=IPv6Network("fd00::/48"))
+    return replace(build, addressing=both)
+
+
+@cache
+def compiled(name: str, protect: str = "link") -> Build:
+    """A fabric of another family, from its spec."""
+    spec = {"name": "lab", "topology": OTHERS[name], "hosts_per_node": 2}
+    return compile_fabric(
+        load_fabric({**spec, "routing": {"balance": "valiant", "protect": protect}})
+    )
+
+
+def legs(build: Build) -> dict[tuple[int, int], tuple[int, ...]]:
+    """The minimal path of every pair, by the explanation of minimal routes."""
+    plain, order = replace(build, balance="minimal"), range(len(build.wiring.names))
+    return {(s, d): explain(plain, s, d).minimal for s in order for d in order}
+
+
+@pytest.mark.parametrize("build", [over(q=3), compiled("slimfly", "none")], ids=["q=3", "slimfly"])
+def test_every_way_is_two_minimal_paths(build: Build) -> None:
+    path, order = legs(build), len(build.wiring.names)
+    for s, d in [(s, d) for s in range(0, order, 7) for d in range(0, order, 5) if s != d]:
+        found = explain(build, s, d)
+        ways = Counter(path[s, r] + path[r, d][1:] for r in range(order))
+        assert found.weights[0] == ways.pop(path[s, d])
+        assert Counter(found.alternates) == ways
+        assert set(found.weights[1:]) == {1}
+        for way, middle, channel in zip(
+            found.alternates,
+            found.intermediates,
+            found.as_dict(build)["alternate_channels"],
+            strict=True,
+        ):
+            assert way == path[s, middle] + path[middle, d][1:]
+            assert channel == sorted(channel)
+            turn = way.index(middle)
+            assert turn in (0, len(way) - 1) or channel[turn - 1] < channel[turn]
+
+
+@pytest.mark.parametrize("build", [over(q=3), over(**IQ)], ids=["polarfly", "polarstar"])
+def test_loads_are_those_of_every_way(build: Build) -> None:
+    path, order = legs(build), len(build.wiring.names)
+    found = LinkLoads.of(build, "tornado", 1)
+    load: Counter[tuple[int, int]] = Counter()
+    half = [(s, (s + order // 2) % order) for s in range(order)]
+    for s, d in half:
+        for r in range(order):
+            for link in pairwise(path[s, r] + path[r, d][1:]):
+                load[link] += 1
+    f = found.fluid.forwarding
+    assert found.as_emitted is not None
+    for arc in np.flatnonzero(f.end >= 0).tolist():
+        link = arc // f.slots, int(f.end[arc]) // f.slots
+        assert found.as_emitted[arc] == pytest.approx(load[link] / order)
+
+
+@pytest.mark.parametrize(("q", "share"), [(7, 0.509), (13, 0.5027)])
+def test_every_permutation_gets_the_same(q: int, share: float) -> None:
+    """Each sends and gets as much as any other, and what intermediates see is no more than that."""
+    build = over(q=q, hosts=(q + 1) // 2)
+    for pattern in ("uniform", "tornado", "permutation", "perm1hop", "longest"):
+        found = throughput(build, pattern, hosts=(q + 1) // 2)
+        assert found.as_emitted is not None
+        assert found.adaptive is None
+        assert found.as_emitted.share == pytest.approx(share, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted(OTHERS))
+def test_other_families_carry_every_permutation_at_half_of_uniform(name: str) -> None:
+    build = compiled(name)
+    report = verify(build, failures=None)
+    assert report.passed
+    assert report.legs
+    assert [case.lost_pairs for case in report.failures] == [0]
+    got = {
+        pattern: throughput(build, pattern, hosts=4).as_emitted
+        for pattern in ("uniform", "permutation", "perm1hop", "longest")
+    }
+    shares = [one.peak for one in got.values() if one]
+    assert len(shares) == 4
+    assert max(shares) == pytest.approx(min(shares))
+
+
+@pytest.mark.parametrize("protect", ["none", "node"])
+@pytest.mark.parametrize("q", [3, 4])
+def test_what_is_proved_of_legs_holds_of_ways(q: int, protect: str) -> None:
+    build = over(q=q, protect=protect)
+    kinds = ("link", "node", "2") if protect == "node" else ()
+    report = verify(build, failures=None, with_channels=True)
+    assert report.passed
+    assert report.ways is not None
+    order = q * q + q + 1
+    assert (report.ways.ways, report.ways.strays, report.ways.max_hops) == (
+        order * order * (order - 1),
+        0,
+        4,
+    )
+    assert {case.kind: case.lost_pairs for case in report.failures} == dict.fromkeys(kinds, 0)
+    assert report.channels is not None
+    assert (report.channels.count, report.channels.free) == (4, True)
+    plain = verify(replace(build, balance="minimal"), failures=None)
+    if plain.to_dead_switch and report.to_dead_switch:
+        assert report.to_dead_switch.most == plain.to_dead_switch.most + 2
+
+
+@pytest.mark.parametrize("build", [over(q=3, protect="node"), over(**IQ, protect="node")],
+                         ids=["polarfly", "polarstar"])  # fmt: skip
+def test_every_way_arrives_with_any_link_or_switch_down(build: Build) -> None:
+    """Followed switch by switch; a neighbour of a dead intermediate sends packets on from there."""
+    far, order = build.wiring.far, len(build.wiring.names)
+    links = [(s, int(d)) for s in range(order) for d in far[s] if d > s]
+    random = np.random.default_rng(order)
+    down = [set(links[n]) for n in random.choice(len(links), 6, replace=False)]
+    down += [{int(v)} for v in random.choice(order, 6, replace=False)]
+    for cut in down:
+        dead = find_failure(build, "-".join(map(str, cut)))
+        left = [v for v in range(order) if len(cut) == 2 or v not in cut]
+        for s, d in random.choice(left, (15, 2)).tolist():
+            packets = SinglePackets.under(build, d, (dead,))
+            for _, (path, outcome) in ways_over(packets, s) if s != d else ():
+                assert (path[0], path[-1], outcome) == (s, d, HOME)
+                assert cut not in [set(link) for link in pairwise(path)]
+                assert len(cut) == 2 or not cut & set(path)
+
+
+def test_without_repair_packets_over_a_dead_link_are_lost() -> None:
+    build = over(q=3)
+    near = int(build.wiring.far[0, 0])
+    found = explain(build, 0, near, (find_failure(build, f"0-{near}"),))
+    assert {bool(way.fault) for way in found.failing} == {True, False}
+
+
+def test_a_leg_to_a_part_that_is_cut_off_breaks_the_promise(tmp_path: Path) -> None:
+    """Two rings and a bridge: a packet may be sent to a switch beyond, and its own way is whole."""
+    graph = nx.cycle_graph(4)
+    graph.add_edges_from([(4, 5), (5, 6), (6, 7), (7, 4), (0, 4)])
+    nx.write_edgelist(graph, tmp_path / "edges.txt", data=False)
+    spec = "name: lab\ntopology: {family: graph, file: edges.txt}\nrouting: "
+    for balance, passed in (("minimal", True), ("valiant", False)):
+        file = tmp_path / "fabric.yaml"
+        file.write_text(spec + f"{{balance: {balance}, protect: link}}\n")
+        report = verify(compile_fabric(load_fabric(file)), failures=None)
+        assert report.passed == passed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("modulo_n,13,0", "modulo_n,12,0", "intermediate drawn"),
+        ("udp,5,modulo_n", "udp,6,modulo_n", "intermediate drawn"),
+        ("set_field:02:50:46:80:00:00->eth_dst,multi", "set_field:02:50:46:80:01:00->eth_dst,multi",
+         "intermediate drawn"),
+        ("ip_dst=10.0.0.40/29,actions=dec_ttl", "ip_dst=10.0.0.48/29,actions=dec_ttl", "own block"),
+        ("00:00/ff:ff:ff:ff:00:00", "00:00/ff:ff:ff:00:00:00", "ff:ff:ff:00"),
+        ("80:00:05,actions=set_field", "80:00:06,actions=set_field", "intermediate reached"),
+        ("load:0->NXM_OF_IN_PORT[],resubmit", "resubmit", "resubmit"),
+        ("load:0->NXM_NX_REG0[0..15],", "", "resubmit"),
+        ("members:1)", "members:2)", "intermediate"),
+        ("bundle_load(symmetric_l3l4+udp,0,active_backup,ofport,NXM_NX_REG0[0..15],members:1),", "",
+         "intermediate"),
+    ],
+)  # fmt: skip
+def test_what_ovs_is_given_is_read_back(old: str, new: str, says: str, tmp_path: Path) -> None:
+    build = over(q=3, protect="link", hosts=2)
+    write("ovs", build, tmp_path)
+    assert not check("ovs", build, tmp_path).differences
+    path = tmp_path / "5" / "flows.txt"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    found = check("ovs", build, tmp_path)
+    assert found.differences
+    assert any(says in str(each) for each in found.examples)
+
+
+@pytest.mark.parametrize("build", [over(q=3), over(q=3, protect="link", hosts=2), over(**IQ)])
+def test_rows_by_intermediate_lead_where_routes_lead(build: Build, tmp_path: Path) -> None:
+    """Every class that is swapped for another in a row by an intermediate is told."""
+    write("ovs", build, tmp_path)
+    assert not check("ovs", build, tmp_path).differences
+    pipeline, ends = Pipeline(build), intermediates(build)
+    for v in (0, len(ends) - 1):
+        path = tmp_path / str(v) / "flows.txt"
+        text = path.read_text()
+        lines = [line for line in text.splitlines() if line and line[0] != "#"]
+        assert len(lines) == pipeline.rows(v)
+        rows = [line for line in lines if "504600000000000f" in line and "table=1" in line]
+        assert len(rows) == len(ends)
+        row = next(line for line in rows if "write_metadata:" in line)
+        head, tail = row.split("write_metadata:")
+        number, rest = tail.split("/", 1)
+        path.write_text(text.replace(row, f"{head}write_metadata:{int(number) ^ 1}/{rest}"))
+        found = check("ovs", build, tmp_path)
+        assert found.differences == 2, "a row is missing, and there is one too many"
+        path.write_text(text.replace(row + "\n", ""))
+        assert check("ovs", build, tmp_path).differences == 1
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "follow",
+    [
+        lambda build: SimulatedNetwork.of(build, 1),
+        lambda build: next(iter(files(build))),
+        lambda build: plan(build, routed(q=3)),
+        lambda build: plan(routed(q=3), build),
+        lambda build: grow(build, "quadric", 1),
+        Prediction.of,
+    ],
+    ids=["simulate", "export", "plan", "plan back", "expand", "emulate"],
+)
+def test_what_cannot_follow_says_so(follow: Callable[[Build], object]) -> None:
+    with pytest.raises(InputError, match="cannot follow packets over intermediates, given valiant"):
+        follow(over(q=3))
+
+
+def test_the_controller_has_no_messages_for_them() -> None:
+    with pytest.raises(InputError, match="whose messages have no intermediates, given valiant"):
+        Encoder(over(q=3))
+
+
+@pytest.mark.parametrize("target", ["linux", "frr", "eos", "sonic", "opensm"])
+def test_who_cannot_carry_them_refuses_by_name(target: str, tmp_path: Path) -> None:
+    said = f"as target {target}.* cannot do .*packets that carry an intermediate switch"
+    with pytest.raises(InputError, match=said):
+        write(target, over(q=3), tmp_path)
+
+
+def test_fabrics_with_switches_without_hosts_are_refused() -> None:
+    spec = {"name": "lab", "topology": {"family": "oft", "q": 2}}
+    with pytest.raises(InputError, match="another balance in a oft, where not every switch has"):
+        compile_fabric(load_fabric({**spec, "routing": {"balance": "valiant"}}))
+
+
+def test_a_host_with_the_address_of_an_intermediate_is_refused() -> None:
+    hosts = [{"name": "h", "mac": "02:50:46:80:00:07"}]
+    nodes = [{"name": f"n{v}", "type": "leaf"} for v in range(13)]
+    leaf = {"ports": [{"name": "a{}", "count": 8}]}
+    inventory = {"node_types": {"leaf": leaf}, "nodes": [{**nodes[0], "hosts": hosts}, *nodes[1:]]}
+    fabric = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "inventory": inventory}
+    compile_fabric(load_fabric(fabric))
+    with pytest.raises(InputError, match="no other host has, nor the gateway, given 02:50:46:8"):
+        compile_fabric(load_fabric({**fabric, "routing": {"balance": "valiant"}}))

@@ -1,0 +1,97 @@
+"""Real Open vSwitch: packets go by every intermediate alike, and around what is down."""
+
+import json
+import os
+import subprocess
+import sys
+from ast import literal_eval
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from compilers.pipeline import compile_fabric
+from compilers.proof.explanation import explain
+from compilers.spec.fabric_file import load_fabric
+from compilers.tables.build_folder import save
+from compilers.targets.openflow.flow_tables import Pipeline
+from compilers.targets.target_lookup import target
+from mininet_scenarios.ovs.openvswitch import NAMESPACES
+
+pytestmark = pytest.mark.live
+ROOT = Path(__file__).resolve().parents[3]
+FABRIC = {
+    "name": "lab",
+    "topology": {"family": "polarfly", "q": 3},
+    "hosts_per_node": 2,
+    "addressing": {"ipv6": "fd00::/48"},
+    "routing": {"balance": "valiant", "protect": "node"},
+}
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("build")
+    return save(compile_fabric(load_fabric(FABRIC)), folder / "b"), folder
+
+
+@pytest.fixture(scope="module")
+def seen(build):
+    made, folder = build
+    target("ovs").render(made, folder / "text")
+    script = Path(__file__).with_name("live_intermediates.py")
+    done = subprocess.run(
+        [*NAMESPACES, sys.executable, str(script), *(folder / n for n in ("b", "text", "ovs"))],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+def test_hosts_reach_each_other(build, seen):
+    """A switch takes one from the TTL; two legs have four links at most."""
+    assert seen["flows"] == Pipeline(build[0]).rows(5)
+    ttls = [ttl for pair in seen["pings"] for ttl in pair]
+    assert None not in ttls
+    assert {63} < set(ttls) <= {63, 62, 61, 60, 59}
+
+
+def test_every_packet_takes_a_way_of_the_tables(build, seen):
+    for s, d, path, arrived in seen["usual"]:
+        found = explain(build[0], s, d)
+        assert arrived
+        assert tuple(path) in (found.minimal, *found.alternates)
+    assert len({len(path) for *_, path, _ in seen["usual"]}) > 2
+
+
+def test_every_intermediate_has_its_share_of_flows(build, seen):
+    found = explain(build[0], 0, 5)
+    expected = Counter({found.minimal: found.weights[0]})
+    expected.update(found.alternates)
+    shares = Counter(tuple(path) for path in seen["shares"])
+    assert shares.keys() == expected.keys()
+    for path, ways in expected.items():
+        mean = 260 * ways / 13
+        assert abs(shares[path] - mean) < 5 * mean**0.5
+
+
+def test_nothing_is_lost_with_a_link_cut(build, seen):
+    far = build[0].wiring.far
+    for cut, packets in seen["link"].items():
+        v, k = literal_eval(cut)
+        for _, d, path, arrived in packets:
+            assert arrived
+            assert path[-1] == d
+            assert {v, int(far[v, k])} not in [set(link) for link in pairwise(path)]
+
+
+def test_packets_over_a_dead_intermediate_go_on_from_its_neighbour(seen):
+    for cut, packets in seen["switch"].items():
+        others = [each for each in packets if int(cut) not in each[:2]]
+        assert len(others) > 80
+        assert all(arrived and path[-1] == d for _, d, path, arrived in others)
+        assert not any(int(cut) in path for _, _, path, _ in others)
