@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.targets.routed.interfaces import LINUX
+from compilers.targets.routed.interfaces import BRIDGE, LINUX
 from mininet_scenarios.engines.inner_child import InnerChild
 from mininet_scenarios.engines.routers import Routers
 from mininet_scenarios.machine.serving import RUN, Reply, prepare, serve
@@ -56,17 +56,11 @@ class RoutedChild(InnerChild):
     def divert(self, switch: int, egress: int, port: int) -> None:
         """Make one class of a switch leave by another port: by routes that come before its own."""
         plan, routes = self.build.addressing, self.build.tables.routes
-        link = int(np.flatnonzero(self.build.wiring.port[switch] == port)[0])
-        name = self.network.name(switch, link)
-        hop = f"fe80::{self.build.wiring.far[switch, link] + 1:x}"
+        hops = self._next_hops(switch, port)
         wanted = routes.prefixes(switch)[routes.egress[switch] == egress].tolist()
-        lines = [
-            f"route add {plan.network(p)} via inet6 {hop} dev {name} table {TABLE}" for p in wanted
-        ]
+        lines = [f"route add {plan.network(p)} {hops[0]} table {TABLE}" for p in wanted]
         if plan.ipv6:
-            lines += [
-                f"route add {plan.network6(p)} via {hop} dev {name} table {TABLE}" for p in wanted
-            ]
+            lines += [f"route add {plan.network6(p)} {hops[1]} table {TABLE}" for p in wanted]
         self.network.switches[switch].run("ip", "-batch", "-", text="\n".join(lines))
         self._rule("add", switch)
         self.diverted = switch
@@ -100,8 +94,23 @@ class RoutedChild(InnerChild):
         ends = [(host.pid, self.network.address(i, 4)) for i, host in hosts]
         self.probe = ProbeProcess(ends, pairs, interval, frames or ())
 
+    def _next_hops(self, switch: int, port: int) -> tuple[str, str]:
+        """The switch or the host behind a port, as next hop of IPv4 and of IPv6."""
+        plan, wiring = self.build.addressing, self.build.wiring
+        for link in np.flatnonzero(wiring.port[switch] == port).tolist():
+            hop = f"fe80::{wiring.far[switch, link] + 1:x} dev {self.network.name(switch, link)}"
+            return f"via inet6 {hop}", f"via {hop}"
+        number = int(np.flatnonzero(wiring.host_port[switch] == port)[0])
+        several = np.count_nonzero(wiring.host_port[switch]) > 1
+        device = BRIDGE if several else wiring.port_name(switch, port)
+        own = plan.host(switch, number), plan.host6(switch, number) if plan.ipv6 else ""
+        return f"via {own[0]} dev {device}", f"via {own[1]} dev {device}"
+
     def _ping(self, requests: list[list[int]], addresses: list[str]) -> list[list[int]]:
-        """Answers as (at, from, count, shortest, longest), hops of the way to `at`."""
+        """Answers as (at, from, count, shortest, longest), hops of the way to `at`.
+
+        From a host at the same bridge it is none: not even the switch takes from its TTL.
+        """
         wanted: dict[int, dict[str, int]] = {}
         for here, there, count in requests:
             wanted.setdefault(here, {})[addresses[there]] = count
@@ -109,7 +118,12 @@ class RoutedChild(InnerChild):
         seen = ping_all(rounds, self._progress)
         number = {address: i for i, address in enumerate(addresses)}
         return [
-            [here, number[source], a.count, hops_of(a.highest), hops_of(a.lowest)]
+            [
+                here,
+                number[source],
+                a.count,
+                *(max(0, hops_of(ttl)) for ttl in (a.highest, a.lowest)),
+            ]
             for here, heard in zip(wanted, seen, strict=True)
             for source, a in heard.items()
         ]

@@ -95,14 +95,19 @@ def test_kernels_forward_by_rendered_files(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("q", "links", "pairs"), [(3, 24, 156), (4, 6, 420)])
+@pytest.mark.parametrize(
+    ("q", "hosts", "links", "pairs", "more"),
+    [(3, 1, 24, 156, ""), (4, 1, 6, 420, ""), (3, 2, 3, 650, "balance: spread, ")],
+)
 @pytest.mark.parametrize("engine", ["linux", "frr"])
-def test_rendered_files_lose_nothing_with_any_link_down(engine, q, links, pairs, tmp_path):
+def test_rendered_files_lose_nothing_with_any_link_down(
+    engine, q, hosts, links, pairs, more, tmp_path
+):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
         f"name: links\nengine: {engine}\n"
         f"fabric:\n  name: links\n  topology: {{family: polarfly, q: {q}}}\n"
-        "  routing: {protect: link}\n"
+        f"  hosts_per_node: {hosts}\n  routing: {{{more}protect: link}}\n"
         f"timeline: [{{each: link, sample: {links}, expect: {{delivered: {pairs}}}}}]\n"
     )
     report, seen = passed(scenario, timeout=900)
