@@ -83,7 +83,8 @@ class SimulatedFabric(ABC):
             size: bytes, of the vector that is reduced, or of each message.
             hosts: a switch; 0 for as built.
             seed: of the ways that packets take.
-            fail: nothing; a collective would not end.
+            fail: what goes down, a node or a link as `A-B`, and before which cycle. What is on a
+                link then is lost, and not sent again: a collective that misses it does not end.
             switches: fields of `compilers.simulation.load_point.SimulationSettings`.
 
         Raises:
@@ -92,8 +93,8 @@ class SimulatedFabric(ABC):
         """
         from compilers.estimates import Size, require
         from compilers.simulation.build_simulation import settings_for
-        from compilers.simulation.collective_completion import completion_time
+        from compilers.simulation.collective_completion import TO_THE_END, completion_time
 
         require(Size.of_build(self.build), "simulate")
-        settings = settings_for(self.build, (), seed, fail, switches)
+        settings = settings_for(self.build, (), seed, fail, switches | TO_THE_END)
         return completion_time(self.build, collective, size, hosts, settings)

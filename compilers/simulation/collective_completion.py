@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ FLIT = 64
 SPEED = 400
 """Gbit/s of a link, which takes a flit a cycle."""
 MOST_MESSAGES = 1 << 23
+TO_THE_END: dict[str, Any] = {"warmup": 0, "period": kernel.NEVER, "periods": 1}
+"""The settings of what is measured: all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,8 @@ def completion_time(
     if collective not in COLLECTIVES:
         todo = did_you_mean(collective, COLLECTIVES, "choose one of these")
         raise InputError.of(", ".join(COLLECTIVES), collective, todo, key="--collective")
-    if settings.failures or settings.level == "flit":
-        given = "--fail" if settings.failures else "--level flit"
-        raise InputError.of("a collective without --fail and --level flit", given)
+    if settings.level == "flit":
+        raise InputError.of("a collective without --level flit", "--level flit")
     hosts = hosts or max(1, build.wiring.host_port.shape[1])
     network = network_for(build, hosts, settings)
     count = int(network.endpoints.sum()) * hosts
@@ -78,9 +79,7 @@ def completion_time(
         raise InputError.of(f"at most {MOST_MESSAGES:,} messages", given, todo, key="--collective")
     made = COLLECTIVES[collective](count)
     packets = max(1, ceil(size * made.part / (settings.packet * FLIT)))
-    settings = replace(
-        with_channels(build, network, settings), warmup=0, period=kernel.NEVER, periods=1
-    )
+    settings = replace(with_channels(build, network, settings), **TO_THE_END)
     switches = network.switches
     nowhere = np.zeros(switches + 1, np.int64), np.zeros(0, np.int32), np.zeros(0)
     traffic = HostTraffic(*nowhere, network.endpoints.astype(np.float64))

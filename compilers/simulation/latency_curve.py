@@ -19,9 +19,10 @@ class LatencyCurve:
 
     @property
     def saturation(self) -> float | None:
-        """The highest sustained load below which all that were offered are sustained, too."""
+        """The highest sustained load below which all that had packets are sustained, too."""
         highest = None
-        for point in sorted(self.points, key=lambda point: point.offered):
+        some = (point for point in self.points if point.generated)
+        for point in sorted(some, key=lambda point: point.offered):
             if not point.sustained:
                 break
             highest = point.offered

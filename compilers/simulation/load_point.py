@@ -84,11 +84,11 @@ class LoadPoint:
     """One offered load; latencies in cycles, from when a packet is made until its last flit came.
 
     offered, generated, accepted: parts of what the links of the hosts that send can carry.
-    sustained: all of it arrived, and latency did not grow. packets: measured. link_use,
-    hottest_use: the part of the time in which links, and the most used one, carried something;
-    hottest: its two switches. buffer_use: the part of the buffers that was taken. lost: packets
-    that were dropped. deadlock: the switches along a cycle of full buffers, first and last the
-    same; empty if there is none.
+    sustained: packets were made, all arrived, and latency did not grow. packets: measured.
+    link_use, hottest_use: the part of the time in which links, and the most used one, carried
+    something; hottest: its two switches. buffer_use: the part of the buffers that was taken.
+    lost: packets that were dropped. deadlock: the switches along a cycle of full buffers, first
+    and last the same; empty if there is none.
     """
 
     offered: float

@@ -86,12 +86,19 @@ class Measurement:
     def until_delivered(self, packets: int) -> int | None:
         """Simulate until so many packets have come: cycles, or None if nothing moves any more."""
         counts = self.state.counts
+        failures = sorted(self.settings.failures, key=lambda failure: failure.cycle)
+
+        def run(stop: int) -> None:
+            while failures and failures[0].cycle <= self.now:
+                self._fail(failures.pop(0).links)
+            self._run(min([stop, *(failure.cycle for failure in failures[:1])]))
+
         with one_compiles():
-            self._run(1)
+            run(1)
         while counts[kernel.DELIVERED] < packets:
             if self.now - counts[kernel.LAST] > SILENCE:
                 return None
-            self._run(self.now + CHUNK)
+            run(self.now + CHUNK)
         return int(counts[kernel.WORST])
 
     @property
@@ -144,7 +151,7 @@ class Measurement:
             offered=self.load,
             generated=float(generated / whole),
             accepted=float(accepted / whole),
-            sustained=bool(arrived and steady and accepted >= ENOUGH * generated),
+            sustained=bool(generated and arrived and steady and accepted >= ENOUGH * generated),
             packets=int(self.state.hops.sum()),
             **self._latencies(),
             link_use=float(use.mean()),

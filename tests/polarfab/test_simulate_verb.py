@@ -150,9 +150,13 @@ def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
     ("words", "told"),
     [
         (("--collective", "ring"), "ring-allreduce, tree-allreduce"),
-        (("--collective", "sweep3d", "--load", "0.1"), "--collective without --load"),
+        (
+            ("--collective", "sweep3d", "--load", "0.1"),
+            "--collective without --load, --demand, -o, --scheduler, given --load",
+        ),
+        (("--collective", "sweep3d", "--scheduler", "tcp://127.0.0.1:1"), "given --scheduler"),
         (("--collective", "sweep3d", "--pattern", "tornado"), "a pattern or a collective"),
-        (("--collective", "sweep3d", "--level", "flit"), "a collective without --fail"),
+        (("--collective", "sweep3d", "--level", "flit"), "a collective without --level flit"),
     ],
 )
 def test_what_does_not_go_with_a_collective(

@@ -148,7 +148,7 @@ def command(
         polarfab simulate build --pattern tornado --load 0.05,0.1,0.15
         polarfab simulate build --load 0.5 --fail link 3-8 at 2000
         polarfab simulate polarfly slimfly --ways minimal --ways ugal -o latency.svg
-        polarfab simulate build --collective ring-allreduce --size 1048576
+        polarfab simulate build --collective ring-allreduce --size 1048576 --fail link 3-8 at 0
     """
     from compilers.estimates import Size
     from polarfab.commands.builds.throughput import plot_form
@@ -168,9 +168,9 @@ def command(
     fail = [(word, cycle) for _, word, _, cycle in failures]
     asked = [(fabric, {**switches, "ways": way}) for fabric in fabrics for way in ways or (None,)]
     if collective:
-        if words or demand or output:
-            beside = "--load" if words else "--demand" if demand else "-o"
-            raise InputError.of("--collective without --load, --demand and -o", beside)
+        others = {"--load": words, "--demand": demand, "-o": output, "--scheduler": scheduler}
+        if beside := [name for name, value in others.items() if value]:
+            raise InputError.of(f"--collective without {', '.join(others)}", " and ".join(beside))
         _collectives(asked, (collective, size, hosts or 0, seed, fail), as_json)
         return
     measured = list[MeasuredBuild]()
@@ -333,6 +333,8 @@ def _state(point: LoadPoint) -> str:
     """Why a load was not sustained, as far as that is known; packets that are lost do not come."""
     if point.sustained or point.deadlock:
         return "deadlock" if point.deadlock else ""
+    if not point.generated:
+        return "no packets"
     return "losses" if point.lost else "saturated"
 
 

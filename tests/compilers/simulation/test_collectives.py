@@ -63,6 +63,33 @@ def test_all_to_all_is_bound_by_the_hosts_links(q7: Build) -> None:
     assert found.least <= found.cycles <= 2.5 * found.least
 
 
+@pytest.fixture(scope="module")
+def repairing() -> Fabric:
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}}
+    return Fabric.from_spec({**spec, "routing": {"protect": "link"}})
+
+
+def test_a_link_that_is_down_from_the_start_costs_time_and_no_packet(repairing: Fabric) -> None:
+    never = [("0-1", 10**6)]  # with the channels that failures take
+    whole = repairing.completion_time("all-to-all", 4 * PACKET, 2, fail=never)
+    far = repairing.build.wiring.far
+    for a, b in ((0, int(far[0, 0])), (5, int(far[5, 0]))):
+        broken = repairing.completion_time("all-to-all", 4 * PACKET, 2, fail=[(f"{a}-{b}", 0)])
+        assert broken.lost == 0
+        assert whole.cycles < broken.cycles < 2 * whole.cycles
+
+
+def test_a_collective_that_misses_a_packet_does_not_end(repairing: Fabric) -> None:
+    far = repairing.build.wiring.far
+    ends = f"5-{far[5, 0]}"
+    found = repairing.completion_time("all-to-all", 4 * PACKET, 4, fail=[(ends, 101)])
+    assert 0 < found.lost <= 4  # what two directions hold
+    assert (found.cycles, found.seconds) == (None, None)
+    dead = repairing.completion_time("tree-allreduce", PACKET, 2, fail=[("12", 0)])
+    assert dead.lost > 0
+    assert dead.cycles is None
+
+
 def test_too_many_messages_are_refused(q7: Build) -> None:
     with pytest.raises(InputError, match="at most 8,388,608 messages"):
         completion_time(q7, "all-to-all", 1, 100, settings_for(q7))

@@ -78,6 +78,43 @@ def test_many_hosts_on_one_link_wait_as_in_a_queue_of_fixed_service(q7: Build) -
     assert point.mean_latency - 11 == pytest.approx(4 * busy / (2 * (1 - busy)), rel=0.1)
 
 
+def test_a_load_that_one_link_cannot_carry_is_not_sustained(q7: Build) -> None:
+    # A fifth over the rate of one link, of 57: nearly all arrives, and soon, but latency grows.
+    match = PATTERNS["perm1hop"](q7.topology, 2, 0)
+    busiest = Traffic(match.source, match.destination, np.where(match.source == 0, 1.0, 0.5))
+    for load, carried in ((0.4, True), (0.6, False)):
+        (point,) = curve(q7, 2, busiest, loads=(load,)).points
+        assert point.accepted > 0.98 * point.generated
+        assert (point.lost, point.deadlock) == (0, ())
+        assert point.sustained == carried
+
+
+@pytest.mark.parametrize(("pattern", "hops"), [("perm1hop", 1), ("perm2hop", 2)])
+def test_a_packet_is_in_a_buffer_for_a_cycle_a_switch_where_none_wait(
+    q7: Build, pattern: str, hops: int
+) -> None:
+    (point,) = curve(q7, 1, pattern, loads=(0.1,)).points
+    buffers = np.count_nonzero(q7.wiring.far >= 0) + 57
+    flits = point.generated * 57 * (1 + hops)
+    assert point.buffer_use * buffers * 128 == pytest.approx(flits, rel=0.02)
+
+
+def test_buffers_hold_as_much_flit_by_flit(q7: Build) -> None:
+    """Counted in each cycle there, here by when a packet comes and leaves."""
+    used = [
+        curve(q7, 4, "uniform", loads=(0.9,), level=level).points[0].buffer_use
+        for level in ("packet", "flit")
+    ]
+    assert used[0] == pytest.approx(used[1], rel=0.3)
+
+
+def test_a_load_without_a_packet_says_nothing(q7: Build) -> None:
+    found = curve(q7, 1, "uniform", loads=(1e-9, 0.1))
+    assert [point.sustained for point in found.points] == [False, True]
+    assert found.saturation == 0.1
+    assert curve(q7, 1, "uniform", loads=(1e-9,)).saturation is None
+
+
 @pytest.mark.parametrize("pattern", ["uniform", "tornado", "shuffle"])
 def test_every_packet_arrives_once(spread: Build, pattern: str) -> None:
     (point,) = curve(spread, 4, pattern, loads=(0.15,)).points
