@@ -52,8 +52,12 @@ class Fluid:
         return shares
 
     def loads(self, traffic: Traffic, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """float64[S·L]: the load of each arc, in units of what a switch's hosts send."""
+        """float64[S·L]: the load of each arc, in units of what a switch's hosts send.
+
+        Nothing is marked where all goes by minimal ports.
+        """
         f = self.forwarding
+        first_marked = f.first_marked if shares[1:].any() else len(shares)
         load = np.zeros(len(f.end))
         for towards, part, column in self._parts(traffic):
             row = towards.row(part.source, column)
@@ -61,7 +65,7 @@ class Fluid:
             for number, (way, share) in enumerate(zip(self.ways, shares, strict=True)):
                 amount = part.amount * share[row]
                 some = np.flatnonzero(amount > 0)
-                if number and f.marks:
+                if number >= first_marked:
                     out = way[row[some]]
                     load += np.bincount(out, amount[some], minlength=len(load))
                     np.add.at(marked, (f.end[out], column[some]), amount[some])
@@ -81,14 +85,23 @@ class Fluid:
         """
         f, width = self.forwarding, len(towards.destinations)
         at, column = np.divmod(np.arange(f.switches * width), width)
-        spreads = towards.spreads(at, column).reshape(f.switches, 1, width)
-        amount = marked.reshape(f.switches, f.slots, width)
-        out = np.where(spreads, self._onward.transpose(0, 2, 1) @ amount, 0.0)
-        leaving = out.reshape(-1, width)
-        arc, number = np.nonzero(np.where(spreads, 0.0, amount).reshape(-1, width))
-        np.add.at(leaving, (towards.way_out(arc, number), number), marked[arc, number])
+        shape = f.switches, 1, width
+        spreads = towards.spreads(at, column).reshape(shape)
+        keeps = towards.keeps(at, column).reshape(shape)
+        load, leaving = np.zeros(len(f.end)), np.zeros((len(f.end), width))
+        while marked.any():
+            amount = marked.reshape(f.switches, f.slots, width)
+            out = np.where(spreads, self._onward.transpose(0, 2, 1) @ amount, 0.0)
+            leaving += np.where(keeps, 0.0, out).reshape(-1, width)
+            kept = np.where(keeps, out, 0.0).reshape(-1, width)
+            load += kept.sum(axis=1)
+            arc, number = np.nonzero(np.where(spreads, 0.0, amount).reshape(-1, width))
+            home = towards.way_out(arc, number)
+            there = home >= 0
+            np.add.at(leaving, (home[there], number[there]), marked[arc[there], number[there]])
+            marked = np.zeros_like(marked)
+            marked[f.end[f.end >= 0]] = kept[f.end >= 0]
         arc, number = np.nonzero(leaving)
-        load = np.zeros(len(f.end))
         for arcs, packet in self._follow(towards, arc.astype(np.int32), number):
             going = leaving[arc[packet], number[packet]]
             load += np.bincount(arcs, going, minlength=len(load))

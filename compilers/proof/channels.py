@@ -155,7 +155,7 @@ class _Walk:
         for number, weighted in enumerate(f.weighted):
             way = weighted[row]
             into = (f.end[way].astype(np.int64) * width + column)[way >= 0]
-            if number and f.marks:
+            if number >= f.first_marked:
                 marked[into] = True
             else:
                 held[into] = 0
@@ -172,15 +172,23 @@ class _Walk:
         return seen, held[seen]
 
     def _spread(self, towards: Towards, marked: Numbers, held: NDArray[np.int8]) -> None:
-        """Move marked packets, which have taken one link, on by another."""
-        width = len(towards.destinations)
-        arcs, column = np.divmod(marked, width)
-        held[marked[~towards.spreads(arcs // self.forwarding.slots, column)]] = 0
-        which, out = towards.onward(arcs, column)
-        channel = self._wait(arcs[which], out).astype(np.int8)
-        into = self.forwarding.end[out].astype(np.int64) * width + column[which]
-        np.maximum.at(held, into, channel)
-        self.channel = max(self.channel, int(channel.max(initial=0)))
+        """Move marked packets, which have taken one link, on by others until marks have ended."""
+        f, width = self.forwarding, len(towards.destinations)
+        channel = np.zeros(len(marked), np.int8)
+        while len(marked):
+            arcs, column = np.divmod(marked, width)
+            there = ~towards.spreads(arcs // f.slots, column)
+            np.maximum.at(held, marked[there], channel[there])
+            which, out = towards.onward(arcs, column)
+            channel = channel[which] + self._wait(arcs[which], out).astype(np.int8)
+            into = f.end[out].astype(np.int64) * width + column[which]
+            self.channel = max(self.channel, int(channel.max(initial=0)))
+            kept = towards.keeps(arcs[which] // f.slots, column[which])
+            np.maximum.at(held, into[~kept], channel[~kept])
+            marked, place = np.unique(into[kept], return_inverse=True)
+            most = np.zeros(len(marked), np.int8)
+            np.maximum.at(most, place, channel[kept])
+            channel = most
 
     def _step(self, towards: Towards, states: Numbers, held: NDArray[np.int8]) -> Numbers:
         """Move packets on by one link; returns the states whose highest channel has risen."""

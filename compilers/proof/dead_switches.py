@@ -13,7 +13,6 @@ import numpy as np
 
 from compilers.proof import few_destinations
 from compilers.proof.forwarding import Forwarding, Numbers, Towards
-from compilers.proof.packet_states import SPREAD_AFTER
 from compilers.tables.build import Build
 from compilers.tables.walk import MOST_HOPS
 
@@ -75,27 +74,33 @@ def links_taken(towards: Towards, sources: Numbers) -> tuple[int, list[int]]:
     entering, waiting, marked = _from_hosts(towards, sources)
     cell, count = _merged(np.concatenate((entering, _forwarded(towards, waiting)[1])))
     taken: list[int] = []
-    sent = len(entering) + len(waiting)
-    if len(marked):
-        spread = _spread(towards, marked)
-        sent += len(spread)
-        taken.append(int(count.sum()) + len(spread))
+    ended = _spread(towards, marked)
+    sent = len(entering) + len(waiting) + sum(map(len, ended))
+    while (len(cell) or ended) and len(taken) < MOST_HOPS - 1:
+        taken.append(int(count.sum()) + sum(map(len, ended)))
         going, cell = _forwarded(towards, cell)
-        again = np.concatenate((np.repeat(cell, count[going]), spread))
-        cell, count = _merged(again)
-    while len(cell) and len(taken) < MOST_HOPS - 1:
-        taken.append(int(count.sum()))
-        going, cell = _forwarded(towards, cell)
-        cell, count = _merged(cell, count[going])
+        more = ended.pop(0) if ended else marked[:0]
+        ones = np.ones(len(more), np.int64)
+        cell, count = _merged(np.concatenate((cell, more)), np.concatenate((count[going], ones)))
     return sent, taken
 
 
-def _spread(towards: Towards, marked: Numbers) -> Numbers:
-    """The cells of marked packets after their second link, each once for every way."""
+def _spread(towards: Towards, marked: Numbers) -> list[Numbers]:
+    """The cells of packets whose marks have ended after 2, 3, … links, each once for every way."""
     f, width = towards.forwarding, len(towards.destinations)
-    arc, column = np.divmod(marked // TTLS, width)
-    which, out = towards.onward(arc, column)
-    return (f.end[out].astype(np.int64) * width + column[which]) * TTLS + MOST_HOPS - SPREAD_AFTER
+    ended: list[Numbers] = []
+    while len(marked):
+        place, ttl = np.divmod(marked, TTLS)
+        arc, column = np.divmod(place, width)
+        through = towards.spreads(arc // f.slots, column)
+        if ended:
+            ended[-1] = np.concatenate((ended[-1], marked[~through]))
+        which, out = towards.onward(arc, column)
+        after = (f.end[out].astype(np.int64) * width + column[which]) * TTLS + ttl[which] - 1
+        kept = towards.keeps(arc[which] // f.slots, column[which])
+        ended.append(after[~kept])
+        marked = after[kept]
+    return ended
 
 
 def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -113,7 +118,7 @@ def _from_hosts(towards: Towards, sources: Numbers) -> tuple[Numbers, Numbers, N
     way, packet = np.nonzero(up)
     into = f.end[ways[up]]
     entered = (into.astype(np.int64) * width + column[packet]) * TTLS + MOST_HOPS - 1
-    marked = (way > 0) & towards.spreads(into // f.slots, column[packet]) & f.marks
+    marked = (way >= f.first_marked) & towards.spreads(into // f.slots, column[packet])
     none = ~up.any(axis=0)
     waiting = f.hosts[at[none]] * width + column[none]
     return entered[~marked], waiting * TTLS + MOST_HOPS, entered[marked]

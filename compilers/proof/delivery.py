@@ -33,6 +33,7 @@ from compilers.proof.policy_soundness import chooses
 from compilers.proof.soundness import promise, unsound, walkable
 from compilers.proof.unsound import SOUND, Unsound
 from compilers.routing.bounces.bounce_goals import SMALLEST_WITH_GOALS
+from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import MARKED, PROMISED, VALIANT, WITHOUT_ALTERNATES
 from compilers.tables.build import Build
 from compilers.tables.switch_blocks import switch_blocks
@@ -193,6 +194,7 @@ def verify(
     if (found := walkable(build)).count:
         return Report(0, 0, 0, 0, (), (), unsound=found)
     certain = method == "certificate" or (method == "auto" and packets(build) > WALKED_UP_TO)
+    certain &= not keeps_marks(build)  # certificates know marks of one switch
     report = _delivery(build, certain, seed, progress, workers)
     rows = report.certificate is None  # else each was found to be right
     report = replace(report, unsound=Unsound.of((report.unsound, unsound(build, rows))))

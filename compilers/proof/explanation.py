@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from ipaddress import ip_address
 from itertools import pairwise
 from math import lcm
@@ -24,10 +24,13 @@ from compilers.proof.single_packets import (
     link_count,
     link_number,
 )
+from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.walk import FAULTS, LOOPED, MISDELIVERED
 from inventory.problems import InputError, did_you_mean
+
+NO_LINK = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         fault=FAULTS.get(outcome, ""),
         alternates=(),
         weights=(),
-        failing=tuple(way for _, way in _ways(failed, source)) if dead else (),
+        failing=tuple(way.failing for way in _ways(failed, source)) if dead else (),
     )
     if source == destination:
         return found
@@ -142,13 +145,12 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     return replace(found, **shared(packets, source, found.minimal))
 
 
-def _over_links(packets: SinglePackets, source: int, _: tuple[int, ...]) -> dict[str, Any]:
+def _over_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> dict[str, Any]:
     """The alternates by each link with a weight, and all weights."""
     usual, weights = _ways(packets, source), packets.ways(source)
-    minimal = packets.minimal_link(source)
     return {
-        "alternates": tuple(way.path for link, way in usual if link not in (minimal, FROM_HOST)),
-        "weights": _shares(weights, minimal, [link for link, _ in usual]),
+        "alternates": tuple(way.path for way in usual if weights and way.path != minimal),
+        "weights": _shares(weights, minimal, usual),
     }
 
 
@@ -176,53 +178,87 @@ def _require_hosts(build: Build, switch: int) -> None:
         )
 
 
-def _ways(packets: SinglePackets, source: int) -> list[tuple[int, Failing]]:
-    """Every link that a host's packet may leave the source by, and its way from there.
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way of packets from hosts: the link it begins with, and what part of that goes on so."""
 
-    By `FROM_HOST` where it leaves as in transit.
-    """
-    destination = packets.destination
-    if source in packets.dead_switches:
-        return [(FROM_HOST, Failing((source,), f"switch {source} is down"))]
-    if destination in packets.dead_switches:
-        return [
-            (
-                FROM_HOST,
-                Failing((source,), f"switch {destination} is down{_around(packets, source)}"),
-            )
-        ]
+    link: int
+    part: Fraction
+    path: tuple[int, ...]
+    fault: str
+
+    @property
+    def failing(self) -> Failing:
+        """The same as a way under failures."""
+        return Failing(self.path, self.fault)
+
+
+def _ways(packets: SinglePackets, source: int) -> list[_Way]:
+    """Every way of a host's packet, by `FROM_HOST` where it leaves the source as in transit."""
+    destination, whole = packets.destination, Fraction(1)
+    for switch in (source, destination):
+        if switch in packets.dead_switches:
+            around = _around(packets, source) * (switch != source)
+            return [_Way(FROM_HOST, whole, (source,), f"switch {switch} is down{around}")]
     if packets.build.balance == VALIANT and source != destination:
         over = dict.fromkeys(way for _, way in ways_over(packets, source))
-        return [(FROM_HOST, Failing(way, _fault([*way], end, destination))) for way, end in over]
+        return [_Way(FROM_HOST, whole, way, _fault([*way], end, destination)) for way, end in over]
     up = [link for link in packets.ways(source) if packets.is_up(source, link)]
-    found = []
+    if not up:
+        return [_way(packets, FROM_HOST, whole, (source,), FROM_HOST)]
     marks, minimal = packets.build.balance == MARKED, packets.minimal_link(source)
-    for link in up or [FROM_HOST]:
-        start = packets.over(source, link) if up else (source, FROM_HOST)
-        before = (source,) * bool(up)
-        starts = [start]
-        if marks and up and link != minimal and (ways := packets.onward(*start)):
-            before, starts = (source, start[0]), [packets.over(start[0], way) for way in ways]
-        for each in starts:
-            path, outcome = packets.path(*each)
-            found.append((link, Failing((*before, *path), _fault(path, outcome, destination))))
-    return found
+    first = NO_LINK if keeps_marks(packets.build) else minimal
+    return [
+        way
+        for link in up
+        for way in _from(packets, link, whole, (source,), (source, link), marks and link != first)
+    ]
 
 
-def _shares(weights: Mapping[int, int], minimal: int, links: Sequence[int]) -> tuple[int, ...]:
+def _from(
+    packets: SinglePackets,
+    first: int,
+    part: Fraction,
+    before: tuple[int, ...],
+    leaves: tuple[int, int],
+    marked: bool,
+) -> Iterator[_Way]:
+    """The ways that begin with a link, from a switch and a link that they have come to."""
+    switch, entry = packets.over(*leaves)
+    onward = packets.onward(switch, entry) if marked else []
+    if not onward:
+        yield _way(packets, first, part, (*before, switch), entry)
+    for link in onward:
+        each, so_far = part / len(onward), (*before, switch)
+        yield from _from(packets, first, each, so_far, (switch, link), packets.keeps(switch))
+
+
+def _way(
+    packets: SinglePackets, first: int, part: Fraction, before: tuple[int, ...], entry: int
+) -> _Way:
+    """The way of packets that go on as in transit from the last of these switches."""
+    path, outcome = packets.path(before[-1], entry)
+    return _Way(first, part, (*before[:-1], *path), _fault(path, outcome, packets.destination))
+
+
+def _shares(
+    weights: Mapping[int, int], minimal: tuple[int, ...], ways: Sequence[_Way]
+) -> tuple[int, ...]:
     """The weights of the minimal path and of each alternate, in whole numbers.
 
     Args:
         weights: by the link that packets leave by.
-        minimal: the minimal one.
-        links: of each path, which share the weight of their link.
+        minimal: the minimal path.
+        ways: all there are.
     """
     if not weights:
         return ()
-    count = Counter(links)
-    scale = lcm(*(count[link] for link in weights))
-    rest = (weights[link] * scale // count[link] for link in links if link != minimal)
-    return weights.get(minimal, 0) * scale, *rest
+    shares = [weights[way.link] * way.part for way in ways]
+    scale = lcm(*(share.denominator for share in shares))
+    least = [int(share * scale) for share in shares]
+    paired = list(zip(ways, least, strict=True))
+    usual = sum(weight for way, weight in paired if way.path == minimal)
+    return usual, *(weight for way, weight in paired if way.path != minimal)
 
 
 def _around(packets: SinglePackets, source: int) -> str:

@@ -8,12 +8,12 @@ the switch chooses a way out, and the packet is then at the arc on the other end
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.marked_spread import onward_links
+from compilers.routing.marked_spread import ONE_SIDE, onward_links, sides
 from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
@@ -40,7 +40,8 @@ class Forwarding:
         in on the minimal port. weighted: int32[1 + A, S·(C + 2)], ways for packets from hosts.
     onward: uint8[S·L, ⌈K/8⌉], by the arc that a marked packet came in by the links that it may
         leave by, a bit each, the lowest one first; no row where none is marked, else hosts mark
-        what they send by any way but the first of `weighted` (`compilers.routing.marked_spread`).
+        what they send by `weighted` from `first_marked` on (`compilers.routing.marked_spread`).
+        side: int8[S], of each switch.
     """
 
     walker: Walker
@@ -53,6 +54,7 @@ class Forwarding:
     bounce: NDArray[np.int32]
     weighted: NDArray[np.int32]
     onward: NDArray[np.uint8]
+    side: NDArray[np.int8]
 
     @classmethod
     def of(cls, build: Build) -> Forwarding:
@@ -84,6 +86,7 @@ class Forwarding:
             bounce=_ways(arc_of, classes.bounce),
             weighted=np.concatenate([_ways(arc_of, ports, share) for ports, share in used]),
             onward=_onward(build.wiring, build.balance == MARKED),
+            side=sides(build.topology),
         )
 
     @property
@@ -95,6 +98,12 @@ class Forwarding:
     def marks(self) -> bool:
         """Whether hosts' packets are marked."""
         return len(self.onward) > 0
+
+    @property
+    def first_marked(self) -> int:
+        """The first of `weighted` by which packets are marked; none is beyond all."""
+        two_sides = self.side[0] != ONE_SIDE
+        return int(not two_sides) if self.marks else len(self.weighted)
 
     @property
     def hosts(self) -> NDArray[np.int64]:
@@ -119,6 +128,19 @@ class Forwarding:
             result |= link.take(arcs, mode="wrap") == part
             result |= switch.take(arcs, mode="wrap") == part
         return result
+
+
+class SpreadCells(NamedTuple):
+    """Cells, arc·D + column, of marked packets after one link more, each of them once.
+
+    ended: whose mark has ended; kept: that stay marked. others: of packets that are not spread,
+    stuck: of those that have no way on; both where they were.
+    """
+
+    ended: Numbers
+    kept: Numbers
+    others: Numbers
+    stuck: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,6 +204,13 @@ class Towards:
         f = self.forwarding
         return f.spread_number(self.row(at, column) - at * (f.classes + 2))
 
+    def keeps(self, at: Numbers, column: Numbers) -> NDArray[np.bool_]:
+        """bool[n]: whether packets that switches spread stay marked."""
+        side = self.forwarding.side
+        here = side[at]
+        same: NDArray[np.bool_] = (here == side[self.destinations[column]]) & (here != ONE_SIDE)
+        return same
+
     def onward(self, arcs: Numbers, column: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
         """The ways out of marked packets that are spread: which of these, and by what way.
 
@@ -195,10 +224,8 @@ class Towards:
         which, link = np.nonzero(np.unpackbits(f.onward[arc], axis=1, bitorder="little"))
         return through[which], arc[which] // f.slots * f.slots + link.astype(np.int32)
 
-    def spread(self, marked: NDArray[np.bool_]) -> tuple[Numbers, Numbers, Numbers]:
-        """Cells, arc·D + column, of marked packets after their second link, each of them once.
-
-        And of those that are not spread, and of those that have no way on.
+    def spread(self, marked: NDArray[np.bool_]) -> SpreadCells:
+        """Move marked packets on by a link.
 
         Args:
             marked: bool[S·L·D], the cells of packets that have come in, marked.
@@ -215,7 +242,9 @@ class Towards:
         for k in range(f.slots - 1):
             leaves |= np.where(comes[:, k, :, None], sets[:, k, None], 0)
         switch, to, link = np.nonzero(np.unpackbits(leaves, axis=2, bitorder="little"))
-        return f.end[switch * f.slots + link].astype(np.int64) * width + to, others, stuck
+        after = f.end[switch * f.slots + link].astype(np.int64) * width + to
+        kept = self.keeps(switch, to)
+        return SpreadCells(after[~kept], after[kept], others, stuck)
 
     def delivered(self, out: Numbers, arcs: Numbers, column: Numbers) -> NDArray[np.bool_]:
         """bool[n]: whether these ways out, of `way_out`, deliver at the destination itself."""

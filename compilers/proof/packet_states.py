@@ -19,8 +19,6 @@ from compilers.tables.walk import MOST_HOPS
 from compilers.workers.shards import THIS_PROCESS, Workers, in_blocks, told
 
 FAILURE_CELLS_AT_ONCE = 1 << 18
-SPREAD_AFTER = 2
-"""Links that a packet has taken when it has been spread."""
 LEAST_BLOCKS = 4
 """Blocks of destinations below which another process costs more than it saves."""
 ARRIVED, DROPPED, LOOPED = 0, 1, 2
@@ -76,15 +74,11 @@ class Reached:
         for number, ways in enumerate(f.weighted):
             way = ways.take(row)
             into = f.end[way[way >= 0]] * width + column[way >= 0]
-            if number and f.marks:
+            if number >= f.first_marked:
                 marked[into] = True
             else:
                 depth[into] = 1
-        spread, strays = np.zeros(0, np.int64), []
-        if f.marks:
-            spread, others, stuck = towards.spread(marked)
-            depth[others] = 1
-            strays.append(stuck)
+        ended, strays = cls._spread(towards, marked)
         weighted = np.count_nonzero(f.weighted.take(row, axis=1) >= 0, axis=0)
         # A host whose class has no weighted way follows the transit rule.
         none = (f.hosts[at] * width + column)[weighted == 0]
@@ -97,14 +91,32 @@ class Reached:
             moving = out >= 0
             cells = f.end[out[moving]].astype(np.int64) * width + column[moving]
             depth[cells] = level
-            if level == SPREAD_AFTER:
-                depth[spread] = level
+            depth[ended.get(level, [])] = level
             cells = np.flatnonzero(depth == level)
-            if not len(cells) and level >= SPREAD_AFTER:
+            if not len(cells) and level >= max(ended, default=0):
                 break
         else:
             strays.append(cells)
         return cls(towards, depth, np.concatenate(strays), int(weighted.sum()))
+
+    @staticmethod
+    def _spread(
+        towards: Towards, marked: NDArray[np.bool_]
+    ) -> tuple[dict[int, Numbers], list[Numbers]]:
+        """By links taken, the cells where marks are no more, and those of no way.
+
+        Those that are not spread are in transit from where they are.
+        """
+        after, strays = dict[int, Numbers](), [np.zeros(0, np.int64)]
+        ended, links = strays[0], 1
+        while marked.any() or len(ended):
+            found = towards.spread(marked)
+            after[links] = np.concatenate((ended, found.others))
+            strays.append(found.stuck)
+            ended, links = found.ended, links + 1
+            marked = np.zeros_like(marked)
+            marked[found.kept] = True
+        return after, strays
 
     def told_apart(self, failures: int) -> Reached:
         """Of states that `failures` dead elements cannot tell apart, those after the most links.
@@ -227,8 +239,8 @@ def losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> 
         chosen = sources[before] & (before != towards.destinations[lost.column])
         ways = f.weighted.take(row, axis=1) == way
         if f.marks:
-            keys.append(_marked_losers(towards, sources, lost, way))
-            ways[1:] &= ~towards.spreads(lost.arc // f.slots, lost.column)
+            keys += _marked_losers(towards, sources, lost, way)
+            ways[f.first_marked :] &= ~towards.spreads(lost.arc // f.slots, lost.column)
         chosen &= ways.any(axis=0)
         keys.append(_key(f, width, lost.take(chosen), before[chosen]))
 
@@ -251,21 +263,29 @@ def losers(reached: Reached, sources: NDArray[np.bool_], lost: PacketStates) -> 
 
 def _marked_losers(
     towards: Towards, sources: NDArray[np.bool_], lost: PacketStates, way: Numbers
-) -> Numbers:
+) -> list[Numbers]:
     """Pairs, as `losers` has them, whose marked packets are spread over these last ways."""
     f, width = towards.forwarding, len(towards.destinations)
-    before = way // f.slots
-    which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
-    again, arc = lost.take(which), before[which] * f.slots + slot
-    link = way[which] % f.slots
-    comes = (f.onward[arc, link >> 3] >> (link & 7).astype(np.uint8) & 1).astype(np.bool_)
-    comes &= towards.spreads(before[which], again.column) & ~f.down(arc, again.dead)
-    again, first = again.take(comes), f.end[arc[comes]]
-    source = first // f.slots
-    sent = sources[source] & (source != towards.destinations[again.column])
-    row = towards.row(source, again.column)
-    sent &= (f.weighted[1:].take(row, axis=1) == first).any(axis=0)
-    return _key(f, width, again.take(sent), source[sent])
+    keys: list[Numbers] = []
+    transit = ~towards.spreads(lost.arc // f.slots, lost.column)  # a mark has no effect there
+    while len(way):
+        before = way // f.slots
+        which, slot = np.nonzero(np.ones((len(way), f.slots), np.bool_))
+        again, arc = lost.take(which), before[which] * f.slots + slot
+        link = way[which] % f.slots
+        comes = (f.onward[arc, link >> 3] >> (link & 7).astype(np.uint8) & 1).astype(np.bool_)
+        comes &= towards.spreads(before[which], again.column) & ~f.down(arc, again.dead)
+        if not keys:
+            comes &= transit[which] | ~towards.keeps(before[which], again.column)
+        else:
+            comes &= towards.keeps(before[which], again.column)
+        lost, way = again.take(comes), f.end[arc[comes]]
+        source = way // f.slots
+        sent = sources[source] & (source != towards.destinations[lost.column])
+        row = towards.row(source, lost.column)
+        sent &= (f.weighted[f.first_marked :].take(row, axis=1) == way).any(axis=0)
+        keys.append(_key(f, width, lost.take(sent), source[sent]))
+    return keys
 
 
 def _key(f: Forwarding, width: int, packets: PacketStates, source: Numbers) -> Numbers:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.marked_spread import onward_ports
+from compilers.routing.marked_spread import ONE_SIDE, onward_ports, sides
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS, UNCABLED
@@ -108,6 +108,11 @@ class SinglePackets:
             return []  # delivered, or lost; or of a neighbour
         ports = onward_ports(self.build.wiring, switch)[entry]
         return [link for link in self._links(switch, ports) if self.is_up(switch, link)]
+
+    def keeps(self, switch: int) -> bool:
+        """Whether packets that a switch spreads stay marked."""
+        side = sides(self.build.topology)
+        return bool(side[switch] == side[self.destination] != ONE_SIDE)
 
     def path(self, switch: int, entry: int = FROM_HOST) -> tuple[list[int], int]:
         """The switches that a packet passes, and HOME, DROPPED or, after `MOST_HOPS`, LOOPED."""

@@ -119,8 +119,13 @@ class ExpectedSwitch:
 
 def _marked(build: Build, minimal: int, ways: dict[int, int]) -> dict[int, int]:
     """The ways of packets from hosts, but the minimal one marked where the balance says so."""
-    marks = MARKED * (build.balance == "spread")
-    return {port + marks * (port != minimal): weight for port, weight in ways.items()}
+    marks, kept = MARKED * (build.balance == "spread"), _keeps(build)
+    return {port + marks * (kept or port != minimal): weight for port, weight in ways.items()}
+
+
+def _keeps(build: Build) -> bool:
+    """Whether packets stay marked at switches of their destination's side."""
+    return build.balance == "spread" and build.topology.family == "pn"
 
 
 def _direct(build: Build, vertex: int, egress: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -282,8 +287,25 @@ def _onward(build: Build, vertex: int) -> Iterator[tuple[int, list[int]]]:
 
 
 def _spread_rows(build: Build, vertex: int) -> Iterator[Value]:
+    basis, matches = str(vertex % 65536), [(f"{0x20000}/0x2c000", "")]
+    if _keeps(build):
+        mac = format_mac(build.addressing.gateway_mac ^ 0x800000)
+        own = int(vertex >= build.tables.switches // 2)
+        matches = [
+            (f"{0x20000 + 0x40000 * side}/0x6c000", mac if side == own else "") for side in (0, 1)
+        ]
     for port, onward in _onward(build, vertex):
-        yield port, str(vertex % 65536), ",".join(map(str, onward))
+        yield from ((port, *each, basis, ",".join(map(str, onward))) for each in matches)
+
+
+def _sides(build: Build, vertex: int) -> Iterator[Value]:
+    """Every other switch's prefixes, and whether they are of a line."""
+    a, order = build.addressing, build.tables.switches
+    for other in range(order) if _keeps(build) else ():
+        if other != vertex:
+            yield str(a.network(other)), int(other >= order // 2)
+            if a.ipv6:
+                yield str(a.network6(other)), int(other >= order // 2)
 
 
 def _spread_tables(build: Build, vertex: int) -> Iterator[Value]:
@@ -355,6 +377,7 @@ CLAIMS: dict[str, Callable[[Build, int], Iterator[Value]]] = {
     "marked": _mark_rows,
     "spread": _spread_rows,
     "neighbour": _neighbours,
+    "side": _sides,
     "marked device": _marked_devices,
     "onward": _spread_tables,
     "thrown on": _thrown,
@@ -373,10 +396,11 @@ prefix, gateway's MAC, for ARP. solicited block, neighbour answer: the same for 
 answered address: address asked for in ARP, port, MAC and address of the host that asks, gateway's
 MAC. forwarded: family, gateway's MAC, port whose packets are told apart (0: any); dispatched: the
 first two of these. marked: family, the MAC address of marked packets, the gateway's. spread: a
-fabric port, the basis of the hash, the ports that packets marked before go on by. neighbour: a
-prefix to which marked packets are not spread. marked device: a fabric port, MAC address and address
-of the device over it; onward: the port, the pool that is spread, the ports; thrown on: a prefix
-that goes as in transit. identity: its first 12
+fabric port, what metadata is there, the MAC address of packets that stay marked, the basis of the
+hash, the ports that packets marked before go on by. neighbour: a prefix to which marked packets are
+not spread. side: a prefix, and on which of two sides it is. marked device: a fabric port, MAC
+address and address of the device over it; onward: the port, the pool that is spread, the ports;
+thrown on: a prefix that goes as in transit. identity: its first 12
 digits. far end: port, node, port there. discard: of each family, the smallest network that holds
 all blocks. Others: see `CARRIED` and `FACTS`.
 """

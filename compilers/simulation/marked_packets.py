@@ -29,7 +29,8 @@ def mark_for(net: SimulatedNetwork, row: int, out: int, chance: float) -> int:
 @inner
 def spreads(net: SimulatedNetwork, switch: int, goal: int, mark: int) -> bool:
     """Whether a switch spreads a packet to another switch: it is marked, and for no neighbour."""
-    return mark >= 0 and net.number[switch, goal] < net.links
+    number, classes = net.number[switch, goal], len(net.order) // net.switches - 2
+    return mark >= 0 and number < classes and number // net.links != 1
 
 
 @inner

@@ -11,6 +11,7 @@ from compilers.demand.traffic_matrix import Traffic
 from compilers.proof.channels import rising
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Towards
 from compilers.routing.intermediates import require_direct
+from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from compilers.topology.distance import distances, table_of
 
@@ -68,9 +69,10 @@ class SimulatedNetwork(NamedTuple):
         """Join the tables of a build with `hosts` hosts a switch.
 
         Raises:
-            InputError: its packets go by intermediates.
+            InputError: its packets go by intermediates, or can stay marked.
         """
         require_direct(build, "a simulation")
+        require_short_marks(build, "a simulation")
         forwarding = Forwarding.of(build)
         old, links = forwarding.slots, forwarding.slots - 1
         ports = links + hosts

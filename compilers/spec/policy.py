@@ -21,7 +21,7 @@ VALIANT = "valiant"
 """The balance whose packets carry an intermediate switch, drawn at random where they enter."""
 WITHOUT_ALTERNATES = "minimal", VALIANT
 """Those with the tables of minimal routes: classes have one port for packets of hosts."""
-LEAST_MARKED = {"polarfly": 3, "oft": 2}
+LEAST_MARKED = {"polarfly": 3, "pn": 2, "oft": 2}
 """The families that have it, and their smallest q: in PolarFly of q = 2 a dead link can leave a
 switch no way to spread."""
 

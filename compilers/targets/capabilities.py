@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.routing.marked_spread import keeps_marks
 from compilers.spec.policy import CONSTRUCTED, ECMP
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes
@@ -14,6 +15,7 @@ from compilers.targets.features import (
     ADJACENT_NEEDS,
     AGGREGATES,
     BALANCE_NEEDS,
+    KEPT_MARKS,
     PROTECT_NEEDS,
     SHARES,
     WEIGHTS,
@@ -54,17 +56,18 @@ class Capabilities:
             raise InputError(problems)
 
     def _policies(self, build: Build, target: str) -> list[Problem]:
-        problems = []
+        problems, kept = [], keeps_marks(build)
         for key, given, needs in (
             ("routing.balance", build.balance, BALANCE_NEEDS),
             ("routing.protect", build.protect, PROTECT_NEEDS),
             ("routing.adjacent", build.policy.get("adjacent", "minimal"), ADJACENT_NEEDS),
         ):
-            if missing := needs[given] - self.features:
+            asked = needs[given] | ({KEPT_MARKS} if needs is BALANCE_NEEDS and kept else set())
+            if missing := asked - self.features:
                 able = [
                     name
                     for name, need in needs.items()
-                    if need <= self.features and not _refused(name, build)
+                    if need <= self.features and name != given and not _refused(name, build)
                 ]
                 problems.append(
                     Problem(

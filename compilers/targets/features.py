@@ -10,10 +10,10 @@ BOUNCES = "routes by the port that packets came in on"
 AGGREGATES = "aggregated routes"
 MARKS = "packets marked for the next switch"
 INTERMEDIATES = "packets that carry an intermediate switch"
+KEPT_MARKS = "packets that stay marked behind the next switch"
 CHANNELS = "channels that keep a lossless fabric free of deadlock"
-FEATURES = frozenset(
-    {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, INTERMEDIATES, CHANNELS}
-)
+IN_PACKETS = frozenset({MARKS, KEPT_MARKS, INTERMEDIATES})
+FEATURES = IN_PACKETS | frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, CHANNELS})
 
 BALANCE_NEEDS = {
     "minimal": frozenset[str](),

@@ -140,7 +140,7 @@ class _Bundles:
             pairs = distinct(np.concatenate((pairs, change.entered)))
         switch, number = pairs.T
         old, new = (
-            list(class_groups(classes, switch, number, shape[0], encoder.marks))
+            list(class_groups(classes, switch, number, shape[0], encoder.marking))
             for classes in (before, after)
         )
         return cls(encoder, shape, change, pairs[:, 0], old, new)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.forwarding import HOME, NOWHERE, Forwarding, Numbers, Towards
 from compilers.routing.intermediates import require_direct
+from compilers.routing.marked_spread import require_short_marks
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Egress
 from compilers.tables.walk import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -56,9 +57,10 @@ class Prediction:
         """Follow a packet of every pair by each of its ways.
 
         Raises:
-            InputError: packets go by intermediates.
+            InputError: packets go by intermediates, or can stay marked.
         """
         require_direct(build, "a prediction of what an emulation shows")
+        require_short_marks(build, "a prediction")
         return _predict(build, Forwarding.of(build), outage or Outage())
 
     def under(self, outage: Outage) -> Prediction:

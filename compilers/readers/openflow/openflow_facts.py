@@ -92,10 +92,11 @@ FACTS: FactForms = (
         "spread",
         re.compile(
             r"table=2,priority=3,cookie=0x504600000000000e,in_port=(?P<port>\d+),"
-            r"metadata=131072/0x2c000,actions=bundle\(symmetric_l3l4\+udp,(?P<basis>\d+),hrw,"
+            r"metadata=(?P<marks>\d+/0x[0-9a-f]+),actions=(?:set_field:(?P<mark>"
+            rf"{MAC})->eth_dst,)?bundle\(symmetric_l3l4\+udp,(?P<basis>\d+),hrw,"
             r"ofport,members:(?P<ports>\d+(?:,\d+)*)\)"
         ),
-        ("port", "basis", "ports"),
+        ("port", "marks", "mark", "basis", "ports"),
     ),
     (
         "identity",

@@ -46,8 +46,8 @@ BY_BITS = {"nw_ttl": "NXM_NX_IP_TTL"}
 """Fields of which some bits are moved or loaded."""
 HASHED_TO_PORTS = 1, 3, 2, 0, 0
 """Algorithm hrw, fields symmetric_l3l4+udp, kind of members, and that the port is no result."""
-METADATA, ALL_METADATA = 0xFFFF, (1 << 64) - 1
-"""The masks whose values stand in decimals; the second one goes without saying."""
+METADATA, ALL_METADATA = (0xFFFF, 0x4FFFF), (1 << 64) - 1
+"""The masks whose values stand in decimals; the last one goes without saying."""
 
 
 class MessageReader:
@@ -108,7 +108,7 @@ class MessageReader:
         if written := by_name.get("WriteMetadata"):
             value, mask = written.metadata, written.metadata_mask
             whole = mask == ALL_METADATA
-            number = value if whole or mask == METADATA else hex(value)
+            number = value if whole or mask in METADATA else hex(value)
             yield f"write_metadata:{number}" + f"/{mask:#x}" * (not whole)
         if after := by_name.get("GotoTable"):
             yield f"goto_table:{after.table_id}"

@@ -46,6 +46,8 @@ Fact = tuple[str, tuple[str | int, ...]]
 """The kind and the value of a claim."""
 CLASS, INGRESS, CAME_MARKED = 0xFFFF, 0x10000, 0x20000
 """Bits of metadata: the class, what tells packets from hosts, and those that came marked."""
+SIDE = 0x40000
+"""Where marks can stay: the bit of prefixes on side 1."""
 DIRECT = 0x4000
 """Where packets are marked: the bit of classes to a neighbour, to which they are not spread."""
 SPREAD_PRIORITY = 3
@@ -54,7 +56,7 @@ ALL = (1 << 64) - 1
 """The mask of metadata that is matched whole."""
 ROUTE_ROW = re.compile(
     r"table=1,priority=(\d+),cookie=0x5046000000000004,(ip|ipv6),\2_dst=([0-9a-f.:]+/\1),"
-    r"actions=write_metadata:(\d+)(/0xffff)?,goto_table:2"
+    r"actions=write_metadata:(\d+)(/0x4?ffff)?,goto_table:2"
 )
 CLASS_ROW = re.compile(
     r"table=2,priority=(\d+),cookie=0x5046000000000006,(?:in_port=(\d+),)?"
@@ -87,7 +89,8 @@ class PipelineParts:
     @property
     def claimed(self) -> frozenset[str]:
         """The kinds of claims that are made in full."""
-        kinds = frozenset({"neighbour", "intermediate", *(kind for kind, _, _ in self.facts)})
+        told = {"neighbour", "side", "intermediate"}
+        kinds = frozenset({*told, *(kind for kind, _, _ in self.facts)})
         return kinds if self.masks else kinds - {"forwarded"} | {"dispatched"}
 
 
@@ -96,11 +99,15 @@ WHOLE = PipelineParts()
 
 
 class ReadRoute(NamedTuple):
-    """A row of table 1 that sends a prefix to a class; masked: it keeps other bits of metadata."""
+    """A row of table 1 that sends a prefix to a class, and tells its side; None: no side.
+
+    masked: it keeps other bits of metadata.
+    """
 
     prefix: str
     entry: Entry
     masked: bool
+    side: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +272,9 @@ def _marks(
     files: tuple[str, str],
     wrong: list[tuple[str, int, str]],
 ) -> None:
-    """Add the prefixes that marked packets are not spread to, and buckets with other marks."""
+    """Add the prefixes that marked packets are not spread to, those of a side, and buckets with
+    other marks.
+    """
     marks = {str(claim.value[1]) for claim in claims if claim.kind == "marked"}
     if marks:
         claims += [
@@ -273,6 +282,11 @@ def _marks(
             for line, row in routes
             if row.entry[0] & DIRECT
         ]
+    claims += [
+        Claim("side", (network_text(row.prefix), row.side), files[0], line)
+        for line, row in routes
+        if row.side is not None
+    ]
     for number, (_, buckets) in program.groups.items():
         if unknown := {bucket.mark for bucket in buckets} - marks - {""}:
             text = f"group {number} marks packets by {min(unknown)}, which no row takes"
@@ -361,7 +375,10 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 def _row(text: str, moves: bool) -> ReadRoute | ReadClass | ReadCarried | Fact | None:
     """What a row of flows.txt says; switches share most of their rows, so most are known."""
     if found := ROUTE_ROW.fullmatch(text):
-        return ReadRoute(found[3], (int(found[4]), found[2]), found[5] is not None)
+        number, sided = int(found[4]), found[5] == "/0x4ffff"
+        side = int(number & SIDE > 0) if sided else None
+        entry = number & ~SIDE if sided else number, found[2]
+        return ReadRoute(found[3], entry, found[5] is not None, side)
     if found := CLASS_ROW.fullmatch(text):
         priority, in_port, metadata, mask, group = found.groups()
         bits = int(mask, 16) if mask else ALL

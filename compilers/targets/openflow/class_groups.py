@@ -52,6 +52,14 @@ class BucketKind(IntEnum):
     MARKS = 2
 
 
+class Marking(IntEnum):
+    """Which packets from hosts are marked: none, those that leave by an alternate, or all."""
+
+    NONE = 0
+    ALTERNATES = 1
+    ALL = 2
+
+
 PLAIN, HALVES, MARKS = (np.uint8(kind) for kind in BucketKind)
 
 
@@ -142,11 +150,11 @@ def group_numbers(role: int, egress: Numbers, classes: int) -> NDArray[np.int64]
 
 
 def groups(
-    classes: Classes, vertex: int, profile: Profile = OVS, marks: bool = False
+    classes: Classes, vertex: int, profile: Profile = OVS, marking: int = Marking.NONE
 ) -> Iterator[Groups]:
     """All groups of a switch, those that others lead to first; see `class_groups`."""
     number = np.flatnonzero(classes.port[vertex] > 0)
-    for role in class_groups(classes, vertex, number, profile, marks):
+    for role in class_groups(classes, vertex, number, profile, marking):
         for _, alike in by_buckets(role):
             yield alike
 
@@ -156,7 +164,7 @@ def class_groups(
     switch: int | NDArray[np.int64],
     number: NDArray[np.int64],
     profile: Profile = OVS,
-    marks: bool = False,
+    marking: int = Marking.NONE,
 ) -> Iterator[Groups]:
     """The groups of n classes, a role after the other, those that others lead to first.
 
@@ -168,13 +176,14 @@ def class_groups(
         switch: int64[n], where each of these classes is, or one for all.
         number: int64[n], their numbers there.
         profile: of these switches.
-        marks: packets from hosts are marked where they leave by an alternate.
+        marking: of `Marking`.
     """
     minimal, direct = classes.port[switch, number][:, None], _direct(classes, switch, number)
     for made in _by_role(classes, switch, number, profile):
         elsewhere = (made.port > 0) & (made.port != minimal)
         if made.role == GroupRole.ENTER:
-            made = replace(made, kind=np.where(elsewhere & marks, MARKS, PLAIN))
+            marked = made.port > 0 if marking == Marking.ALL else elsewhere & bool(marking)
+            made = replace(made, kind=np.where(marked, MARKS, PLAIN))
         elif profile.experimenters:
             made = replace(made, kind=np.where(elsewhere & direct[:, None], HALVES, PLAIN))
         yield made

@@ -28,7 +28,6 @@ from compilers.targets.openflow.flow_tables import (
     MOST_BASIS,
     Pipeline,
     RowKind,
-    class_numbers,
     marker_cookie,
     require,
 )
@@ -108,9 +107,9 @@ class Encoder:
         return other
 
     @property
-    def marks(self) -> bool:
-        """Whether packets are marked."""
-        return self._pipeline.marks
+    def marking(self) -> int:
+        """Which packets of hosts are marked, of `Marking`."""
+        return self._pipeline.marking
 
     def as_now(self) -> Encoder:
         """The same for good: `told` of this one does not change it."""
@@ -152,8 +151,8 @@ class Encoder:
                 flows.append(self.class_messages(each, generation, profile))
             basis = vertex & MOST_BASIS
             flows += [
-                rows.spread(came, ports, basis, generation)
-                for came, ports in self._pipeline.spread(vertex)
+                rows.spread(row, basis, self._pipeline.marked_mac)
+                for row in self._pipeline.spread(vertex, generation)
             ]
         return Program(
             groups=tuple(self.group_messages(group, generation) for group in groups),
@@ -190,7 +189,7 @@ class Encoder:
         profile: Profile = OVS,
     ) -> tuple[Block, ...]:
         """Messages that add routes, of IPv4 and of IPv6 if the build has it."""
-        metadata = class_numbers(egress, generation, self._pipeline.direct)
+        metadata = self._pipeline.route_metadata(prefix, egress, generation)
         routes = self._layouts(profile.masks).routes
         return tuple(filled(family, prefix, metadata=metadata) for family in routes)
 
@@ -240,7 +239,10 @@ class Encoder:
         """Routes and classes of switches that match parts of metadata, or of those that do not."""
         if masks not in self._by_masks:
             self._by_masks[masks] = _Layouts(
-                [rows.routes(prefixes, masks) for prefixes in self._prefixes],
+                [
+                    rows.routes(prefixes, self._pipeline.route_mask if masks else rows.ALL_METADATA)
+                    for prefixes in self._prefixes
+                ],
                 [
                     [
                         rows.classes(self._width, role, generation, masks, self._pipeline.direct)

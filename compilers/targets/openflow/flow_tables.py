@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
-from compilers.routing.marked_spread import onward_ports
+from compilers.routing.marked_spread import keeps_marks, onward_ports, sides
 from compilers.spec.policy import MARKED, VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
@@ -22,15 +22,14 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.features import (
     AGGREGATES,
     BOUNCES,
+    IN_PACKETS,
     INGRESS,
-    INTERMEDIATES,
-    MARKS,
     REPAIR,
     SHARES,
     WEIGHTS,
 )
 from compilers.targets.openflow.carried_rows import carries, require_numbers
-from compilers.targets.openflow.class_groups import Groups, groups, roles
+from compilers.targets.openflow.class_groups import Groups, Marking, groups, roles
 from compilers.targets.openflow.profiles import Profile, profiles_of
 from compilers.wiring.addressing import MARK_IN_MAC
 from inventory.problems import InputError
@@ -44,9 +43,7 @@ OUR_GROUPS = GENERATIONS * GROUP_SPACE
 """Groups 1 to 2,048 of a switch are ours; the controller deletes those that a build has not."""
 
 CAPABILITIES = Capabilities(
-    features=frozenset(
-        {WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, INTERMEDIATES}
-    ),
+    features=IN_PACKETS | frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES}),
     groups=GROUP_SPACE,
 )
 CLASS_MASK, INGRESS_BIT = 0xFFFF, 0x10000
@@ -57,6 +54,8 @@ GENERATION_BIT = 0x8000
 DIRECT_BIT, MARKED_BIT = 0x4000, 0x20000
 """Where packets are marked: set in the numbers of classes to a neighbour itself, and in the
 metadata of packets that came with a mark."""
+SIDE_BIT = 0x40000
+"""Where marks can stay: set in the metadata of packets to side 1 (`marked_spread.sides`)."""
 SPREAD_MASK = MARKED_BIT | GENERATION_BIT | DIRECT_BIT
 """Of metadata: packets that came with a mark, and go to no neighbour, of a generation."""
 MOST_BASIS = 0xFFFF
@@ -155,6 +154,21 @@ def generation_of(marker: int | None) -> int:
     return int(marker is not None and marker >> COOKIE_SHIFT == MARKERS[1] >> COOKIE_SHIFT)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SpreadRow:
+    """A row that spreads marked packets.
+
+    in_port: where they come in. metadata, mask: what theirs is. ports: over which they leave.
+    keeps: they stay marked.
+    """
+
+    in_port: int
+    metadata: int
+    mask: int
+    ports: NDArray[np.uint16]
+    keeps: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """The rows of every switch of a build, as numbers; profiles: of each, by its node type."""
@@ -184,12 +198,33 @@ class Pipeline:
     def groups(self, vertex: int) -> list[Groups]:
         """The groups of a switch, those that others lead to first."""
         classes = self.build.tables.classes
-        return list(groups(classes, vertex, self.profiles[vertex], self.marks))
+        return list(groups(classes, vertex, self.profiles[vertex], self.marking))
 
     @property
     def marks(self) -> bool:
         """Whether hosts' packets are marked for the next switch, which spreads them."""
         return self.build.balance == MARKED
+
+    @property
+    def marking(self) -> Marking:
+        """Which packets of hosts are marked."""
+        if keeps_marks(self.build):
+            return Marking.ALL
+        return Marking.ALTERNATES if self.marks else Marking.NONE
+
+    @property
+    def route_mask(self) -> int:
+        """The bits of metadata that routes write."""
+        return CLASS_MASK | SIDE_BIT * (self.marking == Marking.ALL)
+
+    def route_metadata(
+        self, prefix: NDArray[np.integer], egress: NDArray[np.integer], generation: int = 0
+    ) -> NDArray[np.int64]:
+        """int64[n]: what routes to these prefixes write into metadata for these classes."""
+        number = class_numbers(egress, generation, self.direct)
+        if self.marking == Marking.ALL:
+            number |= SIDE_BIT * sides(self.build.topology)[prefix].astype(np.int64)
+        return number
 
     @property
     def direct(self) -> int:
@@ -201,14 +236,23 @@ class Pipeline:
         """The MAC address that marked packets are sent to, 0 where none is marked."""
         return (self.build.addressing.gateway_mac ^ MARK_IN_MAC) * self.marks
 
-    def spread(self, vertex: int) -> list[tuple[int, NDArray[np.uint16]]]:
-        """The fabric ports of a switch, each with those over which it spreads marked packets."""
+    def spread(self, vertex: int, generation: int = 0) -> list[SpreadRow]:
+        """The rows of a switch that spread marked packets, by the fabric ports they come in on."""
         wiring = self.build.wiring
         if not self.marks:
             return []
         onward = onward_ports(wiring, vertex)
         there = np.flatnonzero(wiring.far[vertex] >= 0).tolist()
-        return [(int(wiring.port[vertex, k]), onward[k][onward[k] > 0]) for k in there]
+        value, mask = MARKED_BIT | GENERATION_BIT * generation, SPREAD_MASK
+        kinds = [(value, mask, False)]
+        if self.marking == Marking.ALL:
+            side, mask = int(sides(self.build.topology)[vertex]), mask | SIDE_BIT
+            kinds = [(value | SIDE_BIT * to, mask, to == side) for to in (0, 1)]
+        return [
+            SpreadRow(int(wiring.port[vertex, k]), match, under, onward[k][onward[k] > 0], keeps)
+            for k in there
+            for match, under, keeps in kinds
+        ]
 
     @property
     def entering(self) -> bool:

@@ -18,16 +18,14 @@ from compilers.targets.openflow import protocol
 from compilers.targets.openflow.bundled_blocks import heads
 from compilers.targets.openflow.class_groups import GroupRole, group_numbers
 from compilers.targets.openflow.flow_tables import (
-    CLASS_MASK,
-    GENERATION_BIT,
     GROUP_SPACE,
     INGRESS_BIT,
     MARKED_BIT,
     ND_ANSWER_FLAGS,
-    SPREAD_MASK,
     ClassPriority,
     FlowPriority,
     RowKind,
+    SpreadRow,
     Table,
     class_metadata,
     cookie,
@@ -45,8 +43,8 @@ BUNDLE = 0x5046
 ROLE_SHIFT = 16
 """Where in an xid the role of a group or row of table 2 stands, above its class."""
 
-IPV6_NUMBER = 1 << 23
-"""Route messages of IPv6 have numbers from here."""
+IPV6_NUMBER = KEPT_NUMBER = 1 << 23
+"""Messages of IPv6's routes have numbers from here, as have rows by which marks are kept."""
 XID_BITS = 24
 MARKED_NUMBER = 2
 """Dispatch messages of marked packets have numbers from here, behind those of IPv4 and IPv6."""
@@ -180,14 +178,18 @@ def forward_marked(marked: int, gateway: int, ipv6: bool) -> Block:
     return np.concatenate([parts.block(row) for row in rows])
 
 
-def spread(came: int, ports: NDArray[np.integer], basis: int, generation: int) -> Block:
-    """A row for marked packets that came in on a port and go to no neighbour."""
-    value = MARKED_BIT | GENERATION_BIT * generation
+def spread(spread: SpreadRow, basis: int, marked: int) -> Block:
+    """A row for marked packets that came in on a port and go to no neighbour.
+
+    basis: of the hash. marked: the MAC address of marked packets, set where they stay marked.
+    """
+    mark = (parts.set_field("eth_dst", marked),) * spread.keeps
+    came = parts.oxm("in_port", spread.in_port)
     row = _row(
         (Table.CLASSES, ClassPriority.MARKED, RowKind.SPREAD),
-        came,
-        (parts.oxm("in_port", came), parts.oxm("metadata", value, SPREAD_MASK)),
-        parts.apply_actions(parts.bundle_ports(ports, basis)),
+        spread.in_port | KEPT_NUMBER * spread.keeps,
+        (came, parts.oxm("metadata", spread.metadata, spread.mask)),
+        parts.apply_actions(*mark, parts.bundle_ports(spread.ports, basis)),
     )
     return parts.block(row.tobytes())
 
@@ -299,12 +301,12 @@ def own_nd(hosts: int) -> Records:
     return _own(columns, _icmpv6(SOLICITATION), "nd_target", 1 << 16)
 
 
-def routes(prefixes: Prefixes, masks: bool) -> Records:
-    """A row per prefix: its egress class into `metadata` (column), or into all of it."""
+def routes(prefixes: Prefixes, mask: int) -> Records:
+    """A row per prefix: its egress class into `metadata` (column), the bits under the mask."""
 
     def row(length: int, numbers: Numbers, match: tuple[Parts, ...]) -> Records:
         metadata = parts.column("metadata", _zeros(len(numbers)), 8)
-        written = parts.write_metadata(metadata, CLASS_MASK if masks else ALL_METADATA)
+        written = parts.write_metadata(metadata, mask)
         place = Table.ROUTES, length, RowKind.ROUTE
         return _row(place, numbers, match, written, parts.goto_table(Table.CLASSES))
 

@@ -20,9 +20,7 @@ from compilers.targets.openflow.carried_rows import CarriedRows, carried_address
 from compilers.targets.openflow.class_groups import GroupRole, Groups, group_numbers
 from compilers.targets.openflow.flow_tables import CAPABILITIES as OPENFLOW
 from compilers.targets.openflow.flow_tables import (
-    MARKED_BIT,
     MOST_BASIS,
-    SPREAD_MASK,
     ClassPriority,
     Pipeline,
     class_metadata,
@@ -75,12 +73,16 @@ class PrefixText:
 
 @dataclass(frozen=True, slots=True)
 class SpreadText:
-    """A row for marked packets: where they come in, what metadata is, and the ports by commas."""
+    """A row for marked packets: where they come in, what metadata is, and the ports by commas.
+
+    mark: the MAC address that they keep, "" where the mark ends.
+    """
 
     in_port: int
     metadata: str
     basis: int
     ports: str
+    mark: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class OvsVariables:
     ipv4_length: int
     ipv4_block: str
     ipv6_block: str
+    route_mask: str
     ipv4_routes: list[tuple[str, int, int]]
     ipv6_routes: list[tuple[str, int, int]]
     hosts: list[HostText]
@@ -191,10 +194,11 @@ class FabricTexts:
     def variables(self, vertex: int) -> OvsVariables:
         """The variables of a switch's templates."""
         build = self.pipeline.build
-        prefix, egress = (column.tolist() for column in self.pipeline.routes(vertex))
+        prefixes, egress = self.pipeline.routes(vertex)
         groups, profile = self.pipeline.groups(vertex), self.pipeline.profiles[vertex]
         single, marked = profile.single, self.pipeline.marked_mac
-        number = class_numbers(np.array(egress, np.int64), 0, self.pipeline.direct).tolist()
+        prefix = prefixes.tolist()
+        number = self.pipeline.route_metadata(prefixes, egress).tolist()
         return OvsVariables(
             node=build.wiring.names[vertex],
             identity=build.identity,
@@ -205,6 +209,7 @@ class FabricTexts:
             ipv4_length=build.addressing.ipv4_length,
             ipv4_block=self.networks[vertex][0],
             ipv6_block=self.networks6[vertex][0] if self.networks6 else "",
+            route_mask=f"{self.pipeline.route_mask:#x}",
             ipv4_routes=[(*self.networks[p], k) for p, k in zip(prefix, number, strict=True)],
             ipv6_routes=[(*self.networks6[p], k) for p, k in zip(prefix, number, strict=True)]
             if self.networks6
@@ -220,12 +225,13 @@ class FabricTexts:
             else [row for group in groups for row in self._class_rows(vertex, group)],
             spread=[
                 SpreadText(
-                    in_port=port,
-                    metadata=f"{MARKED_BIT}/{SPREAD_MASK:#x}",
+                    in_port=row.in_port,
+                    metadata=f"{row.metadata}/{row.mask:#x}",
                     basis=vertex & MOST_BASIS,
-                    ports=",".join(map(str, ports.tolist())),
+                    ports=",".join(map(str, row.ports.tolist())),
+                    mark=format_mac(marked) if row.keeps else "",
                 )
-                for port, ports in self.pipeline.spread(vertex)
+                for row in self.pipeline.spread(vertex)
             ],
             **self._carried(vertex),
             groups=[row for group in groups for row in self._groups(group)],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -30,20 +30,26 @@ from compilers.proof.soundness import promise
 from compilers.readers.openflow.openflow_messages import MessageReader
 from compilers.routing.link_repair import Intact, repaired
 from compilers.routing.marked_spread import onward_links, onward_ports
+from compilers.simulation.simulated_network import SimulatedNetwork
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.build_folder import save
+from compilers.targets.capabilities import Capabilities
+from compilers.targets.features import KEPT_MARKS
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder
+from compilers.targets.openflow.flow_tables import CAPABILITIES
 from compilers.update.move_plan import plan
 from compilers.wiring.damage import remaining
 from inventory.problems import InputError
+from mininet_scenarios.verdict.predict import Prediction
 from tests.compilers.readers.emitted import IDENTITY, check, write
 from tests.compilers.routed import routed
 from tests.compilers.routing.test_link_repair import links_of, some
 from tests.compilers.wiring.test_damage import missing
 
 Hops = tuple[int, ...]
+SIZES = {"polarfly": (3, 4, 5), "pn": (2, 3), "oft": (2, 3)}
 
 
 def marked(q: int, protect: str = "none", hosts: int = 1, family: str = "polarfly") -> Build:
@@ -51,7 +57,7 @@ def marked(q: int, protect: str = "none", hosts: int = 1, family: str = "polarfl
 
 
 each_fabric = pytest.mark.parametrize(
-    ("family", "q"), [("polarfly", 3), ("polarfly", 4), ("polarfly", 5), ("oft", 2), ("oft", 3)]
+    ("family", "q"), [(family, q) for family, sizes in SIZES.items() for q in sizes]
 )
 
 
@@ -70,16 +76,22 @@ def paths_by_hand(family: str, q: int) -> dict[tuple[int, int], dict[Hops, Fract
         # Leaves of an OFT with the same point have q + 1 spines: the one that its rows choose.
         return (w, common.pop() if len(common) == 1 else explain(build, w, d).minimal[1], d)
 
-    for s in ends:
-        for d in set(ends) - {s}:
-            for r in near[s]:
-                share = Fraction(1, len(near[s]))
-                if r == d or d in near[r]:
-                    found[s, d][s, *to(r, d)] = share
-                    continue
-                onward = {w for w in near[r] - near[s] - {s} if near[w] != near[s]}
-                for w in onward:
-                    found[s, d][s, r, *to(w, d)] = share / len(onward)
+    def spread(path: Hops, share: Fraction, d: int) -> None:
+        """A packet that is marked, at the end of a path."""
+        s, r = path[-2:]
+        if r == d or d in near[r]:
+            found[path[0], d][*path[:-1], *to(r, d)] = share
+            return
+        onward = {w for w in near[r] - near[s] - {s} if near[w] != near[s]}
+        for w in onward:
+            if family == "pn" and near[r] & near[d]:  # on one side: two links apart
+                spread((*path, w), share / len(onward), d)
+            else:
+                found[path[0], d][*path, *to(w, d)] = share / len(onward)
+
+    for s, d in product(ends, ends):
+        for r in near[s] if s != d else ():
+            spread((s, r), Fraction(1, len(near[s])), d)
     return found
 
 
@@ -101,8 +113,10 @@ def test_paths_are_those_of_the_rule(family: str, q: int) -> None:
         found, expected = explain(build, *pair), by_hand[pair]
         total = sum(found.weights)
         shares = [Fraction(weight, total) for weight in found.weights]
-        assert dict(zip((found.minimal, *found.alternates), shares, strict=True)) == expected
-        assert all(len(path) <= 5 and len(set(path)) == len(path) for path in expected)
+        ways = zip((found.minimal, *found.alternates), shares, strict=True)
+        assert {path: share for path, share in ways if share} == expected
+        assert all(len(path) <= 5 + (family == "pn") for path in expected)
+        assert all(len(set(path)) == len(path) for path in expected)
 
 
 @each_fabric
@@ -123,7 +137,12 @@ def test_loads_are_those_of_every_path(family: str, q: int) -> None:
 
 @pytest.mark.parametrize(
     ("family", "q", "least"),
-    [("polarfly", 5, 0.445), ("polarfly", 7, 0.46), ("oft", 2, 1), ("oft", 3, 1), ("oft", 4, 1)],
+    [
+        ("polarfly", 5, 0.445),
+        ("polarfly", 7, 0.46),
+        *(("oft", q, 1) for q in (2, 3, 4)),
+        *(("pn", q, 0.4) for q in (2, 3, 4)),
+    ],
 )
 def test_no_permutation_gets_less(family: str, q: int, least: float) -> None:
     """The worst for a link is an assignment of destinations to sources; (q + 1)/2 hosts."""
@@ -174,37 +193,40 @@ def test_every_pair_arrives_by_every_way_under_every_failure(q: int, protect: st
 
 @pytest.mark.parametrize("protect", ["none", "node"])
 @pytest.mark.parametrize("q", [2, 3, pytest.param(5, marks=pytest.mark.long)])
-def test_every_pair_of_leaves_arrives_under_every_failure(q: int, protect: str) -> None:
-    build = marked(q, protect, family="oft")
+@pytest.mark.parametrize(
+    ("family", "most", "under", "lanes"), [("oft", 4, (8, 8), (2, 4)), ("pn", 5, (9, 7), (3, 5))]
+)
+def test_every_pair_of_a_projective_network_arrives_under_every_failure(
+    family: str, most: int, under: Hops, lanes: Hops, q: int, protect: str
+) -> None:
+    """At most so many links, and with a link or a switch down; so many channels."""
+    build = marked(q, protect, family=family)
     report = verify(build, failures=None)
     assert report.passed
     assert report.ways is not None
-    assert (report.ways.strays, report.ways.max_hops) == (0, 4)
+    assert (report.ways.strays, report.ways.max_hops) == (0, most)
     kinds = ["link", "node"] * (protect == "node")
     assert [(f.kind, f.lost_pairs, f.max_hops) for f in report.failures] == [
-        (kind, 0, 8) for kind in kinds
+        (kind, 0, hops) for kind, hops in zip(kinds, under, strict=False)
     ]
     found = channels(build, "valley", kinds)
     assert found.free
-    assert found.count == (4 if kinds else 2)
+    assert found.count == lanes[len(kinds) > 0]
 
 
-def test_pairs_that_a_failure_takes_are_counted() -> None:
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("pn", 2)])
+def test_pairs_that_a_failure_takes_are_counted(family: str, q: int) -> None:
     """Without repair: a pair is lost if any way that live links leave meets the dead one."""
-    build = marked(3)
-    towards = [5, 8]
+    build, towards = marked(q, family=family), [5, 8]
     report = walk_failures(build, "link", destinations=np.array(towards))
-    far = build.wiring.far
-    links = [(s, int(d)) for s in range(13) for d in far[s] if d > s]
-    lost = Counter[str]()
-    for link in links:
+    far, order = build.wiring.far, build.tables.switches
+    lost = 0
+    for link in [(s, int(d)) for s in range(order) for d in far[s] if d > s]:
         word = "-".join(build.wiring.names[end] for end in link)
         dead = (find_failure(build, word),)
-        for s in range(13):
-            for d in towards:
-                if s != d and any(way.fault for way in explain(build, s, d, dead).failing):
-                    lost[word] += 1
-    assert report.lost_pairs == lost.total() > 0
+        for s, d in product(range(order), towards):
+            lost += s != d and any(way.fault for way in explain(build, s, d, dead).failing)
+    assert report.lost_pairs == lost > 0
 
 
 @each_fabric
@@ -220,7 +242,7 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
         found = walk_ways(after)
         assert found.strays == 0
-        assert found.max_hops <= 8 - (family == "polarfly")
+        assert found.max_hops <= {"polarfly": 7, "oft": 8, "pn": 9}[family]
 
 
 def test_too_many_failures_to_follow_are_refused() -> None:
@@ -305,7 +327,28 @@ def test_a_fabric_with_a_dead_link_is_refused(tmp_path: Path) -> None:
 def test_what_ovs_is_given_is_read_back(
     name: str, old: str, new: str | None, says: str, tmp_path: Path
 ) -> None:
-    build = replace(marked(3, "link"), identity=IDENTITY)
+    _difference_is_told(marked(3, "link"), name, old, new, says, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("flows.txt", "0x4ffff", "0xffff", "side 10.0.0."),
+        ("flows.txt", "write_metadata:262151/", "write_metadata:7/", "side 10.0.0.32/30 0"),
+        ("flows.txt", "set_field:02:50:46:80:00:01->eth_dst,bundle", "bundle", "spread"),
+        ("flows.txt", "131072/0x6c000,actions=set", "131072/0x2c000,actions=set", "spread"),
+        ("groups.txt", "set_field:02:50:46:80:00:01->eth_dst,output:1", "output:1", "with a mark"),
+    ],
+)
+def test_so_is_what_stays_marked(name: str, old: str, new: str, says: str, tmp_path: Path) -> None:
+    _difference_is_told(marked(2, "link", family="pn"), name, old, new, says, tmp_path)
+
+
+def _difference_is_told(
+    build: Build, name: str, old: str, new: str | None, says: str, tmp_path: Path
+) -> None:
+    """One line of a switch is wrong."""
+    build = replace(build, identity=IDENTITY)
     write("ovs", build, tmp_path)
     path = tmp_path / "5" / name
     text = path.read_text()
@@ -320,7 +363,7 @@ def test_what_ovs_is_given_is_read_back(
     assert any(says in str(each) for each in found.examples)
 
 
-@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("oft", 2)])
+@pytest.mark.parametrize(("family", "q"), [("polarfly", 3), ("oft", 2), ("pn", 2)])
 def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     family: str, q: int, tmp_path: Path
 ) -> None:
@@ -332,7 +375,21 @@ def test_text_is_that_of_the_tables_and_messages_are_its_rows(
     for v in range(build.tables.switches):
         flows, _ = MessageReader("ryu").texts(b"".join(encoder.program(v).parts))
         assert len(flows) == encoder.rows(v)
-        assert sum("bundle(" in row for row in flows) == np.count_nonzero(build.wiring.far[v] >= 0)
+        spread = (1 + (family == "pn")) * np.count_nonzero(build.wiring.far[v] >= 0)
+        assert sum("bundle(" in row for row in flows) == spread
+
+
+def test_what_knows_marks_of_one_switch_alone_says_so() -> None:
+    said = "a prediction cannot follow packets that stay marked, given spread in pn"
+    with pytest.raises(InputError, match=said):
+        Prediction.of(marked(2, family="pn"))
+    with pytest.raises(InputError, match=said.replace("prediction", "simulation")):
+        SimulatedNetwork.of(marked(2, family="pn"), 1)
+    said = "as target ovs cannot do packets that stay marked behind the next switch"
+    able = Capabilities(CAPABILITIES.features - {KEPT_MARKS})
+    with pytest.raises(InputError, match=said):
+        able.require(marked(2, family="pn"), "ovs")
+    able.require(marked(3), "ovs")
 
 
 @pytest.mark.parametrize("target", ["eos", "sonic", "srv6"])

@@ -22,25 +22,38 @@ ROOM = {"vcs": 9, "buffer": 288}
 """Three virtual channels in each of the three channels that marks need."""
 
 
-def measured(q: int, traffic: Traffic, **settings: object) -> Measurement:
-    network = SimulatedNetwork.of(marked(q), 1)
+def measured(
+    q: int, traffic: Traffic, family: str = "polarfly", protect: str = "none", **settings: object
+) -> Measurement:
+    network = SimulatedNetwork.of(marked(q, protect, family=family), 1)
     given = SimulationSettings(**settings)  # type: ignore[arg-type]
     found = Measurement.of(network, HostTraffic.of(traffic, network.switches), given, 0.2)
     found.point()
     return found
 
 
-@pytest.mark.parametrize("level", ["packet", "flit"])
-def test_every_link_gets_what_it_gets_by_hand(level: str) -> None:
-    order = np.random.default_rng(7).permutation(21)
-    traffic = Traffic(np.arange(21), order, np.ones(21))
-    found = measured(4, traffic, level=level, scheme="single", **LONG)
-    by_hand, net = loads_by_hand("polarfly", 4), found.network
+@pytest.mark.parametrize(
+    ("family", "q", "protect", "level"),
+    [
+        ("polarfly", 4, "none", "packet"),
+        ("polarfly", 4, "none", "flit"),
+        ("oft", 3, "node", "packet"),
+    ],
+)
+def test_every_link_gets_what_it_gets_by_hand(
+    family: str, q: int, protect: str, level: str
+) -> None:
+    """In an OFT with repair, in which a search has split classes, too."""
+    ends = np.flatnonzero(marked(q, family=family).topology.endpoints)
+    order = np.random.default_rng(7).permutation(ends)
+    traffic = Traffic.of(ends, order)
+    found = measured(q, traffic, family, protect, level=level, scheme="single", **LONG)
+    by_hand, net = loads_by_hand(family, q), found.network
     packets = found.state.carried / 4
     sent = 0.2 / 4 * (found.settings.last - found.settings.warmup)
     for arc in np.flatnonzero(net.end >= 0).tolist():
         link = arc // net.ports, int(net.end[arc]) // net.ports
-        mean = sent * by_hand[link][np.arange(21), order].sum()
+        mean = sent * by_hand[link][ends, order].sum()
         assert abs(packets[arc] - mean) < 5 * mean**0.5 + 2
 
 

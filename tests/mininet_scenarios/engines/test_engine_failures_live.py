@@ -252,7 +252,12 @@ def ttl_after(build, path):
 
 
 @pytest.mark.parametrize(
-    ("family", "q", "source", "other"), [("polarfly", 3, 5, 1), ("oft", 2, 0, 5)]
+    ("family", "q", "source", "other"),
+    [
+        ("polarfly", 3, 5, 1),
+        ("pn", 2, 0, 12),
+        pytest.param("oft", 2, 0, 5, marks=pytest.mark.long),
+    ],
 )
 def test_marked_packets_are_spread_by_the_next_switch_and_links_go_down(
     family, q, source, other, tmp_path
