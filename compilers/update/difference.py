@@ -1,18 +1,21 @@
 """The cells, rows and classes that differ between two builds, and whether they change in place.
 
 In place means in the generation of metadata and group numbers that stands: only rows and classes
-that differ are sent. That is possible where a class number means the same port before and after.
-Otherwise the new tables come in the other generation, beside the old ones, and every row changes.
+that differ are sent. That is possible where a class number means the same port before and after;
+where packets are marked, only if no row leads elsewhere: a switch knows by the generation whether a
+row that spreads is for a packet. Otherwise the new tables come in the other generation, beside the
+old ones, and every row changes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
 from compilers.tables.walk import Walker
@@ -21,6 +24,8 @@ from compilers.update.order import own_rows
 
 Numbers = NDArray[Any]
 LOCAL, NO_ROUTE, NO_NETWORK = -2, -1, -3
+COMPARED_AT_ONCE = 256
+"""Destinations."""
 CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
 
 
@@ -64,7 +69,7 @@ class TableDifference:
     def of(cls, old: Build, new: Build) -> TableDifference:
         """Compare; in place wherever that is possible."""
         nodes = Matching.of(old, new)
-        return cls(
+        found = cls(
             old=old,
             new=new,
             nodes=nodes,
@@ -72,6 +77,20 @@ class TableDifference:
             walker=Walker.of(new.tables, new.wiring.cables()),
             walker_before=Walker.of(old.tables, old.wiring.cables()),
         )
+        if not found.in_place or MARKED not in (old.balance, new.balance):
+            return found
+        return replace(found, in_place=old.balance == new.balance and found._same_ways())
+
+    def _same_ways(self) -> bool:
+        """Whether all cables are the same, and rows lead where they led; needs `in_place`."""
+        old, new, nodes = self.old.wiring, self.new.wiring, self.nodes
+        if not np.array_equal(nodes.before, nodes.after) or not np.array_equal(old.far, new.far):
+            return False
+        order = self.new.tables.switches
+        blocks = (
+            range(first, order)[:COMPARED_AT_ONCE] for first in range(0, order, COMPARED_AT_ONCE)
+        )
+        return not any(self.compare(np.array(block))[0].any() for block in blocks)
 
     def compare(
         self, destinations: NDArray[np.int64]

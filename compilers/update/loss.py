@@ -132,9 +132,28 @@ def _exposed(build: Build, gone: NDArray[np.bool_], hosts: NDArray[np.int64]) ->
                 break
             hurt = again
         ways = f.weighted[:, cell]
-        enters = (bad[ways] | ((ways >= 0) & hurt[far[ways]])).any(axis=0)
+        onward = hurt[far[ways]]
+        if f.marks:
+            onward[1:] = _marked_hurt(f, bad, hurt, cell)[f.end[ways[1:]]]
+        enters = (bad[ways] | ((ways >= 0) & onward)).any(axis=0)
         none = (ways < 0).all(axis=0)
         exposed = np.where(none, hurt, enters)
         exposed[destination] = False
         total += int((hosts * exposed).sum()) * int(hosts[destination])
     return total
+
+
+def _marked_hurt(
+    f: Forwarding, bad: NDArray[np.bool_], hurt: NDArray[np.bool_], cell: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """bool[S·L]: by the arc that it came in by, whether a marked packet may meet a dead link.
+
+    bad: bool[S·L + 2], such links. hurt: bool[S], where transit may. cell: int32[S], the class of
+    each switch for the destination.
+    """
+    harm = bad[: len(f.end)] | ((f.end >= 0) & hurt[f.end // f.slots])
+    links = harm.reshape(f.switches, f.slots)[:, :-1]
+    sets = np.repeat(np.packbits(links, axis=1, bitorder="little"), f.slots, axis=0)
+    over = (f.onward & sets).any(axis=1)
+    spreads = f.spread_number(cell - np.arange(f.switches) * (f.classes + 2))
+    return np.where(np.repeat(spreads, f.slots), over, np.repeat(hurt, f.slots))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.intermediates import require_direct
-from compilers.routing.marked_spread import require_unmarked
+from compilers.routing.marked_spread import require_short_marks
+from compilers.spec.policy import MARKED
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
@@ -60,6 +61,14 @@ class Update:
         return self.difference.in_place
 
     @property
+    def spreading(self) -> int:
+        """The round in which switches learn to spread the new tables' marked packets.
+
+        All route rows are new then, and no host's packet is marked by the new tables yet.
+        """
+        return self.last - 1 if self.new.balance == MARKED else self.last
+
+    @property
     def rounds(self) -> int:
         """How many rounds there are."""
         return self.last + 1
@@ -100,11 +109,12 @@ def plan(old: Build, new: Build) -> Update:
         new: what it shall hold.
 
     Raises:
-        InputError: no order of rows is safe, or packets are marked.
+        InputError: no order of rows is safe, or packets carry an intermediate
+            or can stay marked.
     """
     for build in (old, new):
-        require_unmarked(build, "the proof of a move")
         require_direct(build, "the proof of a move")
+        require_short_marks(build, "the proof of a move")
     difference = TableDifference.of(old, new)
     routes = new.tables.routes
     row = np.zeros(routes.egress.shape, np.uint8)
@@ -130,7 +140,8 @@ def plan(old: Build, new: Build) -> Update:
         affected = np.zeros((len(difference.nodes.datapath_id), classes), np.bool_)
     cells, rounds = (np.concatenate(column) for column in zip(*merged, strict=True))
     order = np.argsort(cells)
-    return Update(difference, row, (cells[order], rounds[order]), affected, last=deepest + 1)
+    last = deepest + 1 + (new.balance == MARKED)
+    return Update(difference, row, (cells[order], rounds[order]), affected, last)
 
 
 def _levels(difference: TableDifference) -> Iterator[Levels]:

@@ -2,7 +2,8 @@
 
 Three kinds of rounds: in round 0 all that no packet uses yet is put beside what stands (groups,
 classes, hosts, answers); then the routes, level by level; in the last round packets from hosts get
-their alternates back, and what nothing uses any more goes.
+their alternates back, and what nothing uses any more goes. Where these are marked, the rows that
+spread them come in a round before.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class SwitchPrograms:
         else:
             yield from _beside(one, other, u.last)
         yield from matched(one.local, other.local, in_round(PREPARE), in_round(u.last))
+        yield from matched(one.spread, other.spread, in_round(u.spreading), in_round(u.last))
         yield from matched([one.marker], [other.marker], in_round(u.last), in_round(u.last))
 
     def _of_single_table(self, new: int, before: Program, after: Program) -> Iterator[Slots]:
@@ -183,13 +185,15 @@ class _ProgramParts:
     routes: tuple[Block, Block]
     classes: list[Block]
     local: list[Block]
+    spread: list[Block]
     marker: Block
 
     @classmethod
     def of(cls, program: Program) -> _ProgramParts:
         """Sort the blocks of a program."""
         routes = [np.zeros((0, 0), np.uint8), np.zeros((0, 0), np.uint8)]
-        sorts: dict[RowKind, list[Block]] = {RowKind.CLASS: [], RowKind.MARKER: []}
+        kinds = (RowKind.CLASS, RowKind.SPREAD, RowKind.MARKER)
+        sorts: dict[RowKind, list[Block]] = {kind: [] for kind in kinds}
         local: list[Block] = []
         for block in program.flows:
             if not len(block):
@@ -201,7 +205,8 @@ class _ProgramParts:
                 sorts.get(kind, local).append(block)
         groups = [block for block in program.groups if len(block)]
         marker = sorts[RowKind.MARKER][0]
-        return cls(groups, (routes[0], routes[1]), sorts[RowKind.CLASS], local, marker)
+        classes, spread = sorts[RowKind.CLASS], sorts[RowKind.SPREAD]
+        return cls(groups, (routes[0], routes[1]), classes, local, spread, marker)
 
 
 def _beside(one: _ProgramParts, other: _ProgramParts, last: int) -> Iterator[Slots]:

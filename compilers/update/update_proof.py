@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.tables.walk import LOST
+from compilers.spec.policy import MARKED
+from compilers.tables.build import Build
+from compilers.tables.walk import LOST, Walker
 from compilers.update.move_plan import NO_ROUND, Update
 from compilers.update.order import Levels, levels
 
@@ -100,8 +102,9 @@ class Cells:
 
     before, after: int32[M + 1, D], where each switch sends packets; itself where it delivers, M
     where it drops them. level: uint8[M + 1, D]; changed: bool[M, D], as in `Levels`. home:
-    int64[D]. sources: bool[M, D], pairs that have a path both before and after. bound: the longest
-    of both together.
+    int64[D]. spreads_before, spreads_after: bool[M + 1, D], whether each switch spreads marked
+    packets by its old row and by its new one; empty where none are marked. sources: bool[M, D],
+    pairs that have a path both before and after. bound: the longest of both together.
     """
 
     update: Update
@@ -110,6 +113,8 @@ class Cells:
     level: NDArray[np.uint8]
     changed: NDArray[np.bool_]
     home: NDArray[np.int64]
+    spreads_before: NDArray[np.bool_]
+    spreads_after: NDArray[np.bool_]
     sources: NDArray[np.bool_]
     bound: int
 
@@ -129,7 +134,12 @@ class Cells:
             hops = walker.hops(ends)[np.maximum(vertex, 0)]
             sources &= hops > 0
             bound += int(hops[n.both].max(initial=0))
-        return cls(update, before, after, level, changed, n.node_after[new], sources, bound)
+        spreads = (
+            _spreading(d.old, d.walker_before, old, n.before),
+            _spreading(d.new, d.walker, new, n.after),
+        )
+        home = n.node_after[new]
+        return cls(update, before, after, level, changed, home, *spreads, sources, bound)
 
     def walk(self, carried_out: NDArray[np.uint8]) -> tuple[int, dict[str, NDArray[np.bool_]]]:
         """The longest path, and what is wrong at which cells, bool[M, D].
@@ -148,6 +158,7 @@ class Cells:
             "is not delivered": lost,
             "is sent back to where it came from": returned,
             "meets an old row behind a new one": open_cell,
+            "is sent back by where it was spread to": self._spread_back(renewed, step),
         }
         longest = int(hops[arrived].max(initial=0))
         return longest, {what: self.sources & where for what, where in wrong.items()}
@@ -171,6 +182,21 @@ class Cells:
         flat = step.astype(np.int64) * width + np.arange(width)
         away = (step[:count] != np.arange(count)[:, None]) & (step[:count] < count)
         return renewed, step, flat, away
+
+    def _spread_back(
+        self, renewed: NDArray[np.bool_], step: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """bool[M, D]: cells that lead to a switch which spreads marked packets for it, to them too.
+
+        It does so by an old row with the old tables, by a new one once all rows are new.
+        """
+        count, found = len(self.level) - 1, np.zeros(self.changed.shape, np.bool_)
+        fresh = bool(renewed[:count][self.sources].all())
+        for spreads, new in ((self.spreads_before, False), (self.spreads_after, True)):
+            if len(spreads) and (fresh or not new):
+                column = np.arange(step.shape[1])
+                found |= (spreads & (renewed == new))[step[:count], column]
+        return found
 
     def _follow(
         self, flat: NDArray[np.int64], away: NDArray[np.bool_]
@@ -212,6 +238,19 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
             table[:, cells.home] = cells.hops(carried_out)
     np.fill_diagonal(table, 0)
     return table
+
+
+def _spreading(
+    build: Build, walker: Walker, destinations: NDArray[np.int64], vertex: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """bool[M + 1, D]: which switches spread marked packets, by their places in the matching."""
+    if build.balance != MARKED:
+        return np.zeros((0, len(destinations)), np.bool_)
+    egress, classes = walker.egress(destinations), build.tables.classes.port.shape[1]
+    found = (egress < classes) & (egress // build.wiring.far.shape[1] != 1)  # of no neighbour
+    return np.append(
+        (vertex >= 0)[:, None] & found[vertex], np.zeros((1, found.shape[1]), np.bool_), 0
+    )
 
 
 def _at_nodes(

@@ -39,7 +39,6 @@ from compilers.targets.features import KEPT_MARKS
 from compilers.targets.openflow.emitted_messages import check_messages
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.flow_tables import CAPABILITIES
-from compilers.update.move_plan import plan
 from compilers.wiring.damage import remaining
 from inventory.problems import InputError
 from mininet_scenarios.verdict.predict import Prediction
@@ -285,11 +284,9 @@ def test_soundness_wants_all_links_in_every_class() -> None:
     "follow",
     [
         lambda build: next(iter(files(build))),
-        lambda build: plan(build, routed(q=3)),
-        lambda build: plan(routed(q=3), build),
         lambda build: grow(build, "quadric", 1),
     ],
-    ids=["export", "plan", "plan back", "expand"],
+    ids=["export", "expand"],
 )
 def test_what_cannot_follow_marks_says_so(follow: Callable[[Build], object]) -> None:
     with pytest.raises(InputError, match="cannot follow marked packets, given spread"):

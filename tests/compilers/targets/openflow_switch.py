@@ -2,7 +2,7 @@
 
 It shares no code with the encoders and the update: the tests' oracle of what a fabric does between
 two builds. All ports are up. Like Open vSwitch it drops what an output sends back to where it came
-in, unless the output says IN_PORT.
+in, unless the output says IN_PORT. A packet is marked by the MAC address that it is sent to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import struct
 IN_PORT = 0xFFFFFFF8
 SELECT, INDIRECT, FAST_FAILOVER = 1, 2, 3
 DROP = "dropped"
+MARK_SHIFT, MARKED = 16, 0x20000
+"""Of an outcome: where the MAC address of a packet that leaves marked begins; in metadata."""
 
 
 def messages(data):
@@ -76,11 +78,15 @@ class Switch:
 
     # Forwarding
 
-    def outcomes(self, in_port, host, address):
-        """The ports that a packet may leave by, (port,) for a host's; DROP where there is none."""
+    def outcomes(self, in_port, host, address, mark=0):
+        """The ports that a packet may leave by, (port,) for a host's; DROP where there is none.
+
+        mark: the MAC address that it is sent to, 0 for the gateway's; a port by which it leaves
+        marked has it above `MARK_SHIFT`.
+        """
         if self._index is None:
             self._index = _Index(self)
-        return self._index.outcomes(in_port, host, address)
+        return self._index.outcomes(in_port, host, address, mark)
 
 
 class _Index:
@@ -89,15 +95,23 @@ class _Index:
     def __init__(self, switch):
         self.groups = {n: (kind, list(_buckets(b))) for n, (kind, b) in switch.groups.items()}
         self.entering, self.routes, self.classes = set(), {}, {}
+        self.gateway, self.marks, self.spread = 0, {}, []
         for (table, priority, match), (_, instructions) in switch.rows.items():
             fields = dict(_fields(match))
             if table == 0 and priority == 2 and fields[5] == (0x0800, None):
                 self.entering.add(fields[0][0])
+            elif table == 0 and priority == 1 and fields[5] == (0x0800, None):
+                if _writes_mark(instructions):
+                    self.marks[fields[3][0]] = instructions
+                else:
+                    self.gateway = fields[3][0]
             elif table == 1 and 12 in fields:
                 value, mask = fields[12]
                 length = 32 if mask is None else mask.bit_count()
                 assert length == priority
                 self.routes.setdefault(length, {})[value] = _route(instructions)
+            elif table == 2 and priority == 3:
+                self.spread.append((*fields[2], fields[0][0], _bundle_of(instructions)))
             elif table == 2:
                 value, mask = fields[2]
                 self.classes.setdefault(value & 0xFFFF, []).append(
@@ -106,8 +120,13 @@ class _Index:
         for rows in self.classes.values():
             rows.sort(key=lambda row: -row[0])
 
-    def outcomes(self, in_port, host, address):
+    def outcomes(self, in_port, host, address, mark):
         metadata = 0x10000 if host and in_port in self.entering else 0
+        if mark:
+            if mark not in self.marks:
+                return {DROP}
+            assert self.gateway.to_bytes(6, "big") in self.marks[mark], "the mark stays"
+            metadata = MARKED
         for length in sorted(self.routes, reverse=True):
             found = self.routes[length].get(address >> 32 - length << 32 - length)
             if found is None:
@@ -119,6 +138,10 @@ class _Index:
         return {DROP}
 
     def _class(self, metadata, in_port):
+        for value, mask, port, ports in self.spread:
+            if metadata & mask == value and in_port == port:
+                assert in_port not in ports
+                return set(ports) or {DROP}
         rows = [
             row
             for row in self.classes.get(metadata & 0xFFFF, ())
@@ -133,13 +156,13 @@ class _Index:
         kind, buckets = self.groups[number]
         chosen = buckets if kind == SELECT else buckets[:1]
         found = set()
-        for where, value in chosen:
+        for where, value, mark in chosen:
             if where == "group":
                 found |= self._through(value, in_port)
             elif value == in_port:
                 found.add(DROP)
             else:
-                found.add(in_port if value == IN_PORT else value)
+                found.add(in_port if value == IN_PORT else value | mark << MARK_SHIFT)
         return found
 
 
@@ -169,15 +192,34 @@ def _group_of(instructions):
     return number
 
 
+def _writes_mark(instructions):
+    """Whether instructions, with actions first, write the mark into metadata."""
+    length = struct.unpack_from(">H", instructions, 2)[0]
+    return instructions[length + 8 : length + 24] == struct.pack(">QQ", MARKED, MARKED)
+
+
+def _bundle_of(instructions):
+    """The ports of a bundle action of Nicira's, which is all that a row does."""
+    kind, _, action, length, vendor, subtype = struct.unpack_from(">HHxxxxHHLH", instructions)
+    assert (kind, action, vendor, subtype) == (4, 0xFFFF, 0x2320, 12)
+    count = struct.unpack_from(">H", instructions, 8 + 20)[0]
+    assert length == len(instructions) - 8 == 32 + -(-count // 4) * 8
+    return struct.unpack_from(f">{count}H", instructions, 8 + 32)
+
+
 def _buckets(data):
     place = 0
     while place < len(data):
         size, _ = struct.unpack_from(">HH", data, place)
         end, at = place + size, place + 16
         action, length, value = struct.unpack_from(">HHL", data, at)
-        while action == 0xFFFF:  # what is done to the TTL
+        mark = 0
+        while action in (0xFFFF, 25):  # what is done to the TTL, and the MAC address
+            if action == 25:
+                assert value == 3 << 9 | 0x80000000 | 6
+                mark = int.from_bytes(data[at + 8 : at + 14], "big")
             at += length
             action, length, value = struct.unpack_from(">HHL", data, at)
         assert at + length == end
-        yield ("group" if action == 22 else "port"), value
+        yield ("group" if action == 22 else "port"), value, mark
         place = end

@@ -23,7 +23,7 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import counts, messages
 from compilers.update.update_proof import prove
-from tests.compilers.targets.openflow_switch import DROP, Switch
+from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
 from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
 
 POLICIES = [
@@ -33,6 +33,7 @@ POLICIES = [
     ("compact-valiant", "none"),
     ("compact-valiant", "link"),
 ]
+MARKS = [("spread", "none"), ("spread", "link")]
 STAR = "{family: polarstar, q: 2, supernode: inductive-quad, degree: 0}"
 ADDRESSED = "addressing: {ipv6: fd00::/48}\n"
 SLOW = settings(max_examples=10, suppress_health_check=list(HealthCheck))
@@ -141,14 +142,15 @@ def _commits(moving, chance):
 def _flight(moving, chance):
     """A packet; yields its links so far, a link at a time."""
     (source, entry, _), (node, port, address) = chance.sample(moving.hosts, 2)
-    at, came, host, hops = source, entry, True, 0
+    at, came, host, mark, hops = source, entry, True, 0, 0
     while True:
-        outcomes = moving.switches[at].outcomes(came, host, address)
+        outcomes = moving.switches[at].outcomes(came, host, address, mark)
         assert DROP not in outcomes, f"dropped at {at}"
         out = chance.choice(sorted(outcomes, key=str))
         if isinstance(out, tuple):
             assert (at, *out) == (node, port)
             return
+        mark, out = divmod(out, 1 << MARK_SHIFT)
         (at, came), host, hops = moving.cables[at, out], False, hops + 1
         yield hops
 

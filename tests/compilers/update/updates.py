@@ -19,7 +19,7 @@ from compilers.update.matching import HostTable, kept_hosts
 from compilers.update.move_plan import Update
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
-from tests.compilers.targets.openflow_switch import DROP, Switch
+from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
 
 MINIMAL = ("minimal", "none")
 LINK_NAMES = tuple[str, str]
@@ -63,7 +63,8 @@ def links_of(made: Build) -> list[LINK_NAMES]:
 class Moving:
     """The switches of an update, programmed by messages alone; node numbers are the matching's.
 
-    done[node] is the last round that the node has carried out, -1 for none.
+    done[node] is the last round that the node has carried out, -1 for none. back: the nodes that
+    have sent a packet back to where it came from.
     """
 
     def __init__(self, update: Update, generation: int = 0) -> None:
@@ -71,6 +72,7 @@ class Moving:
         self.programs = SwitchPrograms(update)
         self.nodes = range(len(update.nodes.datapath_id))
         self.done = [-1] * len(self.nodes)
+        self.back: set[int] = set()
         self.slots = [self.programs.slots(node, generation) for node in self.nodes]
         self.old = [self._program(update.old, update.nodes.before, node) for node in self.nodes]
         generation = self.programs.generation(generation)
@@ -129,30 +131,34 @@ class Moving:
                 if source == node:
                     continue
                 try:
-                    hops = self._follow(source, entry, True, address, (node, port), seen, set())
+                    start = source, entry, True, 0
+                    hops = self._follow(start, address, (node, port), seen, set())
                 except Lost as lost:
                     wrong.append(f"{source} to {node}: {lost}")
                 else:
                     longest = max(longest, hops)
         return longest, wrong
 
-    def _follow(self, node, in_port, host, address, home, seen, passing) -> int:
-        here = node, in_port, host
+    def _follow(self, here, address, home, seen, passing) -> int:
+        node, in_port, host, mark = here
         if here in seen:
             return seen[here]
         if here in passing:
             raise Lost(f"loops at {node}")
         passing.add(here)
         most = 0
-        for out in self.switches[node].outcomes(in_port, host, address):
+        for out in self.switches[node].outcomes(in_port, host, address, mark):
             if out == DROP:
                 raise Lost(f"dropped at {node}, came in on {in_port}")
             if isinstance(out, tuple):
                 if (node, out[0]) != home:
                     raise Lost(f"delivered at {node}")
                 continue
-            far = self.cables[node, out]
-            most = max(most, 1 + self._follow(*far, False, address, home, seen, passing))
+            mark, port = divmod(out, 1 << MARK_SHIFT)
+            if port == in_port:
+                self.back.add(node)
+            far = *self.cables[node, port], False, mark
+            most = max(most, 1 + self._follow(far, address, home, seen, passing))
         passing.discard(here)
         seen[here] = most
         return most
