@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,7 @@ from compilers.readers.segments.segment_text import (
     read_sonic_segments,
 )
 from compilers.readers.text_lines import Integers
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.tables.walk import Walker
@@ -255,7 +257,8 @@ class SegmentCheck:
                 continue
             pairs += int(ends.sum()) - 1
             wanted = self._shares(vertex)
-            arrived = [self._host(vertex, h, folder / name, wanted) for h, name in there]
+            check = self._over_intermediates if self.build.balance == VALIANT else self._host
+            arrived = [check(vertex, h, folder / name, wanted) for h, name in there]
             delivered += int(np.logical_and.reduce(arrived).sum())
             if progress:
                 progress(done, int(ends.sum()))
@@ -314,6 +317,54 @@ class SegmentCheck:
             should = self._words(self._tabled(int(there[row]), near, shares))
             self.found.add(host.file, host.line[row], says, should)
         return arrived
+
+    def _over_intermediates(
+        self,
+        vertex: int,
+        number: int,  # noqa: ARG002
+        folder: Path,
+        shares: tuple[Integers, Integers],  # noqa: ARG002
+    ) -> NDArray[np.bool_]:
+        """bool[S]: the switches to whose hosts a host's carriers lead, by any switch with hosts.
+
+        One route for all hosts of the fabric, with a carrier for each intermediate, all alike.
+        Switches take the header off, and their own rows lead on.
+        """
+        ends = self.build.topology.endpoints
+        gateway = str(self.build.addressing.network6(vertex)[1])
+        none = np.zeros(len(ends), np.bool_)
+        try:
+            interface = _host_interface(folder, self.found)
+            host = read_host(folder / "host.batch", self.found, gateway, interface, self.block)
+        except (OSError, UnicodeDecodeError):
+            self.found.add(folder / "host.batch", 0, "cannot be read", "a host's paths")
+            return none
+        paths = self.paths.follow(vertex, host.usids, ())
+        given = Counter(
+            (host.prefix[route], self.paths.names[name], weight, self._minimal(vertex, switches))
+            for route, name, weight, switches in zip(
+                *(a.tolist() for a in (host.route, paths.reached, host.weight, paths.switches)),
+                strict=True,
+            )
+        )
+        pool = str(self.build.addressing.ipv6)
+        wanted = Counter((pool, block, 1, end) for block, end in self.blocks.items())
+        if given == wanted and not host.own:
+            others: NDArray[np.bool_] = ends.copy()
+            others[vertex] = False
+            return others
+        says = f"{len(host.prefix)} routes, {len(host.usids)} carriers"
+        wrong = sorted(map(str, ((given - wanted) + (wanted - given))))
+        says += f", such as {wrong[0]}" * bool(wrong)
+        line = host.line[0] if host.line else 0
+        self.found.add(host.file, line, says, f"{pool} over each of {len(wanted)} switches alike")
+        return none
+
+    def _minimal(self, vertex: int, switches: list[int]) -> int:
+        """The switch where a way ends, -1 for one that is not minimal."""
+        way = [vertex, *(switch for switch in switches if switch >= 0)]
+        steps = pairwise(way)
+        return way[-1] if all(self.after[a, way[-1]] == b for a, b in steps) else -1
 
     def _right(self, paths: Paths, host: HostSegments, there: Integers) -> NDArray[np.bool_]:
         """bool[n]: which carriers go minimally behind the first switch, to their own end."""

@@ -10,8 +10,9 @@ main by `ip rule iif`; where such a table has no route (left), main decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -19,8 +20,17 @@ from compilers.readers.emitted_check import Reader
 from compilers.readers.routers.iproute_reader import read_linux
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, BOUNCES, INGRESS, MARKS, REPAIR, SHARES, WEIGHTS
-from compilers.targets.options import Chosen
+from compilers.targets.features import (
+    AGGREGATES,
+    BOUNCES,
+    INGRESS,
+    INTERMEDIATES,
+    MARKS,
+    REPAIR,
+    SHARES,
+    WEIGHTS,
+)
+from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.kernel_marks import (
     KernelMarks,
@@ -104,10 +114,21 @@ class Linux(Target):
         frozenset({WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS})
     )
     interfaces = LINUX
+    options = MappingProxyType(
+        {
+            "intermediates": Option.choice(
+                "Who has packets go by intermediates: no one, or hosts with target srv6.",
+                "none",
+                "hosts",
+            )
+        }
+    )
 
     def require(self, build: Build, chosen: Chosen) -> None:
         """See `Target.require`."""
-        super().require(build, chosen)
+        carried = {INTERMEDIATES} if chosen["intermediates"] == "hosts" else frozenset[str]()
+        able = replace(self.capabilities, features=self.capabilities.features | carried)
+        able.require(build, self.name)
         require_weights(build, self.name)
         require_devices(build, self.name)
 

@@ -18,9 +18,11 @@ import numpy as np
 
 from compilers.readers.emitted_report import EmittedReport
 from compilers.readers.segments.segment_check import check_segments
+from compilers.routing.intermediates import intermediates
+from compilers.spec.policy import VALIANT
 from compilers.tables.build import Build
 from compilers.targets.capabilities import Capabilities
-from compilers.targets.features import AGGREGATES, INGRESS, SHARES, WEIGHTS
+from compilers.targets.features import AGGREGATES, INGRESS, INTERMEDIATES, SHARES, WEIGHTS
 from compilers.targets.options import Chosen, Option
 from compilers.targets.routed.interfaces import LINUX
 from compilers.targets.routed.linux_tables import PROTOCOL, require_weights
@@ -39,6 +41,8 @@ from inventory.problems import InputError, Problem, few, shown
 HOSTS_FOLDER = "hosts"
 NEXTHOP, GROUP = 1_000_000, 1_000_000_000
 """Nexthop objects of a host: NEXTHOP + n is a path, GROUP + n the paths to a destination."""
+MOST_MEMBERS = 120
+"""Nexthop objects that iproute2 6.1 has room for in a group: 126, if their numbers are short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class Srv6(Target):
             **dict.fromkeys(("host.batch", "host-sysctl.conf", "load.sh"), Srv6HostVariables),
         }
     )
-    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES}))
+    capabilities = Capabilities(frozenset({WEIGHTS, SHARES, INGRESS, AGGREGATES, INTERMEDIATES}))
     interfaces = LINUX
     options = MappingProxyType(
         {
@@ -150,6 +154,16 @@ class Srv6(Target):
                     key="--set block",
                     required=f"a block outside the hosts' pool {pool}",
                     given=str(block),
+                )
+            )
+        if (count := len(intermediates(build))) > MOST_MEMBERS and build.balance == VALIANT:
+            problems.append(
+                Problem(
+                    key="routing.balance",
+                    required=f"at most {MOST_MEMBERS} intermediates for target srv6, as a group of "
+                    "iproute2 has no room for more",
+                    given=f"{VALIANT} in a fabric with {count:,}",
+                    todo="choose target ovs, or compact-valiant",
                 )
             )
         if (host := chosen["host"]) and host not in names:
@@ -218,7 +232,7 @@ class Srv6Fabric:
         a = self.routed.build.addressing
         by_vertex = dict(zip(self._neighbours(vertex), switch.links, strict=True))
         ports = (self.routed.build.wiring.host_port[vertex] > 0).tolist()
-        at_host = self.chosen["decap"] == "host"
+        at_host = not self._off_at_switches
         return Srv6SwitchVariables(
             switch=switch,
             identity=self.routed.build.identity,
@@ -252,7 +266,7 @@ class Srv6Fabric:
                 f"uA interface {link.interface} nexthop {link.ipv6}",
                 f"End.X nh6 {link.ipv6} oif {link.interface} {shifts}",
             )
-        if self.chosen["decap"] == "switch":
+        if self._off_at_switches:
             yield Sid(usids.prefix(own, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
@@ -275,13 +289,28 @@ class Srv6Fabric:
                 protocol=PROTOCOL,
                 interface=self.chosen["interface"],
                 gateway=self.routed.switch(vertex).ipv6,
-                own=own if self.chosen["decap"] == "host" else "",
+                own="" if self._off_at_switches else own,
                 carriers=carriers,
                 ways=ways,
             )
 
+    @property
+    def _off_at_switches(self) -> bool:
+        """Whether switches take headers off; intermediates have to."""
+        return self.chosen["decap"] == "switch" or self.routed.build.balance == VALIANT
+
+    def _over_intermediates(self) -> tuple[list[tuple[int, str]], list[Way]]:
+        """A nexthop object for each intermediate, which all hosts of the fabric share."""
+        build, usids = self.routed.build, self.usids
+        ends = enumerate(intermediates(build).tolist(), NEXTHOP)
+        carriers = [(n, usids.carrier(usids.switch(end), DECAPSULATE)) for n, end in ends]
+        members = "/".join(f"{n},1" for n, _ in carriers)
+        return carriers, [Way(str(build.addressing.ipv6), GROUP, members)]
+
     def _ways(self, vertex: int) -> tuple[list[tuple[int, str]], list[Way]]:
         """Nexthop objects with their carriers, and the ways to every destination elsewhere."""
+        if self.routed.build.balance == VALIANT:
+            return self._over_intermediates()
         usids = self.usids
         suffixes = 2 if self.chosen["decap"] == "host" else 1
         path, weight = self.paths.of_switch(vertex, CARRIER - suffixes)

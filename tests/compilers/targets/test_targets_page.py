@@ -11,6 +11,7 @@ from compilers.targets.features import (
     BOUNCES,
     CHANNELS,
     INGRESS,
+    INTERMEDIATES,
     MARKS,
     REPAIR,
     SHARES,
@@ -25,7 +26,7 @@ from tests.compilers.targets.evidence import EBGP, EVIDENCE, RUN
 
 TESTS = Path(__file__).parents[2]
 PAGE = Path(__file__).parents[3] / "docs" / "targets" / "index.md"
-COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, MARKS, AGGREGATES, CHANNELS)
+COLUMNS = (WEIGHTS, SHARES, INGRESS, REPAIR, BOUNCES, MARKS, INTERMEDIATES, AGGREGATES, CHANNELS)
 
 
 def table():
